@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from long_context_tasks.audit import attackers
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.audit.overlap import masked_overlap
+from long_context_tasks.audit.real_texts import real_texts
 from long_context_tasks.schema import Case, Documents, LoadedTask
 
 UNDERSTANDING = "understanding"
@@ -62,12 +64,12 @@ class Audit:
 
     @property
     def failures(self) -> list[str]:
-        """The gates that the task does not pass; two standard errors are allowed where a gate leaves no room for chance."""
+        """The gates that the task does not pass; three standard errors are allowed where a gate leaves no room for chance."""
         failed = []
         if self.best[1] > self.chance + ABOVE_CHANCE:
             failed.append(self.best[0])
         for name, limit in ((FIRST_HALF, self.half_limit), (CONSTANT, self.chance)):
-            if self.scores.get(name, 0) > limit + 2 * self.errors.get(name, 0):
+            if self.scores.get(name, 0) > limit + 3 * self.errors.get(name, 0):
                 failed.append(name)
         if self.overlap > OVERLAP * self.carriers:
             failed.append("overlap")
@@ -112,8 +114,16 @@ class Questions:
         return values
 
 
-def audit(tested: Questions, known: Sequence[Challenge], claim: str, length: str) -> Audit:
-    """Let every attacker learn from the cases of another seed and answer those that are tested."""
+def audit(
+    tested: Questions, known: Sequence[Challenge], claim: str, length: str, carriers: Path | None = None
+) -> Audit:
+    """Let every attacker learn from cases of another seed (``known``) and answer those that are tested.
+
+    ``carriers`` is the folder of real texts with whose overlap that of the cases is compared.
+
+    Raises:
+        InputError: real texts that cannot be read.
+    """
     form, random = tested.challenges[0].form, Random(0)
     attacks: dict[str, attackers.Attack] = {}
     if form != "pages":
@@ -130,6 +140,9 @@ def audit(tested: Questions, known: Sequence[Challenge], claim: str, length: str
     # What can be named freely is guessed with the best share; where one answer has to be given, shares do not matter.
     free = form in ("list", "subset")
     chance = max(guesses, key=fmean) if free else [fmean(each) for each in zip(*guesses, strict=True)]
+    texts = list(dict.fromkeys(one.text for one in tested.challenges))
+    kind, size = tested.challenges[0].carrier, int(fmean(map(len, texts)))
+    real = real_texts(carriers, kind, size) if carriers and (carriers / kind).is_dir() else []
     return Audit(
         tested.task.name,
         length,
@@ -143,7 +156,8 @@ def audit(tested: Questions, known: Sequence[Challenge], claim: str, length: str
         },
         fmean(chance),
         fmean(tested.scores(partial(attackers.share_of_gold, random=random, share=HALF))),
-        masked_overlap(list(dict.fromkeys(one.text for one in tested.challenges))),
+        masked_overlap(texts),
+        masked_overlap(real) if len(real) > 1 else math.nan,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from long_context_tasks.recast.carriers import digest
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -193,7 +194,11 @@ def no_length(task: str) -> InputError:
 
 
 def cached_cases(
-    task: str, settings: BuildSettings, version: int, write: Callable[[Path], object]
+    task: str,
+    settings: BuildSettings,
+    version: int,
+    write: Callable[[Path], object],
+    carriers: Path | None = None,
 ) -> CaseSet:
     """Return the cases that a builder makes, written once into the user's cache.
 
@@ -202,6 +207,7 @@ def cached_cases(
         settings: everything that the cases depend on.
         version: of the benchmark's card.
         write: writes the case folder.
+        carriers: folder of real texts that the cases are made from; its content counts.
 
     Raises:
         InputError: the settings' tokenizer cannot be had, or the cases cannot be made.
@@ -210,6 +216,7 @@ def cached_cases(
         **asdict(settings),
         "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
         "card": version,
+        **({"carriers": digest(carriers)} if carriers else {}),
     }
     return CaseSet.read(cached_folder(task, made_from, write), task)
 

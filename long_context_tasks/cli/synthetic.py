@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,6 +35,14 @@ def audit_command(
     length: Annotated[str, typer.Option("--length", help="Lengths, with commas.")] = "2k",
     n: Annotated[int, typer.Option("--n", help="Cases attacked, of each task and length.", min=3)] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Of these; attackers learn from the next seed.")] = 0,
+    carriers: Annotated[
+        Path | None,
+        typer.Option(
+            "--carriers",
+            help="Folder of real texts: for recast tasks, and to compare the overlap of texts with. Default: LCT_CARRIERS, else carriers/ "
+            "in LCT_DATA_DIR.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Attack tasks with readings that are too cheap for what they claim to measure.
@@ -43,7 +52,7 @@ def audit_command(
     found = []
     for name in words(tasks) or _made_tasks():
         for size in words(length):
-            found.append(_audited(name, size, n, seed))
+            found.append(_audited(name, size, n, seed, carriers))
             say(f"{name} {size}: {', '.join(found[-1].failures) or 'passed'}")
     _print(found)
     if any(one.failed for one in found):
@@ -64,20 +73,23 @@ def _made_tasks() -> list[str]:
     ]
 
 
-def _audited(name: str, length: str, n: int, seed: int) -> "Audit":
+def _audited(name: str, length: str, n: int, seed: int, carriers: Path | None) -> "Audit":
     from long_context_tasks.audit.run import Questions, audit
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.benchmarks.loading import load_task
+    from long_context_tasks.recast.carriers import NAME
+    from long_context_tasks.schema.options import data_dir
 
     spec = catalogue.parse_task(name)
     take_apart = catalogue.benchmark(spec.benchmark).function("challenges")
     if take_apart is None:
         raise InputError(f"{name}: the benchmark {spec.benchmark} does not say how attackers see its cases (challenges)")  # fmt: skip
+    given = {"lct_length": length, "lct_n": n, "lct_carriers": carriers}
     tested, other = (
-        Questions.of(load_task(name, {"lct_length": length, "lct_n": n, "lct_seed": one}), take_apart)
-        for one in (seed, seed + 1)
+        Questions.of(load_task(name, {**given, "lct_seed": one}), take_apart) for one in (seed, seed + 1)
     )
-    return audit(tested, other.challenges, spec.claim, length)
+    real = tested.task.options.carriers or data_dir(tested.task.options, NAME)
+    return audit(tested, other.challenges, spec.claim, length, real)
 
 
 def _print(found: "list[Audit]") -> None:

@@ -26,6 +26,8 @@ from long_context_tasks.corpora.plain_files import (
 )
 from long_context_tasks.schema import InputError
 
+_TAG = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
+_FEWEST_TAGS = 3
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 
@@ -123,7 +125,12 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
     if kind_of(file) == "jsonl":
         yield from read_checked(file, _BookRow, "a book")
     else:
-        yield str(file), _from_text(stem_of(file), "", read_text(file))
+        text = read_text(file)
+        if len(_TAG.findall(text, 0, 100_000)) >= _FEWEST_TAGS:
+            raise InputError(
+                f"{file}: is HTML, so that its headings would stay. Give the plain text of the book."
+            )
+        yield str(file), _from_text(stem_of(file), "", text)
 
 
 def _from_text(book_id: str, title: str, text: str) -> Book:

@@ -16,6 +16,11 @@ _SALUTATION = re.compile(
     r"_?(?i:(?:(?:my|our|most) )?(?:(?:very|ever|own) )*(?:dear(?:est)?|honou?red|beloved))\b[^.?!]{0,50}[,:;—!-]"
     r"|_?(?:Sir|Madam|Gentlemen|Monsieur|Reverend Sir)[,:;—]"
 )
+_FAREWELL = re.compile(
+    r"_?(?:(?:ever |sincerely |faithfully )?yours\b|your (?:\w+,? ){1,5}(?:friend|servant|brother|sister|son|daughter|mother|father|cousin)\b"
+    r"|(?:i (?:am|remain)|believe me|adieu|farewell)\b[^.?!]{0,80}(?:,|\bservant|\byours\b))",
+    re.IGNORECASE,
+)
 _LETTER_TITLE = re.compile(
     r"\b(?:letters?|journal|diary|epistle)\b|^(?:to|from) the\b|(?:^from|\bto) (?:mrs?|miss|sir|lady|lord|dr|the same)\b",
     re.IGNORECASE,
@@ -34,7 +39,10 @@ MOST_VERSE = 0.5  # of the words
 MOST_SPEECHES = 0.4  # of the blocks
 MOST_SPEAKING_LINES = 0.1  # of the lines of a work in verse
 MOST_LETTERS = 0.4  # of the chapters
-MOST_LETTER_MARKS = 8  # dates and salutations in ten thousand words
+MOST_LETTER_MARKS = 8  # in ten thousand words: a date is one, a salutation or a farewell counts thrice
+_MARKS_BY_NAME = 3
+_MOST_FAREWELL = 120  # characters
+_BEGINS_SALUTATION = frozenset("_MODHBSGRVEmodhbve")  # a look at a letter is faster than a pattern
 _FEWEST_SPEECHES_OF_ONE = 5
 _MOST_TITLE_WORDS = 12  # longer ones tell what happens, now and then in a letter
 
@@ -53,7 +61,7 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
         return "play"
     if sum(block.text.count(" ") + 1 for block in blocks if is_verse(block)) >= MOST_VERSE * words:
         return "play" if _speaking_lines(blocks) >= MOST_SPEAKING_LINES else "verse"
-    marks = sum(bool(_DATE.match(block.text) or _SALUTATION.match(block.text)) for block in blocks)
+    marks = sum(map(_letter_mark, blocks))
     titled = sum(
         heading.style == "letter"
         or heading.style[:3].title() in _MONTHS.split("|")
@@ -65,6 +73,16 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
     ):
         return "letters"
     return "novel"
+
+
+def _letter_mark(block: Block) -> int:
+    """Return how much a block says that a letter begins or ends."""
+    text = block.text
+    if (text[0] in _BEGINS_SALUTATION and _SALUTATION.match(text)) or (
+        len(text) < _MOST_FAREWELL and text[0].isalpha() and _FAREWELL.match(text)
+    ):
+        return _MARKS_BY_NAME
+    return bool(_DATE.match(text))
 
 
 def is_verse(block: Block) -> bool:

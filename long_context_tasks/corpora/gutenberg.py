@@ -22,6 +22,7 @@ from long_context_tasks.corpora.headings import (
     Heading,
     Label,
     Page,
+    argument_marks,
     count_warnings,
     heading_of,
     is_closing,
@@ -59,7 +60,8 @@ _ASIDE = re.compile(
 _HEADING_INSIDE = re.compile(r"\n\s*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
-_BLOCK = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|$))+")
+_BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
+_BLANK_ABOVE = re.compile(r"(?:[^\S\n]*\n)+")
 _MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
 )
@@ -120,11 +122,16 @@ def _without_asides(text: str) -> str:
 
 
 def _blocks(text: str) -> list[Block]:
-    blocks, end = [], 0
-    for match in _BLOCK.finditer(text):
-        gap = text.count("\n", end, match.start())
-        blocks.append(Block(tuple(match[0].rstrip("\n").split("\n")), gap))
-        end = match.end()
+    found = [*_BLANK.finditer(text), None]
+    blocks, begin, gap = [], 0, 0
+    if lead := _BLANK_ABOVE.match(text):
+        begin, gap = lead.end(), lead[0].count("\n")
+    for blank in found:
+        end = blank.start() if blank else len(text)
+        if end >= begin and (lines := text[begin:end].rstrip("\n")).strip():
+            blocks.append(Block(tuple(lines.split("\n")), gap))
+        if blank and blank.end() > begin:
+            begin, gap = blank.end(), blank[0].count("\n") - 1
     return blocks
 
 
@@ -157,6 +164,11 @@ def _goes_on(text: str, line: str) -> bool:
     return line[0].islower() and text[-2:-1].isalpha()
 
 
+def _closed_up(line: re.Match[str]) -> str:
+    words = ["".join(word.split()) for word in re.split(r"[ \t]{2,}", line[0].strip())]
+    return _KEYWORD.sub(r"\1 ", " ".join(words))
+
+
 @dataclass(frozen=True)
 class Story:
     """A book without its apparatus.
@@ -178,6 +190,9 @@ class Story:
     warnings: tuple[str, ...] = ()
 
 
+# "C H A P T E R   I": two spaces or more between words, if there are any.
+_SPACED = re.compile(r"^[ \t_]*(?:[A-Z][.,'’-]?[ \t]+){3,}[A-Z0-9]+[.,_]*$", re.M)
+_KEYWORD = re.compile(r"^(CHAPTER|CHAP\.?|BOOK|PART|LETTER|VOLUME)(?=[A-Z0-9])")
 _CREDIT = re.compile(
     r"(?:(?:this )?(?:e-?book|e-?text|file) (?:was )?(?:produced|prepared|created)|produced by|transcribed (?:from|by)|"
     r"prepared by|scanned (?:and|by)|html version|proofread)",
@@ -204,6 +219,8 @@ def clean(text: str) -> Story:
     chapter. The result has no paragraphs when no story is found.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
+    if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
+        text = _SPACED.sub(_closed_up, text)
     body, marked = _between_markers(text)
     blocks = _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))
     found = _TITLE.search(text, 0, 20_000)
@@ -244,7 +261,7 @@ def clean(text: str) -> Story:
 
 def _label_alone(block: Block, before: Sequence[Block], marks: Set[str]) -> Label:
     """Return what a block is by itself; a number that stands in no count may still be none."""
-    if (note := _NOTE.match(block.lines[0])) and _is_note(note, before, marks):
+    if block.text[0] in "*†‡[" and (note := _NOTE.match(block.lines[0])) and _is_note(note, before, marks):
         return DROP
     if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _NO_STORY.match(block.text)):
         return DROP
@@ -388,12 +405,12 @@ def _walk(
     blocks: Sequence[Block], labels: Sequence[Label]
 ) -> tuple[list[str], list[int], tuple[Heading, ...]]:
     """Collect the paragraphs; what stands between a heading and the story below it is judged here."""
-    stops_allowed, mottoes_usual = usual_below(blocks, labels)
+    usual = usual_below(blocks, labels)
     paragraphs: list[str] = []
     chapters: list[int] = []
     headings: list[Heading] = []
     opening: Heading | None = Heading("start", title=" ")
-    title_found = cut = False
+    title_found = argument_found = cut = False
 
     def tell(lines: Sequence[str], joined: str | None = None) -> None:
         nonlocal opening
@@ -410,19 +427,26 @@ def _walk(
 
     for i, (block, found) in enumerate(zip(blocks, labels, strict=True)):
         if found.heading is not None:
-            opening, title_found = found.heading, bool(found.heading.title)
+            opening, title_found, argument_found = found.heading, bool(found.heading.title), False
             headings.append(opening)
             if opening.rest:
                 tell(block.lines[-opening.rest :])
         elif found.dropped:
             cut = cut or CUT in block.text or _is_number(block)
             continue
-        elif opening is not None and (taken := _below_heading(blocks, labels, i, title_found, stops_allowed)):
+        elif opening is not None and (taken := _below_heading(blocks, labels, i, title_found, usual.stops)):
             if taken == "title" and headings:
                 headings[-1] = replace(headings[-1], title=block.text)
             title_found = taken == "title" or title_found
-        elif opening is not None and is_motto(blocks, labels, i, mottoes_usual):
-            title_found = True
+        elif opening is not None and is_motto(blocks, labels, i, usual.mottoes):
+            title_found = argument_found = True
+        elif (
+            opening is not None
+            and usual.arguments
+            and not argument_found
+            and usual.arguments & argument_marks(blocks, i)
+        ):
+            argument_found = title_found = True
         else:
             tell(block.lines, block.text)
         cut = False

@@ -37,7 +37,11 @@ class Block:
 
     def __post_init__(self) -> None:
         """Join the lines."""
-        object.__setattr__(self, "text", " ".join(" ".join(self.lines).split()))
+        text = " ".join(self.lines)
+        # Most blocks need no splitting, which takes longer than all else here; what is not printable may be a space.
+        if "  " in text or text[:1] == " " or text[-1:] == " " or not text.isprintable():
+            text = " ".join(text.split())
+        object.__setattr__(self, "text", text)
 
 
 @dataclass(frozen=True)
@@ -85,12 +89,14 @@ _SHORT = {"chap": "chapter", "vol": "volume"}
 _SMALL_WORDS = "a about above across after against along amid among an and are around as at away be before behind below beneath beside between beyond but by de des down du during for from her his how if in into is it its la le like my near no nor not of off on or our out over past round since so than that the their then through till to toward towards under until up upon van von was what when where which who with within without would your"
 _SMALL = frozenset(_SMALL_WORDS.split())
 # What follows the number is punctuation or a capital: "Chapter two was found" and "Part one of the plan" stay in the story.
-_TITLE_BESIDE = r"(?P<title>\s*(?:[.:;—–-]+|(?=[(\[])|(?=\s))\s*.*)?$"
+_TITLE_BESIDE = (
+    rf"(?P<title>\s*(?:[.:;—–-]+|,(?=\s(?i:{_PARTS})\s)|(?=[(\[])|(?=\s))\s*.*)?$"  # "Book I, Chapter 2"
+)
 _NUMBERED = re.compile(
     rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}", re.DOTALL
 )
 _COUNTED_WORD = re.compile(
-    rf"(?P<part>[A-Z][a-z]{{2,14}}|[A-Z]{{3,15}})\.?\s+(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
+    rf"(?P<part>[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}})\.?\s+(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
     re.DOTALL,
 )
 _ORDERED = re.compile(
@@ -109,8 +115,8 @@ _STORY_IF_APART = re.compile(r"(?:a )?note[.:]?$", re.IGNORECASE)
 _CONTENTS = re.compile(r"(?:the |table of |detailed |brief )?contents\b.{0,30}$", re.IGNORECASE)
 _FRONT = re.compile(
     r"(?:(?:the |list of |author['’]?s |translator['’]?s |editor['’]?s |publisher['’]?s )?"
-    r"(?:illustrations|preface|foreword|introduction|dedication|etymology.{0,60}|extracts.{0,60}|advertisement|errata|"
-    r"acknowledge?ments|preface to .{1,40}|note to .{1,40}|introduction to .{1,40}|to the reader|maps)"
+    r"(?:illustrations|dedication|etymology.{0,60}|extracts.{0,60}|errata|acknowledge?ments|to the reader|maps|"
+    r"(?:preface|foreword|introduction|advertisement)(?: (?:to|by) .{1,50})?|note to .{1,40})"
     r"|(?:author|translator|editor|publisher|transcriber)['’]?s['’]? (?:note|introduction|preface)|(?:biographical|introductory) note)[.:]?$",
     re.IGNORECASE,
 )
@@ -126,18 +132,29 @@ _CLOSING = re.compile(
     rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"[\s*_=~#•·.+\-—–]+$")
+_SEPARATORS = "*_=~#•·.+-—–"
+_SEPARATOR = re.compile(rf"[\s{re.escape(_SEPARATORS)}]+$")
+_MARKED = re.compile(
+    r"#{1,6}\s+(?P<behind>[^\n]*\w[^\n]*)$|(?P<above>\w[^\n]*)\n\s*(?:={4,}|-{4,}|~{4,})\s*$"
+)
+_QUOTED = re.compile(r"[\"“‘]([^\"“”]+)[\"”’]$")
 _QUOTES = "\"'“”‘’«»‹›"
 _LETTER_ADDRESS = re.compile(r"_?To (?:Mrs?|Miss|Dr|Sir|Lady|Lord|the|my)\b")
-_SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
+_SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*†‡]*(?:\[\w{1,3}\])?$")
+_ARGUMENT = re.compile(
+    r"_?(?:In wh|Of |How |Wherein|Where |What |Why |Contain|Show|Treat|Concern|Relat|Tell|Describ)"
+)
+_SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
 _PAGE = re.compile(r"[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
 _LONGEST_HEADING = 120  # characters
+_LONGEST_CLOSING = 90
 _MOST_HEADING_LINES = 3
 _MOST_HEADING_WORDS = 45
 _MOST_TITLE_WORDS = 22
 _MOST_PLAIN_TITLE_WORDS = 12  # with capitals as in a sentence
 _MOST_MOTTO_WORDS = 130
+_MOST_ARGUMENT_WORDS = 80
 _MOST_AUTHOR_WORDS = 8
 _AUTHOR_INDENT = 8  # columns
 _FEWEST_TITLE_DASHES = 2
@@ -173,6 +190,13 @@ def plain(text: str) -> str:
 
 def heading_of(block: Block) -> Heading | None:
     """Return the heading that a block is or may be, None when it cannot be one."""
+    if (block.text[0] == "#" or block.text[-1] in "=-~") and (
+        marked := _MARKED.match("\n".join(block.lines))
+    ):
+        # Marks make any line a heading; one that says what it is has more to tell.
+        line = replace(block, lines=(marked["above"] or marked["behind"],), gap=_HEADING_GAP)
+        said = heading_of(line)
+        return said if said and said.sure else Heading("titled", title=bare(line.text))
     first = bare(block.lines[0])
     if (match := _NUMBERED.match(first)) and (heading := _numbered(block, match)):
         return heading
@@ -188,7 +212,9 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     part, after = match["part"], match["title"] or ""
     title = bare(after).strip(" .:;—–-")
     begins = next((character for character in title if character.isalpha()), "A")
-    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")):
+    if (part[0].islower() and (title or block.gap < 2)) or (
+        begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")
+    ):
         return None
     style, number = _SHORT.get(part.lower(), part.lower()), _value(match["number"])
     rest = block.lines[1:]
@@ -197,7 +223,12 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     below = Block(rest, 0)
     if not title:
         # "CHAPTER I" with its title, or with the story itself, on the next line.
-        if is_title(below) or is_synopsis(below.text) or heading_of(below) is not None:
+        if (
+            is_title(below)
+            or is_synopsis(below.text)
+            or ((quoted := _QUOTED.match(below.text)) and is_title(Block((quoted[1],), 0)))
+            or heading_of(below) is not None
+        ):
             return Heading(style, number, below.text)
         return Heading(style, number, " ", rest=len(rest))
     if (
@@ -269,16 +300,20 @@ def is_contents(block: Block) -> bool:
 
 def is_closing(block: Block, *, above_heading: bool = False) -> bool:
     """Return whether a block says that a part ends, as in "THE END OF THE FIRST PERIOD."."""
-    if len(block.lines) > 2:
+    if len(block.lines) > 2 or len(block.text) > 2 * _LONGEST_CLOSING:
         return False
     text = bare(block.text)
     apart = above_heading or block.gap >= 2 or text.isupper()
-    return apart and len(text) < 90 and text[:1].isupper() and bool(_CLOSING.match(text))
+    return apart and len(text) < _LONGEST_CLOSING and text[:1].isupper() and bool(_CLOSING.match(text))
 
 
 def is_separator(block: Block) -> bool:
     """Return whether a block is a row of asterisks, dashes or the like."""
-    return len(block.lines) <= _MOST_HEADING_LINES and all(_SEPARATOR.match(line) for line in block.lines)
+    return (
+        block.text[0] in _SEPARATORS
+        and len(block.lines) <= _MOST_HEADING_LINES
+        and all(_SEPARATOR.match(line) for line in block.lines)
+    )
 
 
 def is_title(block: Block, *, final_stop: bool = False) -> bool:
@@ -368,13 +403,14 @@ DROP = Label(dropped=True)
 
 
 class Page:
-    """The blocks of a book with what every rule asks for: how many words stand before each, and which are prose."""
+    """The blocks of a book with what every rule asks for: how many words stand before each, and the usual gap."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         """Count the words."""
         self.blocks = blocks
         # A block's text has single spaces: counting them is ten times faster than splitting.
         self.sizes = [block.text.count(" ") + bool(block.text) for block in blocks]
+        self.gap = Counter(block.gap for block in blocks).most_common(1)[0][0] if blocks else 1
         self.before = [0]
         for size in self.sizes:
             self.before.append(self.before[-1] + size)
@@ -411,9 +447,39 @@ def label(
     for i in _set_as_headings(page.blocks, labels, start):
         labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
     for i, following in enumerate(labels[1:]):
-        if labels[i] is KEEP and following.heading and _is_above_heading(page.blocks[i]):
+        if labels[i] is KEEP and (
+            (following.heading and _is_above_heading(page.blocks[i]))
+            or (page.blocks[i].gap > page.gap and _is_title_within(page.blocks, i))
+        ):
             labels[i] = DROP
+    _number_introduction(page.blocks, labels)
     return labels
+
+
+def _number_introduction(blocks: Sequence[Block], labels: list[Label]) -> None:
+    """Make the introduction the first chapter where the count of chapters begins with 2 below it."""
+    front = None
+    for i, found in enumerate(labels):
+        if found.heading and found.heading.style == "front":
+            front = i
+        elif found.heading and found.heading.number:
+            if front is not None and found.heading.number == 2:
+                labels[front] = Label(Heading(found.heading.style, 1, blocks[front].text))
+            return
+
+
+def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
+    """Return whether a block, farther from the text than paragraphs, is the title in capitals of a tale told in a chapter."""
+    block = blocks[i]
+    return (
+        len(block.lines) == 1
+        and block.text[0].isalpha()
+        and block.text[-1].isalpha()
+        and " " in block.text
+        and is_capitals(block.text)
+        # A sentence that runs through it needs it.
+        and (not blocks[i + 1].text[0].islower() or bool(_SENTENCE_END.search(blocks[max(0, i - 1)].text)))
+    )
 
 
 def _counted(page: Page, labels: Sequence[Label], listed: frozenset[str]) -> list[Label]:
@@ -441,10 +507,12 @@ def _label_listed(
     own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
     longest = 2 * max(map(len, listed | own), default=0)
     for i, block in enumerate(blocks[start:], start):
+        if len(block.lines) > _MOST_HEADING_LINES or labels[i] is not KEEP:
+            continue
         speech = block.gap < 2 and block.text[:1] in _QUOTES and not (i and labels[i - 1].heading)
         if speech or (len(block.text) > longest and not block.text.isupper()):
             continue
-        if labels[i] is KEEP and len(block.lines) <= _MOST_HEADING_LINES and (text := plain(block.text)):
+        if text := plain(block.text):
             above = labels[i - 1].heading if i else None
             titles = above is not None and above.number is not None and not above.title
             if text in listed - own and (titles or (not is_prose(block) and _may_stand_alone(block))):
@@ -616,7 +684,7 @@ def _is_above_heading(block: Block) -> bool:
         and len(block.lines) == 1
         and text.isupper()
         and text[0].isalpha()
-        and text[-1].isalpha()
+        and (text[-1].isalpha() or text[-1] in "?!")
     )
     return capitals or is_closing(block, above_heading=True)
 
@@ -658,8 +726,23 @@ def _is_numeral(text: str) -> bool:
     return bool(re.fullmatch(_ROMAN, text.upper())) or text in _WORDS
 
 
-def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> tuple[bool, bool]:
-    """Return whether this book's chapters have titles, also with a full stop or as synopses; and mottoes with their authors."""
+@dataclass(frozen=True)
+class Habits:
+    """What this book has below the headings of most of its chapters.
+
+    Attributes:
+        stops: Titles, some with a full stop or as synopses of dashes.
+        mottoes: Quotations with their authors.
+        arguments: What marks the block below as none of the story, see :func:`argument_marks`.
+    """
+
+    stops: bool
+    mottoes: bool
+    arguments: frozenset[str]
+
+
+def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> Habits:
+    """Return what stands below the headings of most chapters."""
     below = [
         blocks[i + 1]
         for i, found in enumerate(labels[:-1])
@@ -667,7 +750,36 @@ def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> tuple[bool,
     ]
     stops = sum(is_title(block, final_stop=True) or is_synopsis(block.text) for block in below)
     mottoes = sum(_is_indented(block) and _has_author(block) for block in below)
-    return len(below) >= 3 and stops >= _HABIT * len(below), mottoes >= 3
+    first = [
+        i + 1 + (not found.heading.title and is_title(blocks[i + 1], final_stop=True))
+        for i, found in enumerate(labels[:-1])
+        if found.heading and not found.heading.rest and labels[i + 1] is KEEP
+    ]
+    marks = Counter(mark for i in first for mark in argument_marks(blocks, i))
+    return Habits(
+        len(below) >= 3 and stops >= _HABIT * len(below),
+        mottoes >= 3,
+        frozenset(mark for mark, times in marks.items() if times >= max(3, _HABIT * len(first))),
+    )
+
+
+def argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
+    """Return the ways in which a block below a heading may show what the chapter holds, or its date, or its motto.
+
+    It has no full stop, begins as arguments do, is wholly in italics or brackets, names an author, or has more space below
+    it than paragraphs have. A paragraph of the story may too: ask only where most chapters have the same (:class:`Habits`).
+    """
+    if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
+        return frozenset()
+    after = [block.gap for block in blocks[i + 1 : i + 3]]
+    marks = {
+        "open": not _SENTENCE_END.search(text),
+        "words": _ARGUMENT.match(text),
+        "set": _SET_OFF.match(text),
+        "author": _has_author(blocks[i]),
+        "apart": len(after) == 2 and after[0] >= 2 and after[0] > after[1],
+    }
+    return frozenset(mark for mark, found in marks.items() if found)
 
 
 def is_motto(blocks: Sequence[Block], labels: Sequence[Label], i: int, usual: bool) -> bool:

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.case_folder import cached_only
 from long_context_tasks.schema.response import Response
 
 LM_EVAL = "lm_eval"
@@ -238,21 +239,24 @@ def options_of(
     return catalogue.resolve_options(options, {})
 
 
-def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
+def load_task(run: StoredRun, data_dir: Path | None = None, most: int = MOST_WRITTEN) -> LoadedTask:
     """The task of a run, with the run's options; synthetic cases are written again where they are not in the cache.
 
     Raises:
-        InputError: an unknown task or option, data that are not there any more, or a synthetic run of more tokens than a report
-            may write.
+        NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
+        InputError: an unknown task or option, or data that are not there any more.
     """
     spec = catalogue.parse_task(run.task)
     options = options_of(run, data_dir)
     tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
-    if spec.source in ("seed", "recast") and options.cases is None and tokens > MOST_WRITTEN:
-        raise InputError(
-            f"{run}: {tokens:,} tokens of synthetic cases would have to be written, and at most {MOST_WRITTEN:,} are for a stored run"
+    refusal = ""
+    if spec.source in ("seed", "recast") and options.cases is None and tokens > most:
+        refusal = (
+            f"{run}: its {tokens:,} tokens of synthetic cases are not in the cache, and at most {most:,} are written here; "
+            "`lct runs export` with its options writes them"
         )
-    return loading.load_task(run.task, options)
+    with cached_only(refusal):
+        return loading.load_task(run.task, options)
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import StoredRun, load_task
+from long_context_tasks.hosts.stored import MOST_WRITTEN, StoredRun, load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_FOR_PAGES = 1_000_000
+"""Tokens of synthetic cases that are written for each task of a site, which shows scores without them: some five seconds' work."""
 OFFICIAL = "official"
 """In place of a metric: the official one of each task."""
 
@@ -48,6 +50,7 @@ class Wanted:
         cases: where built cases lie now; None: where the runs say.
         bins: parts of a context; None: as the benchmark has them.
         tests: pairs ``FIRST,SECOND`` for :func:`tests_table`.
+        most: tokens of synthetic cases that may be written for a task; runs of longer ones that are not in the cache are left out.
     """
 
     metric: str = ""
@@ -55,6 +58,7 @@ class Wanted:
     cases: Path | None = None
     bins: int | None = None
     tests: tuple[str, ...] = ()
+    most: int = MOST_WRITTEN
 
 
 def with_sections() -> list[str]:
@@ -150,7 +154,7 @@ def scored_runs(
         stored = evaluations[run].run
         if wanted.cases is not None and "lct_cases" in stored.options:
             stored = replace(stored, options={**stored.options, "lct_cases": str(wanted.cases)})
-        return load_task(stored, wanted.data_dir)
+        return load_task(stored, wanted.data_dir, wanted.most)
 
     first: dict[str, str] = {}
     found, unjudged, metrics = [], [], set()

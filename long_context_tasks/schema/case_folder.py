@@ -11,8 +11,9 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -168,6 +169,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+class NotInCache(InputError):
+    """Cases that could be written again, where that would take too long."""
+
+
+_REFUSAL: ContextVar[str] = ContextVar("refusal", default="")
+
+
+@contextmanager
+def cached_only(refusal: str) -> Iterator[None]:
+    """Let :func:`cached_folder` write nothing in this block, and raise :class:`NotInCache` with these words in place; empty: write."""
+    token = _REFUSAL.set(refusal)
+    try:
+        yield
+    finally:
+        _REFUSAL.reset(token)
+
+
 def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
     """Return a case folder in the user's cache, written at first use.
 
@@ -177,6 +195,9 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
         name: readable beginning of the folder's name.
         made_from: everything that the content depends on besides the version of this package; a hash of it completes the name.
         write: writes a folder, whole or not at all, as :class:`CaseWriter` does.
+
+    Raises:
+        NotInCache: in a block of :func:`cached_only`.
     """
     from filelock import FileLock
 
@@ -186,6 +207,8 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
     digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     folder = cache_dir() / "cases" / f"{name}-{digest}"
     if not (folder / _MANIFEST).is_file():
+        if refusal := _REFUSAL.get():
+            raise NotInCache(refusal)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             # Another process may have written it while this one waited.

@@ -16,7 +16,13 @@ from long_context_tasks.benchmarks.published import published
 from long_context_tasks.results.cells import Cell, pooled_cells
 from long_context_tasks.results.lengths import family_lengths
 from long_context_tasks.results.models import Models
-from long_context_tasks.results.sections import Wanted, benchmark_sections, scored_runs, with_sections
+from long_context_tasks.results.sections import (
+    MOST_FOR_PAGES,
+    Wanted,
+    benchmark_sections,
+    scored_runs,
+    with_sections,
+)
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
@@ -153,14 +159,14 @@ def heat_maps(
 
     They need the data of the task; the second value says which cells have none, with the reason.
     """
-    maps, without = [], []
+    maps, without, wanted = [], [], Wanted(data_dir=data_dir, most=MOST_FOR_PAGES)
     for cell in sorted(cells, key=lambda cell: cell.task):
         made = catalogue.benchmark(cell.benchmark).function("heat_maps")
         if made is None:
             continue
         rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
-            runs, _ = scored_runs(rows, evaluations, Wanted(data_dir=data_dir))
+            runs, _ = scored_runs(rows, evaluations, wanted)
             # The repeats of a cell count together, of whatever host.
             found = made([replace(run, host="") for run in runs])
         except InputError as error:
@@ -213,7 +219,7 @@ def site_contents(
     for benchmark in sorted({*benchmarks} & {*with_sections()}):
         try:
             sections[benchmark] = benchmark_sections(
-                benchmark, collection, evaluations, Wanted(data_dir=data_dir)
+                benchmark, collection, evaluations, Wanted(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
         except InputError as error:
             # What keeps a report from being made mostly keeps its maps from being made as well.

@@ -1,14 +1,14 @@
 """Texts written from a seed, so that no model can have seen them before, with answers that the writer decided.
 
 One folder a kind: meetings with questions (:mod:`.meeting`); abstracts and reviews of trials (:mod:`.trials`); court opinions
-(:mod:`.opinions`); and a forum that asks for parts of invented devices (:mod:`.forum`). Names are in :mod:`.vocabulary`.
+(:mod:`.opinions`); and questions of a forum with requirements for parts of invented devices (:mod:`.forum`). Names are in :mod:`.vocabulary`.
 
 Equal seeds give equal texts on every machine. What a writer returns is in :mod:`.document`, how sentences are made in
 :mod:`.wording`; all words are in text files in ``data``.
 """
 
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
+from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
 from long_context_tasks.synthetic.trials import write_abstracts, write_review
@@ -20,13 +20,10 @@ __all__ = [
     "MeetingQuestion",
     "OpinionGroup",
     "Paragraph",
-    "Thread",
-    "ThreadAnswer",
-    "post_rows",
+    "Requirements",
     "write_abstracts",
     "write_meeting",
     "write_opinion_group",
     "write_opinions",
     "write_review",
-    "write_threads",
 ]

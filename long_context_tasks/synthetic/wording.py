@@ -1,8 +1,9 @@
 """Sentence plans: small text files with choices and fields, compiled once and filled quickly.
 
 A plan is a line of text. ``[a|b]`` chooses one alternative (they nest), ``<name>`` stands for any line of the list of
-that name, ``{A.his}`` is a field that the writer fills, ``a(n)`` becomes "a" or "an". Lists begin with ``== name``;
-lines that begin with ``#`` are comments.
+that name, ``{A.his}`` is a field that the writer fills, "a" and "an" are set right at the end. Lists begin with ``== name``;
+lines that begin with ``#`` are comments. In lists that are varied, words stand for one another (``alike.txt``), and some
+sentences get an opening of the list ``opening``.
 """
 
 import hashlib
@@ -18,7 +19,15 @@ TEXT, FIELD, CHOICE = 0, 1, 2
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
-ARTICLE = re.compile(r"\b([Aa])\(n\) (.)")
+ARTICLE = re.compile(r"(?<![\w.'-])([Aa])(?:\(n\)|n)? (?=([A-Za-z]+|8|11\b|18))(?!n\b)")
+_AN = re.compile(
+    r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"(?:^|(?<=[.?] ))(The|This|That|These|It|In|On|At|A|An|From|To|We|There|Neither|By|Of|For) (?=[a-z])"
+)
+_OPENED = 0.4  # share of such beginnings that get an opening
 SENTENCE_START = re.compile(r"((?:[.?!]|\.\") |^)([a-z])")
 
 
@@ -48,8 +57,10 @@ def records(file: str, name: str) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def plans(*files: str) -> dict[str, tuple[Plan, ...]]:
+def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ...]]:
     """Compile every list of the files; a ``<name>`` may refer to a list of any of them.
+
+    Lists whose names begin with one of ``varied`` are varied.
 
     Raises:
         KeyError: a plan names a list that does not exist.
@@ -63,14 +74,45 @@ def plans(*files: str) -> dict[str, tuple[Plan, ...]]:
             raise ValueError(f"lists refer to each other in a circle: {' -> '.join((*open_lists, name))}")
         if name not in compiled:
             inner = (*open_lists, name)
-            compiled[name] = tuple(
-                compile_plan(line, lambda other: get(other, inner)) for line in sources[name]
-            )
+            own = tuple(compile_plan(line, lambda other: get(other, inner)) for line in sources[name])
+            change = varied and name.startswith(varied)
+            compiled[name] = tuple(map(_varied, own)) if change else own
         return compiled[name]
 
     for name in sources:
         get(name)
     return compiled
+
+
+@cache
+def _alike() -> tuple[dict[str, tuple[str, ...]], re.Pattern[str]]:
+    groups = {first: (first, *others) for first, *others in records("alike.txt", "alike")}
+    longest = sorted(groups, key=len, reverse=True)
+    return groups, re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, longest))})(?![\w'-])", re.IGNORECASE)
+
+
+def _varied(plan: Plan) -> Plan:
+    """Return a plan in which words are exchanged for others, each as a choice."""
+    parts: list[tuple[int, object]] = []
+    for kind, payload in plan:
+        if kind == TEXT:
+            parts.extend(_exchanged(str(payload)))
+        else:
+            options = tuple(_varied(one) for one in payload) if kind == CHOICE else payload  # type: ignore[attr-defined]
+            parts.append((kind, options))
+    return tuple(parts)
+
+
+def _exchanged(text: str) -> Plan:
+    groups, pattern = _alike()
+    parts: list[tuple[int, object]] = []
+    at = 0
+    for match in pattern.finditer(text):
+        change = capital if match[0][0].isupper() else str
+        options = tuple(((TEXT, change(one)),) for one in groups[match[0].lower()])
+        parts += [(TEXT, text[at : match.start()]), (CHOICE, options)]
+        at = match.end()
+    return (*parts, (TEXT, text[at:]))
 
 
 def compile_plan(line: str, lookup: Callable[[str], tuple[Plan, ...]]) -> Plan:
@@ -144,8 +186,12 @@ def variants(plan: Plan) -> tuple[str, ...]:
 
 
 def repair(text: str) -> str:
-    """Choose between "a" and "an" and begin every sentence with a capital."""
-    text = ARTICLE.sub(lambda found: found[1] + ("n " if found[2] in "aeiouAEIOU" else " ") + found[2], text)
+    """Choose between "a" and "an" and begin every sentence with a capital.
+
+    >>> repair("an dog met a ink press. a hour later it was a useful unit, an 8 and a(n) uncle.")
+    'A dog met an ink press. An hour later it was a useful unit, an 8 and an uncle.'
+    """
+    text = ARTICLE.sub(lambda found: found[1] + ("n " if _AN.match(found[2]) else " "), text)
     return SENTENCE_START.sub(lambda found: found[1] + found[2].upper(), text)
 
 
@@ -200,18 +246,15 @@ class Dice:
                 return option
         return option
 
-    def made_up(self, kind: str) -> str:
-        """Make the name of a ``place`` or a ``surname`` of two parts."""
-        return self.pick(words("names.txt", f"{kind}_first")) + self.pick(words("names.txt", f"{kind}_last"))
-
 
 class Writer(Dice):
     """Fills sentence plans; a writer of a kind says in :meth:`fill` what their fields mean."""
 
-    def __init__(self, random: Callable[[], float], *files: str) -> None:
-        """Write by the plans of some data files."""
+    def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
+        """Write by the plans of some data files; see :func:`plans`."""
         super().__init__(random)
-        self.plans = plans(*files)
+        self.plans = plans(*files, varied=varied)
+        self.varied = varied
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field (role, form); ``out`` is what stands before it in the sentence."""
@@ -225,10 +268,20 @@ class Writer(Dice):
 
     def say(self, name: str) -> str:
         """Fill one of the plans of a list."""
-        return self.written(self.pick(self.plans[name]))
+        return self._sentence(name, self.pick(self.plans[name]))
 
     def several(self, name: str, low: int, high: int) -> list[str]:
         """Fill from ``low`` to ``high`` different plans of a list."""
         left = list(self.plans[name])
         number = self.whole(low, high)
-        return [self.written(left.pop(int(self.random() * len(left)))) for _ in range(number)]
+        return [self._sentence(name, left.pop(int(self.random() * len(left)))) for _ in range(number)]
+
+    def _sentence(self, name: str, plan: Plan) -> str:
+        text = self.written(plan)
+        if not (self.varied and name.startswith(self.varied)):
+            return text
+
+        def opened(found: re.Match[str]) -> str:
+            return f"{capital(self.say('opening'))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]
+
+        return _OPENING.sub(opened, text)

@@ -12,6 +12,7 @@ import pytest
 
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.audit.overlap import masked_overlap
+from long_context_tasks.audit.real_texts import real_texts
 from long_context_tasks.audit.run import CONSTANT, FIRST_HALF, UNDERSTANDING, Audit, Questions, audit
 from long_context_tasks.schema import Case, Documents, LoadedTask, Options, Score, Turn
 from long_context_tasks.schema.case_folder import CaseSet
@@ -168,3 +169,10 @@ def test_overlap_leaves_names_and_numbers_out() -> None:
     ]
     other = [" ".join(Random(at).sample(FILLER, 12)) for at in range(20)]
     assert masked_overlap(same) == 1 and masked_overlap(other) < 0.1
+
+
+def test_real_texts_are_cut_into_pieces_in_turn(tmp_path: Path) -> None:
+    rows = [{"id": name, "turns": [{"text": f"{name} " * 300}]} for name in ("one", "two")]
+    (tmp_path / "debates").mkdir()
+    (tmp_path / "debates" / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert [piece[:3] for piece in real_texts(tmp_path, "debates", 400)] == ["one", "two"] * 2

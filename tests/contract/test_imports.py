@@ -31,7 +31,7 @@ ALLOWED = {
     "orca": {"judges", "stats", "tokens", "schema"},
     "orca.study": {"orca", "orca.train", "benchmarks", "annotation", "judges", "stats", "tokens", "schema"},
     "coverage": {"judges", "stats", "tokens", "schema"},
-    "audit": {"stats", "tokens", "schema"},
+    "audit": {"corpora", "stats", "tokens", "schema"},
     "annotation": {"judges", "stats", "schema"},
     "benchmarks": {"audit", "coverage", *_LIBRARIES},
     "hosts": {"benchmarks", "judges", "tokens", "stats", "schema"},

@@ -271,6 +271,44 @@ LAYOUTS = (
     Layout(
         "second title", "{arabic}\n\nTold by John\n\n{title}", entry="{arabic}. TOLD BY JOHN: {TITLE}  {page}"
     ),
+    Layout("letters apart", "C H A P T E R   {roman}\n\nT H E   M A I L"),
+    Layout("letters apart in italics", "_C H A P.  {roman}._\n\n{TITLE}", entry="{roman}. {title}  {page}"),
+    Layout(
+        "synopsis farther from the text",
+        "CHAPTER {arabic}\n\nThe description of the family of Harrow, in which a kindred likeness\nprevails as well of {lower} as of persons.",
+    ),
+    Layout(
+        "synopsis of sentences",
+        "CHAPTER {roman}. {title}\n\nThe author hears of {lower}. He travels. He is shipwrecked, and\nswims for his life.",
+    ),
+    Layout("in which", "Chapter {roman}.\n\nIn which {lower} is found, and what came of it.", below=1),
+    Layout(
+        "synopsis in italics",
+        "CHAP. {roman}.\n\n_The history of {lower}, and of a long road; with the fate of those\nwho went along it in the rain, and of their dog._",
+        below=1,
+    ),
+    Layout(
+        "how",
+        "CHAPTER {roman}\n\nHow {lower}; how the ferryman said no; and how the\nlamp went out.",
+        below=1,
+    ),
+    Layout("title as in a sentence", "CHAPTER {roman}\n\n{title}, and what the dog did about it", below=1),
+    Layout("title in brackets", "CHAPTER {roman}\n\n({title})", below=1),
+    Layout("date below", "CHAPTER {roman}\n\nMay 3, 1888", below=1),
+    Layout(
+        "motto with its author, not indented",
+        'CHAPTER {roman}\n\n"The road is long that leads away,\nAnd longer still the road."\n          --OLD SONG.',
+        below=1,
+    ),
+    Layout("hashes and titles", "# {title}", gap=1, below=1),
+    Layout("underlined", "{title}\n----------", gap=1, below=1),
+    Layout("underlined with a number", "Chapter {arabic}\n=========", gap=1, below=1),
+    Layout("short keyword", "Ch. {arabic}"),
+    Layout("numbers of instalments", "No. {roman}."),
+    Layout("book and chapter in one line", "Book One, Chapter {arabic}: {title}"),
+    Layout("lower case", "chapter {arabic}\n\n{lower}"),
+    Layout("question above the number", "{TITLE}\n\nCHAPTER {roman}"),
+    Layout("quoted title in the next line", "Chapter {Word}\n“{title}”"),
     Layout("two columns of spaces", "{roman}.  {TITLE}", entry="CHAPTER {roman}.        {TITLE}"),
 )
 

@@ -90,6 +90,9 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("IX. WHAT DID HE SAY?", True),
         ("XXI. A strange guest", True),
         ("Twenty-three", True),
+        ("No. II.", True),
+        ("Kapitel 3", True),
+        ("March 3", False),
         ("Two.", False),
         ("I!", False),
         ("Second Officer Pell", False),
@@ -187,9 +190,42 @@ def test_notes_below_their_chapter(chapters: list[list[str]]) -> None:
     assert len(story.chapters) == CHAPTERS
 
 
+def test_an_introduction_that_is_the_first_chapter(chapters: list[list[str]]) -> None:
+    text = numbered(chapters).replace("CHAPTER 1\n", "INTRODUCTION\n", 1)
+    story = clean(in_gutenberg(text))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert story.warnings == ()
+    preface = clean(in_gutenberg(f"INTRODUCTION\n\n\n{chapters[0][0]}\n\n\n\n{numbered(chapters[1:])}"))
+    assert preface.paragraphs == tuple(text for chapter in chapters[1:] for text in chapter)
+
+
+def test_a_preface_of_the_author_by_name(chapters: list[list[str]]) -> None:
+    preface = f"ADVERTISEMENT BY THE AUTHORESS, TO THE LONG ROAD\n\n{chapters[0][0]}\n\n\n\n"
+    assert clean(in_gutenberg(preface + numbered(chapters[1:]))).paragraphs[0] == chapters[1][0]
+
+
+def test_titles_of_tales_within_chapters(chapters: list[list[str]]) -> None:
+    """What stands in capitals farther from the text goes; signs and what a sentence runs through stay."""
+    tales = [list(chapter) for chapter in chapters]
+    tales[2][3:3] = ["\nTHE FERRYMAN'S TALE"]
+    tales[4][3:3] = ["and the sign said", "\nHOUSE TO LET", "and nothing else."]
+    tales[5][3:3] = ["THE FERRYMAN IS OUT"]
+    tales[6][3:3] = ["\n“MISS PELL, SPINSTER”"]
+    kept = [text.strip() for chapter in tales for text in chapter if "TALE" not in text]
+    assert list(clean(in_gutenberg(numbered(tales))).paragraphs) == kept
+
+
+def test_a_short_paragraph_below_an_argument_is_kept(chapters: list[list[str]]) -> None:
+    below = "In which nothing is found.\n\n\n"
+    story = clean(in_gutenberg(numbered([["It rained.\n", *chapter] for chapter in chapters], below)))
+    assert [story.paragraphs[place] for place in story.chapters] == ["It rained."] * 15
+
+
 LETTER = "LETTER {n}\n\n\n{place}, {day} May\n\nMy dear Anne,\n\n{text}\n\nYours,\n\nE. H.\n\n\n\n"
 JOURNAL = "_{day} May._--{text}\n\n"
 DATED = "MAY {day}.\n\n{text}\n\n"
+LONG_LETTER = "Bath, {day} May.\n\nMy dear Anne,\n\n{long}\n\nYours ever,\n\nE. H.\n\n\n\n"
+LONG_LETTER_UNDATED = "MY DEAR FRIEND,\n\n{long}\n\nYour affectionate brother,\n\nE. HARROW.\n\n\n\n"
 ADDRESSED = "{n}\n\n\nLADY PELL TO MRS. HARROW\n\n\n{text}\n\n\n\n"
 PLAY_IN_VERSE = "  Ann. The road is long,\n    And longer still the road that stays.\n  Edw. It is not far,\n    And all the nights are like the days.\n"
 PLAY = "ANNE.  {text}\n\nEDWIN.\n{text}\n\nANNE. (_Aside._) {text}\n\n"
@@ -203,6 +239,8 @@ STANZA = "The road is long that leads away,\nAnd longer still the road that stay
         (JOURNAL, "letters"),
         (DATED, "letters"),
         (ADDRESSED, "letters"),
+        (LONG_LETTER, "letters"),
+        (LONG_LETTER_UNDATED, "letters"),
         (PLAY, "play"),
         (PLAY_IN_VERSE, "play"),
         (STANZA, "verse"),
@@ -211,7 +249,10 @@ STANZA = "The road is long that leads away,\nAnd longer still the road that stay
 )
 def test_forms(text: str, form: str, chapters: list[list[str]]) -> None:
     prose = chapters[0][0]
-    parts = (text.format(n=number, place="Bath", day=number, text=prose) for number in range(1, 25))
+    long = "\n\n".join(text for chapter in chapters[:3] for text in chapter)  # more than 4,000 words
+    parts = (
+        text.format(n=number, place="Bath", day=number, text=prose, long=long) for number in range(1, 25)
+    )
     assert clean("".join(parts)).form == form
 
 

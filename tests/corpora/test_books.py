@@ -207,6 +207,7 @@ def test_json_lines(tmp_path: Path, packed: bool) -> None:
         ("x.jsonl", b'{"id": "a", "text": "It rained."}\n{"id"', "line 2: no JSON"),
         ("x.jsonl", b'{"text": "It rained."}', "line 1: id is missing"),
         ("x.jsonl", b'{"id": "a", "body": "It rained."}', 'line 1.*"paragraphs"'),
+        ("x.txt", b"<h2>I</h2><p>It rained.</p><p>It snowed.</p>", "is HTML"),
     ],
 )
 def test_bad_input_is_one_clear_error(tmp_path: Path, name: str, data: bytes, says: str) -> None:

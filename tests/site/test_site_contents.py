@@ -8,10 +8,21 @@ import pytest
 pytest.importorskip("polars")
 pytest.importorskip("plotly")
 
-from collected_runs import CONVERSATION, TIME, Run, Turn, simple, write_lm_eval, write_opencompass
+from collected_runs import (
+    CONVERSATION,
+    MADE,
+    TIME,
+    Run,
+    Turn,
+    run_of,
+    simple,
+    write_lm_eval,
+    write_opencompass,
+)
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of
@@ -198,3 +209,34 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
         collected.collection, cells, collected.evaluations, title="t", models=Models()
     )
     assert options.heat_maps == [] and len(notes) == 1 and "gone" in notes[0]
+
+
+@pytest.mark.slow
+def test_long_synthetic_cases_are_not_written_for_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two runs, the one that takes too long to write has scores and no places in the context; from the cache it has both."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "written"))
+    for length in (1000, 2000):
+        task = load_task("ethic_recall_books_synthetic", {"lct_length": length, "lct_n": 2})
+        found = Turn(dict.fromkeys(task.metrics, 1.0), None, str(task.cases.cases[0].turns[0].gold))
+        run = run_of(
+            task, {case.id: [found] for case in task.cases.cases}, made=f"{MADE[:-1]}{length // 1000}"
+        )
+        write_lm_eval(tmp_path / "runs", run)
+    monkeypatch.setattr("long_context_tasks.results.sections.MOST_FOR_PAGES", 3000)
+    monkeypatch.setattr("long_context_tasks.site.contents.MOST_FOR_PAGES", 3000)
+    given = ["report", str(tmp_path / "runs"), "--out", str(tmp_path / "site")]
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "empty"))
+    short = CliRunner().invoke(app, given)
+    assert short.exit_code == 0, short.output
+    refused = "its 4,000 tokens of synthetic cases are not in the cache, and at most 3,000 are written here"
+    assert short.stderr.count(refused) == 2 and "1 cells have no scores by place" in short.stderr
+    [folder] = [path.name for path in (tmp_path / "empty" / "cases").iterdir() if path.is_dir()]
+    page = (tmp_path / "site" / "benchmark" / "ethic.html").read_text()
+    assert refused in page and "by context length" in page
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "written"))
+    whole = CliRunner().invoke(app, given)
+    assert whole.exit_code == 0 and "not in the cache" not in whole.stderr
+    assert "not in the cache" not in (tmp_path / "site" / "benchmark" / "ethic.html").read_text()
+    assert folder in {path.name for path in (tmp_path / "written" / "cases").iterdir()}

@@ -15,7 +15,6 @@ import synthetic_opinions_reader
 import trials_reader
 
 from long_context_tasks.corpora.documents import Review, Study
-from long_context_tasks.synthetic.forum.parts import devices
 
 _CONTEXT = re.compile(
     r"^### Context:\n(.*?)\n\nNow, respond to the instruction\.\n\n### Instruction:\n(.*)", re.DOTALL
@@ -117,7 +116,7 @@ def question_and_answers(prompt: str) -> tuple[str, list[str]]:
 
 def accepted(prompt: str) -> str | None:
     """The designation of the only answer that meets every point of the question; None where there is not one."""
-    found = forum_reader.choose(*question_and_answers(prompt), [device.name for device in devices()])
+    found = forum_reader.choose(*question_and_answers(prompt))
     return f"A{found[0] + 1}" if len(found) == 1 else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from long_context_tasks.synthetic import forum, meeting, opinions, trials
+from long_context_tasks.synthetic import meeting, opinions, trials
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Kind:
     """A kind of text.
 
     Attributes:
-        write: a seed and a length in tokens (of the forum: in threads) to what is written.
+        write: a seed and a length in tokens to what is written.
         parts: what is written to the parts, of which a longer text has more.
         shown: what is written to its text.
     """
@@ -39,10 +39,6 @@ def text_of_group(group: opinions.OpinionGroup) -> str:
     return "".join(f"<Segment {number}>\n{segment.text}\n\n" for number, segment in segments)
 
 
-def _of_threads(threads: Sequence[forum.Thread]) -> str:
-    return "".join(body for one in threads for body in (one.body, *(answer.body for answer in one.answers)))
-
-
 def _document(write: Callable[[int, int], Any]) -> Kind:
     return Kind(write, lambda document: document.paragraphs, text_of)
 
@@ -52,7 +48,6 @@ KINDS = {
     "review": Kind(trials.write_review, lambda review: review.studies, _of_review),
     "opinions": _document(opinions.write_opinions),
     "opinion group": Kind(opinions.write_opinion_group, lambda group: group.segments, text_of_group),
-    "forum": Kind(forum.write_threads, lambda threads: threads, _of_threads),
     "meeting": Kind(
         lambda seed, length: meeting.write_meeting(seed, length, max(1, min(8, length // 1000))),
         lambda one: one.lines,

@@ -21,6 +21,7 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
+NUMBER = int(os.environ.get("LCT_MEETING_QUESTIONS", "0"))  # read before a fixture clears the environment
 LINE = re.compile(r"(\(PERSON\d+\) )?\S.*")
 TAG = re.compile(r"\[(?:PERSON|PROJECT|ORGANIZATION|LOCATION)\d+\]")
 
@@ -99,7 +100,7 @@ def test_an_independent_reader_finds_the_gold_answers_and_no_contradiction(
 ) -> None:
     """LCT_MEETING_QUESTIONS asks for so many questions of each length."""
     number = min(8, tokens // 1000)
-    meetings = max(meetings, int(os.environ.get("LCT_MEETING_QUESTIONS", "0")) // number)
+    meetings = max(meetings, NUMBER // number)
     wrong = [
         (meeting.id, question.text)
         for place in range(meetings)

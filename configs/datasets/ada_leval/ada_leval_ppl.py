@@ -6,6 +6,8 @@ Options are arguments of a dataset (``lct_n=50``) or variables of the environmen
 some of these tasks; names of other files are left to those.
 
     ada_leval_tsort_2k_ppl ada_leval_tsort_4k_ppl ada_leval_tsort_8k_ppl ada_leval_tsort_any_ppl
+    ada_leval_tsort_2k_ppl_recast ada_leval_tsort_4k_ppl_recast ada_leval_tsort_8k_ppl_recast
+    ada_leval_tsort_any_ppl_recast
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

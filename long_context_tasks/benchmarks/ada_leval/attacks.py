@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.benchmarks.ada_leval.prompts import sorting_texts
@@ -42,7 +43,10 @@ def take_apart(case: Case, documents: Documents) -> list[Challenge]:
             gold=(right,),
             rests=(ends[right] / ends[-1],),
             write=lambda places: f"Answer: A{places[0] + 1}",
-            rules={"half of the points": half_of_the_points},
+            rules={
+                "half of the points": partial(by_points, share=0.5),
+                "all points": partial(by_points, share=1),
+            },
             carrier="forums",
         )
     ]
@@ -52,13 +56,15 @@ _MODEL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\d\d\b")
 _MEASURE = re.compile(r"\b(\d+)(?: and (\d+))?(?: ([a-z]{4,}))?")
 _AT_LEAST = re.compile(r"at least|(?:lighter|narrower|quieter|less) than|below|or more|must not stop before")
 _KIND = re.compile(
-    r"(?:made of|\ball|body of|burns|runs on|fed with|burn|spares (?:in|from)|(?:cut for|on with|has) the|thread) (?!(?:the|for|of|from|and|same)\b)([A-Za-z]{3,})|(?!(?:[Tt]he|and|that)\b)([A-Za-z]{3,}) (?:thread|body)\b"
+    r"(?:made of|painted|comes in|comes from|made in|built in|\ball|body of|burns|runs on|fed with|burn|spares (?:in|from)|(?:cut for|on with|has) the|thread) (?!(?:the|for|of|from|and|same)\b)([A-Za-z]{3,})|(?!(?:[Tt]he|and|that)\b)([A-Za-z]{3,}) (?:thread|body)\b"
 )
-_SAID = re.compile(r"thread|spares|body|made of|\ball [a-z]+|burn|runs on|fed\b|fuel|\d")
+_SAID = re.compile(
+    r"comes|painted|built in|made in|thread|spares|body|made of|\ball [a-z]+|burn|runs on|fed\b|fuel|\d"
+)
 
 
-def half_of_the_points(challenge: Challenge) -> Sequence[int]:
-    """Take the answer whose part meets most of the first half of the points that the question lists."""
+def by_points(challenge: Challenge, share: float) -> Sequence[int]:
+    """Take the answer whose part meets most of the first points of the question; ``share`` of them are read."""
     read = [_recommended(option) for option in challenge.options]
     kinds = {word for option in challenge.options for pair in _KIND.findall(option) for word in pair if word}
     points = [
@@ -66,7 +72,7 @@ def half_of_the_points(challenge: Challenge) -> Sequence[int]:
         for text in re.split(r"(?<=[.?!])\s+", challenge.query)
         if _MEASURE.search(text) or kinds & {*re.findall(r"\w+", text)}
     ]
-    points = points[: (len(points) + 1) // 2]
+    points = points[: round(share * len(points))]
     met = [sum(_meets(*point, *of_part) for point in points) for of_part in read]
     return [met.index(max(met))]
 

@@ -55,6 +55,8 @@ NAME = "ada_leval"
 POSITIONS = ("front", "mid", "rear")
 INTERVALS = ("strict_accuracy", "official_accuracy")
 _ULTRA_LONG = 32_000
+_MADE = {"seed": ("synthetic",), "recast": ("recast",)}
+"""How the builders of cases from a seed end."""
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
@@ -76,7 +78,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     else:
         if options.tokenizer is not None and not by_likelihood:
             tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
-        cases = _synthetic(spec, options) if spec.source == "seed" else _official(spec, options)
+        cases = _official(spec, options) if spec.source == "published" else _made(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
     if by_likelihood:
         _require_segments(chosen, cases.documents)
@@ -138,7 +140,7 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
         return options.n
     if options.subset is not None:
         return options.subset
-    if options.cases is not None or spec.source == "seed":
+    if options.cases is not None or spec.source != "published":
         return None
     sizes = card(NAME).subsets["open_models"]
     return int(sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"])
@@ -146,7 +148,7 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
 
 def _builder(spec: TaskSpec) -> str:
     """Return the name of the builder and of its case folder: ``ada_leval_bestanswer`` or ``ada_leval_bestanswer_synthetic``."""
-    return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
+    return "_".join((spec.family, *_MADE.get(spec.source, ())))
 
 
 def _case_file(spec: TaskSpec, length: str) -> str:
@@ -160,17 +162,21 @@ def _without_files(spec: TaskSpec) -> str:
     return f", or use the task that ends in _{seeded}" if seeded else ""
 
 
-def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+def _made(spec: TaskSpec, options: Options) -> CaseSet:
+    """Write the cases from a seed, or from a seed and carriers, once into the cache."""
+    from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS, SYNTHETIC_CASES, build
+    from long_context_tasks.recast.carriers import carriers_of
 
     builder = _builder(spec)
     kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
     settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
+    carriers = carriers_of(options, CARRIER_KINDS[spec.task], spec.name) if spec.source == "recast" else None
     return cached_cases(
         _case_file(spec, format_length(settings.lengths[0])),
         settings,
         card(NAME).version,
-        lambda folder: build(builder, None, settings, folder),
+        lambda folder: build(builder, carriers and carriers.parent, settings, folder),
+        carriers,
     )
 
 

@@ -83,6 +83,13 @@ class TSortSettings(BuildSettings):
     per_book: int | None = None
 
 
+@dataclass(frozen=True)
+class ConstraintSettings(BuildSettings):
+    """Settings of BestAnswer cases by requirements."""
+
+    SHORTEST = 1_000
+
+
 _POSTS_PANEL = "BestAnswer (forum posts)"
 POSTS = SourceOption(
     "posts", "Posts.xml of a Stack Exchange dump: plain, .gz or .7z; or posts as .jsonl.", _POSTS_PANEL
@@ -121,8 +128,7 @@ class BestAnswerSettings(BuildSettings):
 
     bounds: str | None = option(
         None,
-        "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... Default: paper; "
-        "synthetic: round",
+        "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... Default: paper",
         _POSTS_PANEL,
         check=one_of(("paper", "round")),
     )

@@ -18,6 +18,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, InputError, format_length
+from long_context_tasks.schema.case_folder import NotInCache
 from long_context_tasks.schema.report import (
     HeatMap,
     ScoredRun,
@@ -365,21 +366,31 @@ class Measured:
                 ) from error
 
 
-def measure(runs: Sequence[ScoredRun]) -> list[Measured]:
-    """Return the scores of runs, those of one setting over all domains and lengths together.
+def measure(runs: Sequence[ScoredRun]) -> tuple[list[Measured], list[str]]:
+    """Return the scores of runs, those of one setting over all domains and lengths together, and why some are left out.
 
     Raises:
-        InputError: damaged files, cases that the task does not have, or data that are not here.
+        InputError: damaged files, cases that the task does not have, or data that are not here, for whatever run; synthetic cases
+            that are too many to be written, for all of them.
     """
     found: dict[Hashable, Measured] = {}
+    left_out: list[NotInCache] = []
     for run in runs:
+        try:
+            run.load()
+        except NotInCache as error:
+            left_out.append(error)
+            continue
         new = Measured(run, parse_task(run.task))
         key = (run.host, run.model, new.spec.family, run.version, run.judge, new.how, run.metric)
         found.setdefault(key, new).add(run)
-    return [
+    if left_out and not found:
+        raise left_out[0]
+    measured = [
         replace(one, cases=mean_over_repeats(one.cases), parts=mean_over_repeats(one.parts))
         for one in found.values()
     ]
+    return measured, [f"left out: {error}" for error in left_out]
 
 
 def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
@@ -392,7 +403,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
     Raises:
         InputError: damaged files, or data of a task that are not here.
     """
-    measured = measure(runs)
+    measured, left_out = measure(runs)
     bare = [one for one in measured if one.without_verdicts]
     notes = (
         f"{len(bare)} settings of {_SUMMARIZE} hold no replies of the judge (bundles do not), so that scores by position are missing",
@@ -404,6 +415,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
             (coverage_table(measured), *split_tables(measured, bins)),
             tuple(heat_map(one, bins) for one in measured if one.parts),
             notes if bare else (),
+            tuple(left_out),
         )
     ]
 
@@ -415,7 +427,7 @@ def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
         InputError: see :func:`sections`.
     """
     mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
-    return [heat_map(one, bins) for one in measure(mapped) if one.parts]
+    return [heat_map(one, bins) for one in measure(mapped)[0] if one.parts]
 
 
 def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:

@@ -12,7 +12,7 @@ FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
 JOINED = "\u00a0"
 """Stands for the spaces inside subjects and values, so that no hesitation falls there; written as a space in the end."""
-_BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.06, 0.09, 0.05, 0.012
+_BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
 _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")
 _GAPS = re.compile(r" +(?=[ ?.,])")
 

@@ -19,6 +19,7 @@ from long_context_tasks.synthetic.opinions.facts import (
     found_facts,
     said_facts,
 )
+from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import (
     Writer,
     capital,
@@ -63,8 +64,9 @@ class CitationWriter(Writer):
 
     def __init__(self, seed: int, *, masked: bool) -> None:
         """Begin; the seed also divides the numbers."""
-        super().__init__(Random(seed).random, "opinions.txt")
+        super().__init__(Random(seed).random, "opinions.txt", varied=("own.", "told.case", "page."))
         self.numbers = Numbers(stream(seed, "numbers"), self.random)
+        self.names = Vocabulary(seed)
         self.masked = masked
         self.labels: dict[str, None] = {}
         self.acts: dict[str, None] = {}
@@ -73,15 +75,21 @@ class CitationWriter(Writer):
 
     def person(self) -> str:
         """Return first name and surname."""
-        return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
+        return self.names.person().full
 
     def surname(self) -> str:
         """Return a surname."""
-        return self.made_up("surname")
+        return self.names.surname()
 
     def place(self) -> str:
         """Return the name of a place."""
-        return self.made_up("place")
+        return self.names.place()
+
+    def firm(self, opponent: str) -> str:
+        """Return the name of a firm, with no word of its opponent's."""
+        while (place := self.place()) in opponent.split():
+            pass
+        return f"{place} {self.pick(FIRMS)}"
 
     def court(self) -> str:
         """Return the name of a court."""
@@ -133,7 +141,7 @@ class CitationWriter(Writer):
     def citation(self) -> str:
         """Return a case cited in full; the short form after it names the same numbers."""
         name = self.surname()
-        other = self.surname() if self.chance(0.75) else f"{self.place()} {self.pick(FIRMS)}"
+        other = self.surname() if self.chance(0.75) else self.firm(name)
         title = self.pick((f"{name} v. {other}", f"{name} v. {other}", f"In re {name}", f"Estate of {name}"))
         names = (name, other.split()[0]) if " v. " in title else (name,)
         self.cited.append((title, names))
@@ -230,9 +238,9 @@ class OpinionWriter(CitationWriter):
         self.latest = self.whole(1950, 2019)
         one, two = self.surname(), self.surname()
         if self.chance(0.3):
-            one = f"the {self.place()} {self.pick(FIRMS)}"
+            one = f"the {self.firm(two)}"
         if self.chance(0.3):
-            two = f"the {self.place()} {self.pick(FIRMS)}"
+            two = f"the {self.firm(one)}"
         text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
         text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
         title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"

@@ -10,6 +10,7 @@ which of the two tells.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import atanh, erfc, exp, log, sqrt
 from random import Random
 
 from long_context_tasks.synthetic.document import (
@@ -20,6 +21,7 @@ from long_context_tasks.synthetic.document import (
     paragraphs_of,
 )
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
+from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
 
 WHO = ("child", "teen", "adult", "old")
@@ -29,12 +31,14 @@ _AGES = {"child": (3, 11), "teen": (13, 17), "adult": (28, 55), "old": (66, 91)}
 _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"year": (1948, 2023), "yeara": (1948, 1985), "yearb": (1986, 2023)}
 _RANGES = {"weeks": (3, 104), "dose": (5, 900)}
+_LEVELS = {90: 1.645, 95: 1.96, 99: 2.576}
 _SECTIONS = (
     ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
     ("OBJECTIVE: ", "PATIENTS AND METHODS: ", "RESULTS: ", "CONCLUSIONS: "),
     ("Aims: ", "Design and setting: ", "Findings: ", "Interpretation: "),
 )
 _FILE = "trials.txt"
+_VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "close")
 _LOOSE = re.compile(r" +([.,;: ])")
 _PLAIN = ("", "", "", "")
 
@@ -106,8 +110,9 @@ class TrialWriter(Writer):
 
     def __init__(self, seed: int) -> None:
         """Begin with no topic; the seed also divides the numbers."""
-        super().__init__(Random(seed).random, _FILE)
+        super().__init__(Random(seed).random, _FILE, varied=_VARIED)
         self.numbers = Numbers(seed, self.random)
+        self.names = Vocabulary(seed)
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
@@ -198,18 +203,50 @@ class TrialWriter(Writer):
             return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
         return f"{self.decimal(3, 93)}%"
 
-    def interval(self) -> str:
-        """Return a confidence interval."""
-        levels = [one for one in (90, 95, 99) if not self.numbers.is_asked(one)]
-        level = f"{self.pick(levels)}% " if levels else ""
-        return f"{level}confidence interval {self.decimal(1, 9)} to {self.decimal(10, 30)}"
+    def _interval(self, between: Callable[[float], float], digits: int) -> str:
+        """Return a confidence interval, whose ends are so many standard errors ``between`` the estimate and infinity."""
+        levels = {level: z for level, z in _LEVELS.items() if not self.numbers.is_asked(level)}
+        level = self.pick(list(levels)) if levels else 95
+        low, high = (f"{between(side * _LEVELS[level]):.{digits}f}" for side in (-1, 1))
+        return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
+
+    def _results(self) -> dict[str, str]:
+        """Return results that agree with one another: estimates lie in their intervals, and p values are theirs."""
+        people, random = self.people, self.random
+        error, base = 0.5 + 2.5 * random(), round(4 + 30 * random(), 1)
+        diff = round(error * (4.6 * random() - 0.8), 1)
+        adjusted = round(diff + error * (random() - 0.5), 1)
+        arms = people["arma"], people["armb"]
+        back = people["back"], people["backb"]
+        log_ratio = log(back[0] / arms[0] / (back[1] / arms[1]))
+        ratio_error = sqrt(1 / back[0] + 1 / back[1])
+        rates = [self.numbers.draw(8, 90, asked=False) for _ in arms]
+        linked = (2 + self.below(7)) / 10 + (1 + self.below(9)) / 100
+        return {
+            "mean": f"{base + diff:.1f}",
+            "meanb": f"{base:.1f}",
+            "diff": f"{diff:.1f}",
+            "diff_ci": self._interval(lambda z: diff + z * error, 1),
+            "diff_p": _p(diff / error),
+            "adjusted": f"{adjusted:.1f}",
+            "adjusted_ci": self._interval(lambda z: adjusted + z * error, 1),
+            "ratio": f"{exp(log_ratio):.2f}",
+            "ratio_ci": self._interval(lambda z: exp(log_ratio + z * ratio_error), 2),
+            "p_good": _p(_contrast(people["good"] / arms[0], people["goodb"] / arms[1], arms)),
+            "rate": f"{rates[0]}%",
+            "rateb": f"{rates[1]}%",
+            "rate_p": _p(_contrast(rates[0] / 100, rates[1] / 100, arms)),
+            "linked": f"{linked:.2f}",
+            "linked_p": _p(atanh(linked) * sqrt(people["kept"] - 3)),
+            "variance": f"{100 * linked**2:.1f}%",
+        }
 
     def _name(self, role: str) -> str:
         if role == "month":
             return self.pick(MONTHS)
         if role == "kindname":
             return self.pick(_words("disease_kind"))
-        name = self.made_up("surname" if role == "surname" else "place")
+        name = self.names.surname() if role == "surname" else self.names.place()
         return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
 
     def decimal(self, low: int, high: int) -> str:
@@ -243,6 +280,8 @@ class TrialWriter(Writer):
             "total": total,
             "good": self.numbers.draw(arma // 4, arma - 1, asked=True),
             "goodb": self.numbers.draw(armb // 6, armb - 1, asked=True),
+            "back": self.numbers.draw(2, max(13, arma // 2), asked=True),
+            "backb": self.numbers.draw(2, max(13, armb // 2), asked=True),
         }
 
     def _losses(self, total: int) -> dict[str, int] | None:
@@ -278,6 +317,7 @@ class TrialWriter(Writer):
         self.labels = {}
         self._sizes()
         self._set_names(topic, own, earlier)
+        self.text |= self._results()
         title = _tidy(self.say("title.main"))
         background = [
             *self.several("intro.burden", 0, 2),
@@ -335,6 +375,18 @@ def _words(name: str) -> tuple[str, ...]:
     return words(_FILE, name)
 
 
+def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:
+    """Return the difference of two shares in standard errors."""
+    both = (one * sizes[0] + two * sizes[1]) / sum(sizes)
+    return (one - two) / sqrt(max(both * (1 - both), 1e-9) * (1 / sizes[0] + 1 / sizes[1]))
+
+
+def _p(z: float) -> str:
+    """Return the two-sided p value of a normal deviate, in words of a paper."""
+    value = erfc(abs(z) / sqrt(2))
+    return f"p = {min(value, 0.99):.2f}" if value >= 0.01 else "p < 0.01" if value >= 0.001 else "p < 0.001"
+
+
 def _tidy(text: str) -> str:
     return _LOOSE.sub(r"\1", repair(text))
 
@@ -342,7 +394,6 @@ def _tidy(text: str) -> str:
 _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
     "h": TrialWriter.large,
     "pct": TrialWriter.percentage,
-    "ci": TrialWriter.interval,
     "dec": lambda writer: writer.decimal(1, 40),
     "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
     "p": lambda writer: f"0.0{1 + writer.below(9)}",

@@ -3,24 +3,29 @@
 The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for the command line and the hosts.
 """
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
-from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts, ForumPosts
+from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints, recast, synthetic
+from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import (
+    BestAnswerSettings,
+    ConstraintSettings,
+    TSortSettings,
+)
 from long_context_tasks.benchmarks.building import Progress, TaskReport
-from long_context_tasks.corpora.books import read_books
-from long_context_tasks.schema import CaseWriter, InputError, parse_length
-from long_context_tasks.schema.card import TaskCard
+from long_context_tasks.corpora.books import Book, read_books
+from long_context_tasks.recast.carriers import CARRIERS, carriers_of, recast_texts
+from long_context_tasks.schema import CaseWriter, InputError, Options
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
-_ALL_TAGS = 10_000
+CARRIER_KINDS = {"tsort": "novels", "bestanswer": "forums"}
 
 
 def build(
@@ -44,6 +49,10 @@ def build(
     if option is None:
         source = None
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
+    elif option == CARRIERS:
+        # One kind of carriers for each task; the paper's caps and strides do not count where cases fill their length.
+        source = carriers_of(Options(carriers=source), CARRIER_KINDS[builder.task], family)
+        settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
     elif source is None:
         raise InputError(f"{family} is built from your own data: add --{option.name} PATH")
     elif not source.exists():
@@ -57,27 +66,19 @@ def build(
         if isinstance(settings, TSortSettings):
             assert source is not None
             books = read_books(source)
+            if option == CARRIERS:
+                books = (recast_book(book, settings.seed) for book in books)
+                settings = replace(settings, fill=True, per_book=settings.n)
             return build_tsort(books, part, settings, writer, progress, name=name, source=str(source))
-        assert isinstance(settings, BestAnswerSettings)
-        if source is not None:
-            return build_bestanswer(DumpPosts(source), part, settings, writer, progress, name=name)
-        reports = []
-        for single, forum in _forums(part, settings):
-            reports += build_bestanswer(
-                forum, part, single, writer, progress, name=name, first_questions=forum.asked, fill=True
-            )
-        return reports
+        if isinstance(settings, ConstraintSettings):
+            posed = partial(recast, source) if source else synthetic
+            return build_constraints(posed, settings, writer, progress, name=name)
+        assert isinstance(settings, BestAnswerSettings) and source is not None
+        return build_bestanswer(DumpPosts(source), part, settings, writer, progress, name=name)
 
 
-def _forums(part: TaskCard, settings: BestAnswerSettings) -> Iterator[tuple[BestAnswerSettings, ForumPosts]]:
-    """The forum grows with the length, but the questions are those of its first threads, at every length."""
-    same = ForumPosts.comparable(sorted(map(parse_length, part.lengths)), settings.measure)
-    for length in settings.lengths:
-        forum = ForumPosts.of(settings.seed, settings.n or SYNTHETIC_CASES, length)
-        # All threads count, not only those of frequent tags; and what is asked for beside this length changes nothing.
-        alone = replace(
-            settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round", min_own=0
-        )
-        if settings.tags == BestAnswerSettings.tags:
-            alone = replace(alone, tags=_ALL_TAGS, questions_per_tag=forum.threads)
-        yield alone, forum
+def recast_book(book: Book, seed: int) -> Book:
+    """Return a book with other names and numbers; its id stays, its title does not."""
+    texts = [one.text for one in recast_texts([*book.paragraphs, *book.headings], seed, book.id)]
+    paragraphs, headings = texts[: len(book.paragraphs)], texts[len(book.paragraphs) :]
+    return replace(book, title="", paragraphs=tuple(paragraphs), headings=tuple(headings))

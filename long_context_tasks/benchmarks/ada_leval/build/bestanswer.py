@@ -18,10 +18,6 @@ What the paper leaves open is decided so:
 * All answers are shown in random order, so the accepted one is equally likely at every place.
 
 Every post is encoded once for all lengths.
-
-A synthetic case fills its length: never longer, and at most two per cent shorter, because the asker adds sentences that say
-nothing. Answers stay as they were drawn: were one chosen or changed for its length, the accepted one, which never is, could be
-told from the others.
 """
 
 import re
@@ -36,21 +32,19 @@ import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter, least_tokens
+from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter
 from long_context_tasks.benchmarks.ada_leval.build.posts import (
+    DumpPosts,
     Pool,
     PoolTexts,
-    PostSource,
     choose_pool,
     read_texts,
 )
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
-from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, stable_seed, write_task
+from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, write_task
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import read_manifest
-from long_context_tasks.synthetic.document import filled
-from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _STEP, _FIRST, _SECOND, _ALL = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xFFFFFFFFFFFFFFFF
@@ -155,7 +149,6 @@ class _Builder:
         bounds: length to the most tokens of a prompt, for the lengths that are built.
         dropped: for each length why questions gave no case, with counts.
         used: keys of the posts that cases show.
-        longer: questions with more text than their post has, by key.
     """
 
     def __init__(
@@ -165,10 +158,9 @@ class _Builder:
         counter: PromptCounter,
         card: TaskCard,
         settings: BestAnswerSettings,
-        fill: bool,
     ) -> None:
         self._pool, self._texts, self._counter = pool, texts, counter
-        self._settings, self._fill = settings, fill
+        self._settings = settings
         self._measure, self._other = settings.measure, settings.other_tokenizer
         self._answers = _Answers(pool, texts, settings)
         border = parse_length(card.build["relaxed_from"])
@@ -184,21 +176,15 @@ class _Builder:
         self._same = [(length, bound(length)) for length in deciding if length < border]
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
         self.used: set[str] = set()
-        self.longer: dict[str, str] = {}
         # Longer cases show the answers of shorter ones again.
         self._words_of = lru_cache(maxsize=4096)(lambda post: _words(texts.store[post]))
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
 
-    def choose(self, progress: Progress, first_questions: int | None) -> dict[int, list[_Chosen]]:
+    def choose(self, progress: Progress) -> dict[int, list[_Chosen]]:
         """Return for each length the questions and their answers."""
         n = self._settings.n
-        if n is not None and self._fill and self._measure.name != CL100K:
-            # Tokens are an estimate there, and a question that barely fits the shortest length may not.
-            n += n // 5 + 10
         chosen: dict[int, list[_Chosen]] = {length: [] for length in self.bounds}
         targets = self._targets()
-        if first_questions is not None:
-            targets = targets[targets < first_questions]
         for question in progress.over(targets.tolist(), "choosing answers", "question", len(targets)):
             wanted = {length for length, taken in chosen.items() if n is None or len(taken) < n}
             if (taken := self._consider(question, wanted)) is not None:
@@ -285,7 +271,7 @@ class _Builder:
         """Return, in per cent, whether another answer to the question is shown, and how often shared words give the gold."""
         store = self._texts.store
         asked = case.inputs["question"]
-        question = _words(self.longer.get(asked) or store[int(asked)])
+        question = _words(store[int(asked)])
         shared = [len(question & self._words_of(int(post))) for post in case.inputs["answers"]]
         gold = shared[int(case.turns[0].gold[1:]) - 1]
         hit = (gold == max(shared)) / shared.count(gold)
@@ -309,8 +295,6 @@ class _Builder:
             case = self._with_answers(chosen, number, length, task)
             size = case.num_tokens[self._measure.name]
             if size <= bound:
-                if self._fill and size < least_tokens(bound):
-                    return self._filled(case, bound, length)
                 self.used.update(case.inputs["answers"], [case.inputs["question"]])
                 return case
         return None
@@ -351,40 +335,15 @@ class _Builder:
             },
         )
 
-    def _filled(self, case: Case, bound: int, length: int) -> Case | None:
-        """Return the case with a longer question of its own; None when there are not enough sentences that say nothing."""
-        store, key = self._texts.store, case.inputs["question"]
-        question, answers = store[int(key)], [store[int(post)] for post in case.inputs["answers"]]
-        text, size = filled(
-            asides(int(stable_seed(self._settings.seed, key, length)[:12], 16)),
-            lambda added: with_asides(question, added) if added else question,
-            lambda text: self._measure.count(prompts.render_bestanswer(text, answers)),
-            least_tokens(bound),
-            bound,
-        )
-        if size < least_tokens(bound):
-            return None
-        name = f"{key}_{format_length(length)}"
-        self.longer[name] = text
-        self.used.update(case.inputs["answers"])
-        prompt = prompts.render_bestanswer(text, answers)
-        return replace(
-            case,
-            inputs={**case.inputs, "question": name},
-            num_tokens={tokenizer: get_tokenizer(tokenizer).count(prompt) for tokenizer in case.num_tokens},
-        )
-
 
 def build_bestanswer(
-    source: PostSource,
+    source: DumpPosts,
     card: TaskCard,
     settings: BestAnswerSettings,
     writer: CaseWriter,
     progress: Progress,
     *,
     name: str,
-    first_questions: int | None = None,
-    fill: bool = False,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
 
@@ -395,8 +354,6 @@ def build_bestanswer(
         writer: an open writer.
         progress: reports long work.
         name: of the tasks, with ``*`` in place of the length.
-        first_questions: ask only so many questions, those with the lowest ids; the others give answers.
-        fill: make questions longer, so that every case fills its length (synthetic forum).
 
     Raises:
         InputError: the posts cannot be used, or a length gets no case.
@@ -405,8 +362,8 @@ def build_bestanswer(
     pool = choose_pool(source.index(progress), settings.tags, settings.questions_per_tag, source.name)
     texts = read_texts(source, pool, counter, progress)
     try:
-        builder = _Builder(pool, texts, counter, card, settings, fill)
-        chosen = builder.choose(progress, first_questions)
+        builder = _Builder(pool, texts, counter, card, settings)
+        chosen = builder.choose(progress)
         earlier = _questions_in(writer.folder)
         if empty := [length for length, questions in chosen.items() if not questions]:
             reasons = "; ".join(
@@ -427,7 +384,6 @@ def build_bestanswer(
                 write_task(writer, task, cases, settings, _guess, builder.dropped[length], builder.figures)
             )
         writer.add_documents((key, texts.store[int(key)]) for key in sorted(builder.used))
-        writer.add_documents(builder.longer.items())
         now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
         if others := len(earlier - now) if earlier else 0:
             note = (

@@ -25,6 +25,10 @@ _LABEL = re.compile(
     rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?"
     r"(?:\W*$|[.:;—–-]+\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
 )
+# "No. II." or "Kapitel 3" alone; a month with a day is a date.
+_COUNTED = re.compile(
+    r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[A-Z][A-Za-z]{1,14}\.? ([IVXLC]+|\d{1,3})[^\w!?]*$"
+)
 _NAMED = re.compile(
     rf"\W*(?:the )?(?:(?:{_ORDINALS.replace(' ', '|')}) (?:{_KEYWORDS})|prologue|epilogue)(?:[^\w!?]*$|[:—-])",
     re.IGNORECASE,
@@ -71,6 +75,8 @@ def _is_label(text: str) -> bool:
         return _counts(found[1])
     if _NAMED.match(text[:40]) or _WORD.fullmatch(text):
         return True
+    if found := _COUNTED.match(text[:40]):
+        return _counts(found[1])
     found = _NUMBER.match(text[:200])
     if not found or not _counts(found[1]):
         return False

@@ -2,14 +2,13 @@
 
 Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is read twice: once
 for numbers (ids, dates, scores, tags), once for the texts of the chosen posts, which go to a file that spills to disk when it
-grows; what stays in memory are a few numbers for each post. The synthetic forum is another source.
+grows; what stays in memory are a few numbers for each post.
 """
 
 import difflib
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,6 @@ from long_context_tasks.corpora.stack_exchange import (
     read_bodies,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic import Thread, write_threads
-from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.tokenizers import text_hash
 
 _IN_MEMORY = 256 * 1024 * 1024
@@ -57,90 +54,6 @@ class DumpPosts:
         """Read the file for the texts of the wanted posts."""
         for post_id, body in read_bodies(self.path, wanted):
             yield post_id, html_to_text(body), is_text_only(body)
-
-
-_CASES_PER_FORUM = 1000
-_THREADS_PER_CASE = 2.2
-"""Half of the questions can be asked; with all older answers to them the others are too long for the shortest length."""
-_MOST_TOKENS_RATIO = 1.2
-"""How many more tokens than in cl100k posts may have in a tokenizer for the questions to fit 1k tokens of it."""
-_TOKENS_PER_THREAD = 40
-"""Tokens of a case for which one more thread is written: every twelfth thread shares enough tags and has 600 tokens of
-answers, of which a case needs four fifths at least."""
-
-
-@lru_cache(maxsize=1)
-def _threads(seed: int, number: int) -> list[Thread]:
-    """Kept because several lengths take the same threads."""
-    return write_threads(seed, number)
-
-
-@dataclass(frozen=True)
-class ForumPosts:
-    """Threads of the synthetic forum as a source of posts.
-
-    The questions that are asked come from the first ``asked`` threads at every length; longer cases only have more threads to
-    take answers from. Up to a thousand cases the threads depend on the length alone, so that fewer cases are the first of
-    more. More cases need more threads; since the answers of all threads are mixed, other cases come out then.
-
-    Attributes:
-        seed: of the threads.
-        asked: threads whose questions may be asked.
-        threads: number of all threads.
-    """
-
-    seed: int
-    asked: int
-    threads: int
-
-    @classmethod
-    def of(cls, seed: int, cases: int, length: int) -> "ForumPosts":
-        """Return as many threads as so many cases of a length need."""
-        asked = int(max(_CASES_PER_FORUM, cases) * _THREADS_PER_CASE)
-        return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
-
-    @staticmethod
-    def comparable(lengths: Iterable[int], measure: Tokenizer) -> tuple[int, ...]:
-        """Return the lengths at which the same questions are asked: where posts have many more tokens than in cl100k, not the shortest."""
-        if measure.name == CL100K:
-            return tuple(lengths)
-        sample = "".join(answer.body for thread in write_threads(0, 20) for answer in thread.answers)
-        ratio = measure.count(sample) / get_tokenizer(CL100K).count(sample)
-        return tuple(length for length in lengths if length * _MOST_TOKENS_RATIO >= 1000 * ratio)
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return f"synthetic forum of seed {self.seed}, {self.threads} threads"
-
-    def index(self, progress: Progress) -> PostIndex:
-        """Return the numbers of all posts."""
-        threads = _threads(self.seed, self.threads)
-        names: dict[str, int] = {}
-        tags = [names.setdefault(tag, len(names)) for thread in threads for tag in thread.tags]
-        answers = [(answer, thread.id) for thread in threads for answer in thread.answers]
-        return PostIndex(
-            questions=np.array([thread.id for thread in threads], dtype=np.int64),
-            accepted=np.array([thread.accepted_id for thread in threads], dtype=np.int64),
-            scores=np.array([thread.score for thread in threads], dtype=np.int32),
-            asked=np.array([thread.date for thread in threads], dtype="datetime64[ms]"),
-            tag_offsets=np.cumsum([0, *(len(thread.tags) for thread in threads)], dtype=np.int64),
-            tag_ids=np.array(tags, dtype=np.int32),
-            tags=tuple(names),
-            answers=np.array([answer.id for answer, _ in answers], dtype=np.int64),
-            parents=np.array([parent for _, parent in answers], dtype=np.int64),
-            answered=np.array([answer.date for answer, _ in answers], dtype="datetime64[ms]"),
-            rows=len(threads) + len(answers),
-        )
-
-    def texts(self, wanted: Container[int]) -> Iterator[PostText]:
-        """Yield texts of the wanted posts."""
-        for thread in _threads(self.seed, self.threads):
-            posts = [(thread.id, thread.body), *((answer.id, answer.body) for answer in thread.answers)]
-            yield from ((post, body, True) for post, body in posts if post in wanted)
-
-
-PostSource = DumpPosts | ForumPosts
 
 
 class TextStore:
@@ -294,7 +207,7 @@ _Batch = tuple[bool, list[tuple[int, str]]]
 """Whether they are questions, and places and texts that are counted together, because one call for many is cheaper."""
 
 
-def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress: Progress) -> PoolTexts:
+def read_texts(source: DumpPosts, pool: Pool, counter: PromptCounter, progress: Progress) -> PoolTexts:
     """Read the texts of a pool, every answer's and every question's, and count their tokens once."""
     n, m = len(pool.ids), len(pool.answer_ids)
     texts = PoolTexts(

@@ -1,0 +1,61 @@
+"""Real texts of a kind, in pieces as long as the texts of a task, to compare their overlap with."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from long_context_tasks.audit.overlap import OTHERS
+from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
+from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.corpora.plain_files import data_files, read_rows, read_text
+from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
+
+
+def _novels(folder: Path) -> Iterator[str]:
+    return ("\n\n".join(clean(read_text(file)).paragraphs) for file in data_files(folder, "txt"))
+
+
+def _abstracts(folder: Path) -> Iterator[str]:
+    return (f"{study.title} {study.abstract}" for review in read_reviews(folder) for study in review.studies)
+
+
+def _meetings(folder: Path) -> Iterator[str]:
+    rows = (row for file in data_files(folder, "jsonl") for _, row in read_rows(file, "meetings"))
+    return ("\n".join(turn["content"] for turn in row["meeting_transcripts"]) for row in rows)
+
+
+def _forums(folder: Path) -> Iterator[str]:
+    return (
+        html_to_text(post.get("Body", "")) for file in data_files(folder, "xml") for post in read_posts(file)
+    )
+
+
+_READERS: Mapping[str, Callable[[Path], Iterator[str]]] = {
+    "novels": _novels,
+    "debates": lambda folder: ("\n\n".join(one.speeches) for one in read_debates(folder)),
+    "abstracts": _abstracts,
+    "opinions": lambda folder: ("\n\n".join(one.pages) for one in read_opinions(folder)),
+    "meetings": _meetings,
+    "forums": _forums,
+}
+
+
+def real_texts(folder: Path, kind: str, size: int) -> list[str]:
+    """Return up to 51 pieces of ``size`` characters of what lies in the folder of a kind; fewer where there is less.
+
+    Raises:
+        InputError: no such folder, or nothing that can be read.
+    """
+
+    def blocks() -> Iterator[list[str]]:
+        held: list[str] = []
+        for text in _READERS[kind](folder / kind):
+            held.append(text)
+            if sum(map(len, held)) >= size:
+                whole = "\n\n".join(held)
+                yield [whole[at : at + size] for at in range(0, len(whole) - size + 1, size)]
+                held = []
+
+    # A piece of each text, then the second of each, and so on.
+    turns = itertools.zip_longest(*itertools.islice(blocks(), OTHERS + 1))
+    return [piece for turn in turns for piece in turn if piece is not None][: OTHERS + 1]
