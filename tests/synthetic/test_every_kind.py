@@ -40,11 +40,11 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "cbfd1f80dd66dc62ed9e1f7e4bc9be8183f0d688621842e6ae855d0851a8c6b4",
+        "1fd3c1ac911b5349afd9b5c9216f40ebb5ced1e24e745d35611ea8d9d4de5f25",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
-        "37cfb587b2e0af6f8c28d5f4f7aec0469e61e85ef48b38b72e26bed1a2838c48",
+        "916fa650c31ad66a27ba85f3d2f863e5f43c487172df10370e74bd2b3be3c3ac",
     ),
     "forum": (
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
