@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from long_context_tasks.audit.challenge import Challenge
-from long_context_tasks.audit.learning import Features, best_threshold, fit, similarity, words_of
+from long_context_tasks.audit.learning import Features, best_threshold, fit, rarity_in, similarity, words_of
 
 Attack = Callable[[Challenge], Sequence[Any]]
 Learner = Callable[[Sequence[Challenge]], Attack]
@@ -231,15 +231,21 @@ def _labels(challenge: Challenge) -> list[float]:
     return [float(place in challenge.gold) for place in range(n)]
 
 
-def _by_similarity(challenge: Challenge) -> Sequence[int]:
-    """Order options by their most similar paragraph, or so that neighbours are most similar."""
+def _learn_order(known: Sequence[Challenge]) -> Attack:
+    """Order options by their most similar paragraph, or so that neighbours are most similar; words are as rare as in other cases."""
+    texts = (text for each in known for text in each.text.split("\n\n"))
+    rarity = rarity_in(itertools.islice(texts, _ENOUGH))
+    return lambda challenge: _by_similarity(challenge, rarity)
+
+
+def _by_similarity(challenge: Challenge, rarity: Callable[[str], float]) -> Sequence[int]:
     if challenge.around is None:
         paragraphs = [text for text in challenge.context.split("\n\n") if text.strip()]
-        places = similarity(challenge.options, paragraphs).argmax(axis=1)
+        places = similarity(challenge.options, paragraphs, rarity).argmax(axis=1)
         return [int(place) for place in np.argsort(places, kind="stable")]
     n = len(challenge.options)
     texts = [*challenge.options, *challenge.around]
-    alike = similarity(texts, texts)
+    alike = similarity(texts, texts, rarity)
     if n > _ALL_ORDERS:
         return [int(place) for place in np.argsort(alike[:n, n + 1] - alike[:n, n], kind="stable")]
 
@@ -255,7 +261,7 @@ def learned(name: str) -> Learner:
     def learn(known: Sequence[Challenge]) -> Attack:
         form = known[0].form
         if name == "tf-idf" and form == "order":
-            return _by_similarity
+            return _learn_order(known)
         return _learn_list(_LIST[name])(known) if form == "list" else _learn_options(_OPTIONS[name])(known)
 
     return learn

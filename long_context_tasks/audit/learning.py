@@ -54,20 +54,32 @@ def _matrix(rows: Sequence[Features], columns: Mapping[str, int]) -> csr_matrix:
     return csr_matrix((values, places, ends), (len(rows), len(columns)))
 
 
-def similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
-    """Return the cosines of tf-idf vectors; words weigh by their rarity among all these texts.
+def similarity(
+    texts: Sequence[str], others: Sequence[str], rarity: Callable[[str], float] | None = None
+) -> Array:
+    """Return the cosines of tf-idf vectors; words weigh by their rarity, by default among all these texts.
 
     >>> similarity(["a red hat", "a dog"], ["the red dog", "a red hat"]).round(1).tolist()
     [[0.2, 1.0], [0.5, 0.1]]
     """
     counts = [Counter(words_of(text)) for text in (*texts, *others)]
     spread = Counter(word for count in counts for word in count)
-    weight = {word: math.log(1 + len(counts) / n) for word, n in spread.items()}
+    weight = {word: rarity(word) if rarity else math.log(1 + len(counts) / n) for word, n in spread.items()}
     columns = {word: at for at, word in enumerate(["", *weight])}
     vectors = _matrix([{w: n * weight[w] for w, n in count.items()} for count in counts], columns)[:, 1:]
     norms = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
     product = (vectors[: len(texts)] @ vectors[len(texts) :].T).toarray()
     return np.asarray(product / np.maximum(np.outer(norms[: len(texts)], norms[len(texts) :]), 1e-12))
+
+
+def rarity_in(texts: Iterable[str]) -> Callable[[str], float]:
+    """Return how rare a word is among texts (inverse document frequency); one that they lack is as rare as one of a single text."""
+    spread = Counter[str]()
+    n = 0
+    for text in texts:
+        n += 1
+        spread.update(set(words_of(text)))
+    return lambda word: math.log(1 + n / max(1, spread[word]))
 
 
 def best_threshold(scored: Sequence[tuple[Iterable[float], Iterable[bool]]]) -> float:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +40,8 @@ OPINION_FORMS = (
 )
 REVIEW_FORMS = (
     '.jsonl[.gz] with "review_id", "title", "background" and "studies": [{"id", "title", "abstract", "included"}]; '
-    ".csv[.gz] screening lists, one review a file, with the columns record_id or pubmedID, title, abstract, label_included; "
+    ".csv[.gz] screening lists, one review a file, with the columns record_id or pubmedID (or pmid), title, abstract, "
+    "label_included (or included); "
     "or .json[.gz] records of MS^2"
 )
 
@@ -89,7 +91,7 @@ def read_debates(path: Path) -> Iterator[Debate]:
     """
 
     def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-        speeches = map(_line, re.split(r"\n\s*\n", read_text(file)))
+        speeches = map(_line, re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
         yield str(file), Debate(stem_of(file), stem_of(file), tuple(filter(None, speeches)))
 
     readers: dict[str, Reader[Debate]] = {
@@ -106,6 +108,18 @@ def read_debates(path: Path) -> Iterator[Debate]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+# What printers put between columns and pages ("Column 701", "[Page S 123]"); a sentence may run through it.
+_COLUMN = re.compile(
+    r"(?P<above>\s*)^[ \t]*\[?(?:column|col\.?|page|pg\.?)[ \t]*[A-Z]{0,2}[ \t]*\d{1,6}[A-Z]{0,2}\]?[ \t]*$(?P<below>\s*)(?P<next>\S?)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _joint(found: re.Match[str]) -> str:
+    runs_on = found["next"].islower() or (found["above"] + found["below"]).count("\n") < 3
+    return f"{' ' if runs_on else chr(10) * 2}{found['next']}"
 
 
 def _debate_of_xml(file: Path) -> Iterator[tuple[str, Debate]]:
@@ -202,17 +216,30 @@ class _Record(SourceRow):
     """A record of CourtListener's interface, version 3, whose addresses end in ids."""
 
     absolute_url: str
-    plain_text: str = ""
+    plain_text: str | None = None
+    html_with_citations: str | None = None
+    html: str | None = None
+    html_lawbox: str | None = None
+    html_columbia: str | None = None
+    xml_harvard: str | None = None
     opinions_cited: tuple[str, ...] = ()
 
     def record(self) -> Opinion:
         _, number, slug = self.absolute_url.strip("/").rsplit("/", 2)
         cited = (address.strip("/").rpartition("/")[2] for address in self.opinions_cited)
-        return Opinion(number, _title(slug), _pages(self.plain_text), tuple(dict.fromkeys(cited)))
+        marked = (
+            self.html_with_citations
+            or self.html
+            or self.html_lawbox
+            or self.html_columbia
+            or self.xml_harvard
+        )
+        pages = _pages(self.plain_text or "") or _pages(_text_of(marked or ""))
+        return Opinion(number, _title(slug), pages, tuple(dict.fromkeys(cited)))
 
 
 def _opinion_of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
-    """Read a record; those without plain text are passed over."""
+    """Read a record; those without a text, scanned and not read, are passed over."""
     try:
         row = json.loads(read_text(file))
     except ValueError as error:
@@ -222,14 +249,36 @@ def _opinion_of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
         yield str(file), opinion
 
 
+_PARTED = "br|p|div|blockquote|li|tr|h1|h2|h3|h4|h5|h6|center|pre|opinion|author|footnote"
+
+
+def _text_of(marked: str) -> str:
+    """Return the text of an opinion in HTML or XML, without reporters' page marks; blank lines part its blocks."""
+    from lxml import html
+
+    if not marked.strip():
+        return ""
+    root = html.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", marked))
+    for element in root.iter(*_PARTED.split("|")):
+        element.tail = f"\n\n{element.tail or ''}"
+        if element.tag != "br":
+            element.text = f"\n\n{element.text or ''}"
+    for mark in root.xpath("//*[contains(@class, 'star-pagination')]|//page-number"):
+        mark.text = ""
+    return str(root.text_content())
+
+
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.
 _PAGE_NUMBER = re.compile(r"^[ \t]*-?[ \t]*\d{1,4}[ \t]*-?[ \t]*$", re.MULTILINE)
 _SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et", "al"))
 
 
 def _pages(text: str) -> tuple[str, ...]:
-    """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks."""
-    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in text.split("\f"))))
+    """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks.
+
+    CourtListener's plain text has ``&amp;`` for "&".
+    """
+    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in unescape(text).split("\f"))))
 
 
 def _title(slug: str) -> str:
@@ -283,6 +332,7 @@ class Review:
         return frozenset(study.id for study in self.studies if study.included)
 
 
+_PUBMED_IDS = ("pubmedID", "pmid", "PMID")
 _TAG = re.compile(r"</?(?:pop|int|out)>")
 _INCLUDED = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
@@ -372,9 +422,9 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
     csv.field_size_limit(1 << 27)
     table = csv.DictReader(io.StringIO(read_text(file), newline=""))
     names = table.fieldnames or ()
-    pubmed = "pubmedID" in names
-    key = "pubmedID" if pubmed else "record_id"
-    if missing := [name for name in (key, "title", "abstract", "label_included") if name not in names]:
+    key = next((name for name in (*_PUBMED_IDS, "record_id") if name in names), "record_id")
+    label = "included" if "label_included" not in names and "included" in names else "label_included"
+    if missing := [name for name in (key, "title", "abstract", label) if name not in names]:
         raise InputError(
             f"{file}: no column {', '.join(missing)}; a screening list has record_id or pubmedID, title, abstract, label_included"
         )
@@ -382,12 +432,12 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
     try:
         for number, row in enumerate(table, start=2):
             if study := (row[key] or "").strip().removesuffix(".0"):
-                held = {**row, "id": study, "included": row["label_included"] or "0"}
+                held = {**row, "id": study, "included": row[label] or "0"}
                 found.append(validated(_StudyRow, held, f"{file}, row {number}", remedy=ROW_REMEDY))
     except csv.Error as error:
         raise InputError(f"{file}, line {table.line_num}: not CSV ({error}); write it again") from error
     name = stem_of(file)
-    yield str(file), Review(name, name.replace("_", " "), "", _studies(found), pubmed)
+    yield str(file), Review(name, name.replace("_", " "), "", _studies(found), key in _PUBMED_IDS)
 
 
 def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:

@@ -80,11 +80,14 @@ def _context_and_input(row: Row, file: Path) -> Columns:
     asked = row["input"] or ""
     for letter, option in zip("ABCDEFGH", row.get("options") or (), strict=False):
         asked += f"\n{letter}. {option}"
-    if prompt := _prompts(file.absolute().parent).get(task):
+    prompts = _prompts(file.absolute().parent)
+    # LongBench-E has files of other names and the same instructions.
+    if prompt := prompts.get(task) or prompts.get(task.removesuffix("_e")):
         asked = prompt.replace("{context}", GAP).replace("{input}", asked)
     if not asked.strip():
         raise InputError(
-            f"{file}: {task} has its instruction in {_PROMPTS} of the benchmark's code; put that file beside this one"
+            f"{file}: a row of {task} has no question; put {_PROMPTS} with its instruction beside this file (LongBench's code "
+            f'has one; else write {{"{task}": "... {{context}} ... {{input}} ..."}})'
         )
     key = row.get("_id", row.get("id"))
     return [{"id": key, "task": task, "context": row["context"], "question": asked}]

@@ -13,12 +13,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from pydantic import Field
 
 from long_context_tasks.recast.entities import Entities, find_entities
+from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.substitution import Recast, Span, substitute
 from long_context_tasks.schema import InputError, Options, file_sha256
 from long_context_tasks.schema.case_folder import stable_seed
@@ -35,7 +38,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
-_RULES = 1
+_RULES = 3
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
 
@@ -117,20 +120,58 @@ def recast_texts(texts: Sequence[str], seed: int, name: str, *, listed: bool = F
     Returns:
         The new texts, each with its spans.
     """
+    return recast_passages(passages_of(texts, listed=listed), seed, name)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of a carrier with its own mentions, whose places count from its beginning."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+
+def passages_of(texts: Sequence[str], *, listed: bool = False) -> list[Passage]:
+    """Return texts that belong together with what each of them mentions."""
     whole = _JOINT.join(texts)
-    recast = substitute(whole, entities_of(whole, listed=listed), int(stable_seed(seed, name)[:12], 16))
-    return list(_parts(recast))
+    return [
+        Passage(
+            text,
+            tuple(mention._replace(start=mention.start - start, end=mention.end - start) for mention in own),
+        )
+        for text, start, own in _cut(whole, entities_of(whole, listed=listed).mentions)
+    ]
 
 
-def _parts(recast: Recast) -> Iterator[Recast]:
-    start, left = 0, iter(recast.spans)
-    span = next(left, None)
-    for text in recast.text.split(_JOINT):
-        own: list[Span] = []
-        while span is not None and span.start < start + len(text):
-            own.append(span._replace(start=span.start - start, end=span.end - start))
-            span = next(left, None)
-        yield Recast(text, tuple(own))
+def recast_passages(passages: Sequence[Passage], seed: int, name: str) -> list[Recast]:
+    """Recast some passages of a carrier; see :func:`recast_texts`."""
+    starts = accumulate((len(one.text) + len(_JOINT) for one in passages), initial=0)
+    mentions = [
+        mention._replace(start=start + mention.start, end=start + mention.end)
+        for start, passage in zip(starts, passages, strict=False)
+        for mention in passage.mentions
+    ]
+    whole = _JOINT.join(passage.text for passage in passages)
+    recast = substitute(whole, Entities(tuple(mentions)), int(stable_seed(seed, name)[:12], 16))
+    return [
+        Recast(text, tuple(span._replace(start=span.start - start, end=span.end - start) for span in own))
+        for text, start, own in _cut(recast.text, recast.spans)
+    ]
+
+
+_Placed = TypeVar("_Placed", Mention, Span)
+
+
+def _cut(whole: str, placed: Sequence[_Placed]) -> Iterator[tuple[str, int, list[_Placed]]]:
+    """Yield each text of a whole, where it begins, and what is placed in it."""
+    start, left = 0, iter(placed)
+    one = next(left, None)
+    for text in whole.split(_JOINT):
+        own: list[_Placed] = []
+        while one is not None and one.start < start + len(text):
+            own.append(one)
+            one = next(left, None)
+        yield text, start, own
         start += len(text) + len(_JOINT)
 
 

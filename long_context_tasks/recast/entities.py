@@ -81,6 +81,11 @@ def _demonyms() -> Mapping[str, tuple[str, str]]:
     return found
 
 
+def is_marked(word: str) -> bool:
+    """Return whether a word behind a name says that it is a place or an organisation: Street, Bank."""
+    return word.casefold() in _BEHIND_PLACES | _BEHIND_ORGANISATIONS
+
+
 @dataclass(frozen=True)
 class Entities:
     """Mentions of a text in its order; they do not overlap."""
@@ -234,7 +239,7 @@ class _Evidence:
         titled = count["title_last"] + count["title_first"] if count["sure"] else 0
         mostly = count["mid"] > 4 * count["lower"]
         if key in self.common:
-            beside = titled or count["behind_first"] > 1
+            beside = titled or count["behind_first"] > 1 or count["party"]
             return (beside and count["mid"] * 2 > count["lower"]) or (mostly and count["place"] > 2)
         first = key in self.men or key in self.women
         if count["lower"]:
@@ -268,12 +273,12 @@ class _Evidence:
         place = count["place"] + (3 if key in self.places else 0)
         if key in self.places and place >= person:
             return "place"
-        if (key in self.men or key in self.women) and place <= 2 + person:
+        if (key in self.men or key in self.women) and person > 2 * count["place"]:
             often_last = count["title_last"] + count["behind_first"] > 2 + count["mid"] / 2
             return "surname" if often_last else "man" if key in self.men else "woman"
         thing = count["the"] * 5 > count["mid"] + count["start"]
         beside = titled or count["behind_first"]
-        if person > 2 * place and person > count["organisation"] and (beside or (person > 2 and not thing)):
+        if person > 4 * place and person > count["organisation"] and (beside or (person > 3 and not thing)):
             return self._sort(count)
         if count["organisation"] > person + place:
             return "organisation"

@@ -26,7 +26,7 @@ _COUNT = re.compile(
 _NUMBER = re.compile(
     r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:,\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])\b\d{2,9}\b(?![.,:/]\d|-\d)"
 )
-_MEASURE = re.compile(
+MEASURE = re.compile(
     r"\s?(?:%|per ?cent|mg|g|kg|ml|mcg|µg|microg|mm|cm|km|m|mmol|mmhg|hz|min|minutes?|h|hours?|hrs?|days?|weeks?|wk|months?|mo|years?|yrs?|y|st|nd|rd|th|"
     r"degrees|iu|units?|mu|ng|pg|°|x|o'clock|a\.m|p\.m|am|pm)\b|\s?(?:%|\+/-|±)|-(?:year|month|week|day|hour|mg)",
     re.IGNORECASE,
@@ -61,7 +61,7 @@ def quantity_mentions(text: str) -> Iterator[Mention]:
             yield Mention(*match.span(), "date", f"year|{match[0]}")
     for match in _NUMBER.finditer(text):
         value = value_of(match[0])
-        if value >= LEAST and not _MEASURE.match(text, match.end()) and free(*match.span()):
+        if value >= LEAST and not MEASURE.match(text, match.end()) and free(*match.span()):
             yield Mention(*match.span(), "number", str(value))
 
 

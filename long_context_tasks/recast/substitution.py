@@ -15,7 +15,8 @@ from long_context_tasks.synthetic.vocabulary import Vocabulary
 
 _GROWTH = (1.15, 1.6)
 """Counts and other numbers grow by one factor, so that they still add up, but for rounding; above 1 none becomes another's."""
-_YEARS_BACK = (5, 40)
+_YEARS_BACK = (10, 20, 30, 40)
+"""Tens, so that a decade stays one."""
 _PAGES_ON = (1, 400)
 _TITLES = 50
 _VOWELS, _CONSONANTS = "AEIOU", "BCDFGHJKLMNPQRSTVWXYZ"
@@ -77,7 +78,7 @@ class _Cast:
         dice = Random(f"{seed} recast")
         self.growth = dice.uniform(*_GROWTH)
         self.years, self.months, self.days = (
-            dice.randint(*_YEARS_BACK),
+            dice.choice(_YEARS_BACK),
             dice.randint(1, 11),
             dice.randint(1, 27),
         )

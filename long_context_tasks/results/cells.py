@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.results.seeds import is_pooled
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value
@@ -136,8 +137,9 @@ class Cell:
         points: the headline is points of a scale and no rate.
         mean: of the headline over the turns of all cases, clustered.
         official: the other metrics, the official one among them, in the order of the runs.
-        n_runs: repeats, also those inside a run.
-        run_sd: standard deviation of the means of the repeats within a host; None where no host has two. See ``apart`` for hosts.
+        n_runs: repeats, also those inside a run, and runs of pooled seeds.
+        run_sd: standard deviation of the means of the repeats within a host; None where no host has two, and of pooled seeds. See
+            ``apart`` for hosts.
         truncated: prompts that a host cut, over all runs; None where nobody knows.
         n_cases: different cases.
         n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
@@ -290,7 +292,8 @@ def _cell(
         mean=means.pop(names[0]),
         official=means,
         n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
-        run_sd=spread_within(means_of_hosts),
+        # Runs of several seeds differ in their cases, too.
+        run_sd=None if is_pooled(newest["settings"]) else spread_within(means_of_hosts),
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
         n_available=n_available,
@@ -328,7 +331,7 @@ def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean
         rates=not points,
     )
     if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
-        return replace(mean, low=math.nan, high=math.nan)
+        return replace(mean, low=math.nan, high=math.nan, se=math.nan)
     return mean
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -27,6 +28,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
 from long_context_tasks.stats import (
+    ALPHA,
     MIN_TEST_CLUSTERS,
     Detectable,
     PairedComparison,
@@ -36,7 +38,6 @@ from long_context_tasks.stats import (
     spread_of,
 )
 
-ALPHA = 0.05
 _SAME = 1e-12
 _MISSING = "not_there"
 _SHOWN = 30
@@ -118,11 +119,39 @@ def verdict_of(found: PairedComparison) -> str:
     if found.method is None:
         few = "1 cluster" if found.clusters == 1 else f"{found.clusters} clusters"
         return f"cannot tell: {few}, a test needs {MIN_TEST_CLUSTERS}"
+    shown = [f"{found.better} better"] if found.better else []
+    shown += ["the same within the margin"] if found.same else []
+    if shown:
+        return ", but ".join(shown)
     if found.p_holm < ALPHA:
-        return f"{found.first if found.difference > 0 else found.second} better"
-    if found.p < ALPHA:
-        return f"no difference shown (among {found.family} tests)"
-    return "no difference shown"
+        return "no difference shown (the interval holds 0)"
+    return "no difference shown" + (f" (among {found.family} tests)" if found.p < ALPHA else "")
+
+
+def read_margins(texts: Sequence[str]) -> dict[bool, float]:
+    """Return the margins of rates (False) and of points of a scale (True).
+
+    >>> read_margins(["2%", "0.3"])
+    {False: 0.02, True: 0.3}
+
+    Raises:
+        InputError: no number above 0, or two of a kind.
+    """
+    margins: dict[bool, float] = {}
+    for text in texts:
+        number, percent, rest = text.strip().partition("%")
+        try:
+            value = float(number) / (100 if percent else 1)
+        except ValueError:
+            value = math.nan
+        if rest or not (0 < value < (1 if percent else math.inf)):
+            raise InputError(
+                f"--same-within {text}: give a margin above 0, 2% of rates or 0.3 of points of a scale"
+            )
+        if (not percent) in margins:
+            raise InputError(f"--same-within {text}: a margin of this kind is given already")
+        margins[not percent] = value
+    return margins
 
 
 def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
@@ -168,16 +197,22 @@ def unknown_model(name: str, known: Iterable[str]) -> str:
     return f"no runs of a model {name!r}{meant} There are: {_listed(there)}"
 
 
-def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequence[str]) -> Comparisons:
+def compare_models(
+    collection: Collection,
+    cells: Sequence[Cell],
+    models: Sequence[str],
+    margins: Mapping[bool, float] = MappingProxyType({}),
+) -> Comparisons:
     """Every pair of some models on every task that they share.
 
     Args:
         collection: that the cells are of.
         cells: see :func:`long_context_tasks.results.cells.cells_of`.
         models: two or more names in it.
+        margins: see :func:`read_margins`.
 
     Raises:
-        InputError: no pair shares a task, or a case.
+        InputError: no pair shares a task, or a case; or there are margins, and none of the kind that a shared task has.
     """
     own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
     pairs_of_cells = [
@@ -191,7 +226,14 @@ def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequen
         raise InputError(
             f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
         )
-    shared = [_shared(collection, first, second) for first, second in pairs_of_cells]
+    if margins and not any(first.points in margins for first, _ in pairs_of_cells):
+        kind, example = ("rates", "2%") if margins.get(True) else ("points of a scale", "0.3")
+        raise InputError(
+            f"--same-within: the tasks that the models share have {kind}; give a margin such as {example}"
+        )
+    shared = [
+        _shared(collection, first, second, margins.get(first.points)) for first, second in pairs_of_cells
+    ]
     if not any(row.comparison.n for row, _ in shared):
         names = ", ".join(sorted({row.tasks[0] for row, _ in shared})[:5])
         raise InputError(
@@ -214,7 +256,7 @@ def _key(cell: Cell) -> tuple[object, ...]:
     return (cell.benchmark, cell.task, cell.version, cell.judge, cell.settings, cell.metric, cell.points)
 
 
-def _shared(collection: Collection, first: Cell, second: Cell) -> _Shared:
+def _shared(collection: Collection, first: Cell, second: Cell, margin: float | None) -> _Shared:
     turns = _joined(turn_values(collection, first), turn_values(collection, second))
     x, y = turns["value"].to_list(), turns["other"].to_list()
     both = turns.drop_nulls(["value", "other"])
@@ -228,7 +270,9 @@ def _shared(collection: Collection, first: Cell, second: Cell) -> _Shared:
         settings=first.settings,
         metric=first.metric,
         points=first.points,
-        comparison=compare_paired((first.model, x), (second.model, y), turns["cluster"].to_list()),
+        comparison=compare_paired(
+            (first.model, x), (second.model, y), turns["cluster"].to_list(), margin=margin
+        ),
         n_cases=both["case"].n_unique(),
         wins=wins,
         ties=len(both) - wins - losses,
@@ -294,7 +338,8 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
         y += [value * weight for value in both["other"]]
         clusters += both["cluster"].to_list()
     first = rows[0]
-    found = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters)
+    margin = first.comparison.margin
+    found = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters, margin=margin)
     left_out = {
         name: sum(getattr(row.comparison, name) for row in rows)
         for name in ("only_first", "only_second", "neither")
@@ -359,26 +404,31 @@ FORMATS = (".csv", ".json", ".md")
 COLUMNS = (
     *("level", "benchmark", "tasks", "first", "second", "version", "judge", "settings", "metric", "points"),
     *("n_turns", "n_cases", "clusters", "mean_first", "mean_second", "difference", "low", "high"),
-    *("p", "method", "p_holm", "p_fdr", "tests_in_family", "wins", "ties", "losses", "detectable"),
+    *(
+        "p",
+        "method",
+        "p_holm",
+        "p_fdr",
+        "margin",
+        "p_same",
+        "p_same_holm",
+        "tests_in_family",
+        "wins",
+        "ties",
+        "losses",
+        "detectable",
+    ),
     *("only_first", "only_second", "neither", "why_only_first", "why_only_second", "verdict"),
 )
 """Of the CSV, and keys of the JSON's rows."""
 
 
-def terminal_columns(first: str, second: str) -> list[str]:
-    """Headings of :func:`terminal_rows`."""
-    return _columns(_heading(first), _heading(second))
-
-
-def _columns(first: str, second: str) -> list[str]:
-    return [
+def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and a row of text for each; a column that is empty everywhere is left out."""
+    columns = [
         *("task", "turns", "clusters", first, second, "difference (95 %)", "p", "Holm", "FDR"),
-        *("won/tied/lost", "detects", "verdict", "left out"),
+        *("same (Holm)", "won/tied/lost", "detects", "verdict", "left out"),
     ]
-
-
-def terminal_rows(rows: Sequence[Compared]) -> list[list[str]]:
-    """A row of text for each; see :func:`terminal_columns`."""
     shown = []
     for row in rows:
         found = row.comparison
@@ -394,18 +444,20 @@ def terminal_rows(rows: Sequence[Compared]) -> list[list[str]]:
                 *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
                 difference if "-" in (low, high) else f"{difference} ({low} to {high})",
                 *(_p(one) for one in (found.p, found.p_holm, found.p_fdr)),
+                "" if found.margin is None else _p(found.p_same_holm),
                 f"{row.wins}/{row.ties}/{row.losses}",
                 "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),
                 *(printable(row.verdict), _left_out(row)),
             ]
         )
-    return shown
+    kept = [number for number in range(len(columns)) if any(row[number] for row in shown)]
+    return [columns[number] for number in kept], [[row[number] for number in kept] for row in shown]
 
 
-def _heading(name: str) -> str:
+def heading(name: str) -> str:
     """The whole name, in lines that are no wider than a column of figures where its parts allow it.
 
-    >>> _heading("org/Llama-3.1-8B-Instruct-v2")
+    >>> heading("org/Llama-3.1-8B-Instruct-v2")
     'org/Llama-3.1-\\n8B-Instruct-v2'
     """
     lines = [""]
@@ -503,10 +555,20 @@ def notes(found: Comparisons) -> list[str]:
     family = max((row.comparison.family for row in found.tasks), default=0)
     lines = [
         "Differences are the first model minus the second, over turns that both could take; rates in percent, points on their own scale. "
-        "p swaps the models in whole clusters.",
+        "p swaps the models in whole clusters: it tests whether they can be exchanged. A model is called better where the interval leaves out 0, too. "
+        "With few clusters neither sees a rare cluster that was not drawn.",
         f"Holm and FDR adjust p for all tests over tasks, {family} here; a verdict goes by Holm at 0.05. What is detected is the smallest true "
         "difference that one unadjusted test on these turns finds with power 0.8.",
     ]
+    margins = {row.points: row.comparison.margin for row in found.tasks if row.comparison.margin is not None}
+    if margins:
+        told = (
+            f"{value:g} points" if points else f"{100 * value:g} %"
+            for points, value in sorted(margins.items())
+        )
+        lines.append(
+            f"The margin is {', '.join(told)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
+        )
     if found.benchmarks:
         lines.append(
             "A mean over tasks gives each task the same weight and speaks of these tasks alone; its lines are a family of their own."
@@ -517,10 +579,10 @@ def notes(found: Comparisons) -> list[str]:
 def _markdown(found: Comparisons) -> str:
     lines = ["# PairedComparison", ""]
     for pair in pairs(found):
-        shown = terminal_rows(rows_of(pair, [*found.tasks, *found.benchmarks]))
+        columns, shown = shown_table(*pair, rows_of(pair, [*found.tasks, *found.benchmarks]))
         rows = [list(map(escape_markdown, row)) for row in shown]
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
-        lines += [*markdown_table(_columns(*pair), rows, len(TEXT_COLUMNS)), ""]
+        lines += [*markdown_table(columns, rows, sum(name in TEXT_COLUMNS for name in columns)), ""]
     lines += [f"{escape_markdown(line)}\n" for line in notes(found)]
     if found.not_compared:
         lines += ["Not compared:", "", *(f"- {escape_markdown(line)}" for line in found.not_compared), ""]

@@ -39,7 +39,7 @@ JOINED = (
 """Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
 
 COLUMNS = (
-    *("benchmark", "task", "model", "metric", "value", "low", "high", "points"),
+    *("benchmark", "task", "model", "metric", "value", "low", "high", "se", "points"),
     *("n", "n_scored", "coverage", "reasons", "ranked", "why_unranked", "n_cases", "n_available"),
     *("n_runs", "run_sd", "truncated", "judge", "version", "settings", "hosts", "host_versions"),
     *("packages", "commits", "made", "runs", "official"),
@@ -115,7 +115,7 @@ def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
     for cell in cells:
         mean = cell.mean
         row: dict[str, object] = {name: getattr(cell, name) for name in COLUMNS if hasattr(cell, name)}
-        row |= {name: getattr(mean, name) for name in ("value", "low", "high", "coverage")}
+        row |= {name: getattr(mean, name) for name in ("value", "low", "high", "se", "coverage")}
         row |= {"n": mean.total, "n_scored": mean.n, "reasons": reasons_text(mean)}
         for name in ("host_version", "package", "commit"):
             row[f"{name}s"] = sorted({str(about[run][name]) for run in cell.runs if about[run][name]})

@@ -1,6 +1,7 @@
 """Statistics of scores: every mean carries its interval, its n and what was left out."""
 
 from long_context_tasks.stats.comparison import (
+    ALPHA,
     MIN_TEST_CLUSTERS,
     Detectable,
     PairedComparison,
@@ -42,6 +43,7 @@ from long_context_tasks.stats.means import (
     result_keys,
     round_half_up,
     round_twice,
+    standard_error,
     task_numbers,
 )
 from long_context_tasks.stats.raters import (
@@ -63,6 +65,7 @@ from long_context_tasks.stats.raters import (
 )
 
 __all__ = [
+    "ALPHA",
     "METHODS",
     "MIN_TEST_CLUSTERS",
     "Bar",
@@ -109,6 +112,7 @@ __all__ = [
     "round_twice",
     "smallest_difference",
     "spread_of",
+    "standard_error",
     "study_panel",
     "study_raters",
     "task_numbers",

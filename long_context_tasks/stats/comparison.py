@@ -4,7 +4,12 @@ The difference is that of the means over common cases. Its interval is a t inter
 :mod:`long_context_tasks.stats.intervals`; a percentile bootstrap over few clusters is too short). Its p is that of a
 permutation test which swaps the two models in whole clusters (sign flips of the clusters' differences; Fisher 1935):
 exact under the hypothesis that the names of the models do not matter, whatever the number and size of the clusters. For
-hits and misses of independent cases it is McNemar's exact test.
+hits and misses of independent cases it is McNemar's exact test. It tests exchangeability, not means: two models of equal means whose
+differences are skewed may fail it. A claim that a model is better therefore needs the interval of the difference beside a small p
+(:attr:`PairedComparison.better`).
+
+That two models are the same within a margin is shown by two one-sided t tests over clusters (Schuirmann 1987), equal to a 90 % interval
+of the difference within the margin.
 
 What a number of cases can detect follows from the power of the two-sided t test on cluster means, by the noncentral t distribution.
 Clusters enlarge the variance by the design effect 1 + (m - 1) * icc (Kish 1965); its degrees of freedom are the clusters less one
@@ -21,7 +26,15 @@ from typing import Literal
 
 import numpy as np
 
-from long_context_tasks.stats.intervals import Array, Interval, cluster_sums, cluster_t, t_quantile
+from long_context_tasks.stats.intervals import (
+    Array,
+    Interval,
+    Moments,
+    cluster_moments,
+    cluster_sums,
+    t_ends,
+    t_quantile,
+)
 
 TestMethod = Literal["mcnemar", "exact", "monte_carlo"]
 Alternative = Literal["less", "greater", "two-sided"]
@@ -31,6 +44,9 @@ MIN_TEST_CLUSTERS = 6
 
 MONTE_CARLO = 9_999
 """Random sign flips where there are too many to take all; p = (1 + those as extreme) / (1 + MONTE_CARLO)."""
+
+POWER = 0.8
+ALPHA = 0.05
 
 _MOST_SUMS = 2_000_000
 """Largest table of exact sums for differences that are whole numbers."""
@@ -54,6 +70,9 @@ class PairedComparison:
         p_holm: p for the whole family, chance of any false claim (Holm 1979); filled by :func:`adjust`.
         p_fdr: p for the whole family, share of false claims (Benjamini and Hochberg 1995); filled by :func:`adjust`.
         family: tests in that family; 0 before :func:`adjust`.
+        margin: differences below it count as none; None where no margin was asked for.
+        p_same: of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a known spread.
+        p_same_holm: the same for all tests of a margin in the family.
         reason: why there is no test; None with one.
     """
 
@@ -74,11 +93,31 @@ class PairedComparison:
     p_fdr: float = math.nan
     family: int = 0
     reason: str | None = None
+    margin: float | None = None
+    p_same: float = math.nan
+    p_same_holm: float = math.nan
 
     @property
     def left_out(self) -> int:
         """Cases that only one of the models could take."""
         return self.only_first + self.only_second
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the interval leaves out 0, so far as there is one."""
+        return not self.interval.low <= 0 <= self.interval.high
+
+    @property
+    def better(self) -> str | None:
+        """The model that is better after :func:`adjust`, by the test and by the interval; None where neither is shown to be."""
+        if not (self.p_holm < ALPHA and self.agrees):
+            return None
+        return self.first if self.difference > 0 else self.second
+
+    @property
+    def same(self) -> bool:
+        """Whether the models are shown to be the same within the margin, after :func:`adjust`."""
+        return self.p_same_holm < ALPHA
 
 
 def compare_paired(
@@ -86,6 +125,7 @@ def compare_paired(
     second: tuple[str, Sequence[float | None]],
     clusters: Sequence[Hashable],
     seed: int = 0,
+    margin: float | None = None,
 ) -> PairedComparison:
     """Compare two models, each a name and its scores in one order of cases; ``None`` is a case it could not take.
 
@@ -98,20 +138,25 @@ def compare_paired(
         second: name and scores.
         clusters: of the cases (meeting, book, question).
         seed: of the Monte Carlo test.
+        margin: difference of means below which the models count as the same; None tests no such thing.
 
     Raises:
-        ValueError: lengths differ.
+        ValueError: lengths differ, or a margin that is not above 0.
     """
+    if margin is not None and not margin > 0:
+        raise ValueError(f"a margin of {margin}; nothing is the same within it")
     cases = list(zip(first[1], second[1], clusters, strict=True))
     common = [(x, y, cluster) for x, y, cluster in cases if x is not None and y is not None]
     n, kept = len(common), [cluster for _, _, cluster in common]
     k = len(set(kept))
     x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
-    reason, p, method = None, math.nan, None
+    reason, p, p_same, method = None, math.nan, math.nan, None
     if k < MIN_TEST_CLUSTERS:
         reason = f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}" if n else "no case that both could take"
     else:
         p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
+        if margin is not None and (found := moments_of_difference(x, y, kept)) is not None:
+            p_same = float(p_of_same(found, margin))
     return PairedComparison(
         first[0],
         second[0],
@@ -127,31 +172,48 @@ def compare_paired(
         p=p,
         method=method,
         reason=reason,
+        margin=margin,
+        p_same=p_same,
     )
 
 
-def interval_of_difference(
-    first: Sequence[float] | Array, second: Sequence[float] | Array, clusters: Sequence[Hashable]
-) -> Interval:
-    """Return the 95 % interval of the difference of means over common cases.
+def moments_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Moments | None:
+    """Return the mean difference over common cases and the variance of it; None where the spread between clusters is unknown.
 
     Two cases are added to hits and misses, one that only the first model hits and one that only the second, as Bonett and
     Price (2012), Journal of Educational and Behavioral Statistics 37(4), do for independent cases: where the models
-    hardly ever differ, the plain interval would be far too short, or nothing at all.
-
-    Raises:
-        ValueError: no values, or lengths that differ.
+    hardly ever differ, the plain variance would be far too small, or nothing at all.
     """
-    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    differences = x - y
     if len(set(clusters)) < 2:
-        return Interval(math.nan, math.nan)
-    if not np.isin(np.concatenate([x, y]), (0.0, 1.0)).all():
-        return cluster_t(differences.tolist(), clusters, skewed=False)
+        return None
+    differences = (x - y).tolist()
+    if not are_hits(x, y):
+        return cluster_moments(differences, clusters, skewed=False)
     # Cluster names in tuples, so that no name equals those of the two added cases.
     own: list[Hashable] = [(cluster,) for cluster in clusters]
-    ends = cluster_t([*differences.tolist(), 1.0, -1.0], [*own, 0, 1], skewed=False)
-    return Interval(max(-1.0, ends.low), min(1.0, ends.high))
+    return cluster_moments([*differences, 1.0, -1.0], [*own, 0, 1], skewed=False)
+
+
+def are_hits(x: Array, y: Array) -> bool:
+    """Return whether all scores of two models are 0 or 1."""
+    return bool(np.isin(np.concatenate([x, y]), (0.0, 1.0)).all())
+
+
+def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Interval:
+    """Return the 95 % interval of the difference of means over common cases; see :func:`moments_of_difference`."""
+    found = moments_of_difference(x, y, clusters)
+    if found is None:
+        return Interval(math.nan, math.nan)
+    low, high = map(float, t_ends(found))
+    return Interval(max(-1.0, low), min(1.0, high)) if are_hits(x, y) else Interval(low, high)
+
+
+def p_of_same(found: Moments, margin: float) -> Array:
+    """Return p of the larger of two one-sided t tests: that the difference is not above minus the margin, and not below the margin."""
+    from scipy.special import stdtr
+
+    p: Array = stdtr(found.df, (np.abs(found.mean) - margin) / np.sqrt(found.variance))
+    return p
 
 
 def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
@@ -207,7 +269,10 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
-    """Fill ``p_holm``, ``p_fdr`` and ``family``; all tests given are one family. Comparisons without a test do not count."""
+    """Fill ``p_holm``, ``p_fdr``, ``p_same_holm`` and ``family``; all tests given are one family, those of a margin another.
+
+    Comparisons without a test do not count.
+    """
     from scipy.stats import false_discovery_control
 
     found = list(comparisons)
@@ -216,6 +281,9 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
     by_fdr = false_discovery_control(ps).tolist() if ps else []
     for place, by_holm, fdr in zip(tested, holm(ps), by_fdr, strict=True):
         found[place] = replace(found[place], p_holm=by_holm, p_fdr=fdr, family=len(ps))
+    same = [place for place, comparison in enumerate(found) if not math.isnan(comparison.p_same)]
+    for place, by_holm in zip(same, holm([found[place].p_same for place in same]), strict=True):
+        found[place] = replace(found[place], p_same_holm=by_holm)
     return found
 
 
@@ -282,8 +350,6 @@ def welch_test(
     )
 
 
-POWER = 0.8
-ALPHA = 0.05
 _MOST_CASES = 10**8
 
 

@@ -136,6 +136,18 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
     return Moments(mean, variance, np.clip(np.minimum(by_size, by_fourth), 1, None))
 
 
+def cluster_moments(
+    values: Sequence[float], clusters: Sequence[Hashable], *, skewed: bool = True
+) -> Moments | None:
+    """Return :func:`moments` of clustered values; None with a single cluster and when no two cluster means differ: the spread is unknown.
+
+    Raises:
+        ValueError: no values, or lengths that differ.
+    """
+    sums, sizes = cluster_sums(values, clusters)
+    return None if len(sums) < 2 or _all_equal(sums / sizes) else moments(sums, sizes, skewed=skewed)
+
+
 def t_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
     """Return the ends of the t interval of each mean; ``quantile`` where it is already known."""
     q = t_quantile(found.df, level) if quantile is None else quantile
@@ -193,16 +205,15 @@ def cluster_t(
 ) -> Interval:
     """Return the t interval of the mean of clustered values on any scale (ratings, errors, differences).
 
-    Its ends are nan with a single cluster and when no two cluster means differ: the spread is then unknown. ``skewed`` as in
-    :func:`moments`.
+    Its ends are nan where the spread is unknown, see :func:`cluster_moments`. ``skewed`` as in :func:`moments`.
 
     Raises:
         ValueError: no values, or lengths that differ.
     """
-    sums, sizes = cluster_sums(values, clusters)
-    if len(sums) < 2 or _all_equal(sums / sizes):
+    found = cluster_moments(values, clusters, skewed=skewed)
+    if found is None:
         return Interval(math.nan, math.nan)
-    low, high = t_ends(moments(sums, sizes, skewed=skewed), level)
+    low, high = t_ends(found, level)
     return Interval(float(low), float(high))
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from long_context_tasks.schema import CaseScores, Score
 from long_context_tasks.schema.response import REASONS
-from long_context_tasks.stats.intervals import Interval, cluster_t, cluster_wilson
+from long_context_tasks.stats.intervals import Interval, cluster_moments, cluster_t, cluster_wilson
 
 Label = TypeVar("Label", bound=Hashable)
 Z_95 = statistics.NormalDist().inv_cdf(0.975)
@@ -33,6 +33,8 @@ class Mean:
         n: cases in the mean.
         total: all cases; ``n / total`` is the coverage.
         reasons: reason to count, of failures of the model (in the mean) and of ours (outside).
+        se: standard error over clusters, for those who quote it; nan where the spread is unknown. The interval is not the mean and
+            1.96 of these: it knows how few clusters there are and that rates end at 0 and 1.
     """
 
     value: float
@@ -41,6 +43,7 @@ class Mean:
     n: int
     total: int
     reasons: Mapping[str, int]
+    se: float = math.nan
 
     @property
     def coverage(self) -> float:
@@ -75,7 +78,29 @@ def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], *, rat
         return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
     values, kept, stds = zip(*there, strict=True)
     ends = interval_of_mean(values, kept, rates=rates, stds=stds)
-    return Mean(math.fsum(values) / len(values), ends.low, ends.high, len(values), len(scores), reasons)
+    value, se = math.fsum(values) / len(values), standard_error(values, kept, stds)
+    return Mean(value, ends.low, ends.high, len(values), len(scores), reasons, se)
+
+
+def standard_error(
+    values: Sequence[float], clusters: Sequence[Hashable], stds: Sequence[float] = ()
+) -> float:
+    """Return the cluster-robust standard error of a mean (CR2); nan with a single cluster and where no two cluster means differ.
+
+    With clusters of one value each it is the sample standard deviation over the root of n.
+
+    Args:
+        values: at least one.
+        clusters: of the values.
+        stds: as in :func:`interval_of_mean`.
+
+    >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
+    0.25
+    """
+    found = cluster_moments(values, clusters)
+    if found is None:
+        return math.nan
+    return math.sqrt(float(found.variance) + math.fsum(std**2 for std in stds) / len(values) ** 2)
 
 
 def interval_of_mean(

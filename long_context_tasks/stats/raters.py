@@ -31,19 +31,9 @@ METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
 Outcome = Literal["wins", "loses", "open"]
 Rows = NDArray[np.intp]
 
-RESAMPLES = 2_000
-"""Draws of a bootstrap."""
 MOST_GROUPS = 100
 """Groups of clusters that a jackknife leaves out, at the most: more make it no surer, and slow."""
 _FLAT = 1e-12
-
-
-def drawn_clusters(n_clusters: int, seed: int = 0, resamples: int = RESAMPLES) -> Rows:
-    """Return the numbers of the clusters in each draw: as many as there are, with replacement; a row for each draw.
-
-    A seed gives the same draws for every statistic, so those of several pairs of raters belong together.
-    """
-    return np.random.default_rng(seed).integers(0, n_clusters, size=(resamples, n_clusters), dtype=np.intp)
 
 
 def cluster_numbers(clusters: Sequence[Hashable]) -> Rows:

@@ -16,6 +16,7 @@ from both_hosts import (
     write_published_files,
 )
 from stub_server import judge_by_hash, messages_hash, stub_server
+from tiny_carriers import write_carriers
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
@@ -39,12 +40,23 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
     assert ours.aggregates == pytest.approx(theirs.aggregates, rel=0, abs=1e-9, nan_ok=True), task
 
 
+def _made_from(spec: catalogue.TaskSpec) -> str:
+    """What the cases of a task are made from: carriers, built cases, or what else there is."""
+    return spec.source if spec.source in ("recast", "built") else "files"
+
+
 @pytest.mark.parametrize(
-    ("benchmark", "built"), sorted({(spec.benchmark, spec.source == "built") for spec in ANSWERED})
+    ("benchmark", "made_from"), sorted({(spec.benchmark, _made_from(spec)) for spec in ANSWERED})
 )
-def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path: Path) -> None:
-    """Every task that is answered, against one local server; its window is not known to either host."""
-    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.source == "built") == (benchmark, built)]
+def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_path: Path) -> None:
+    """Every task that is answered (recast: of any length), against one local server; its window is not known to either host."""
+    built, recast = made_from == "built", made_from == "recast"
+    tasks = [
+        spec.name
+        for spec in ANSWERED
+        if (spec.benchmark, _made_from(spec)) == (benchmark, made_from)
+        and (not recast or spec.length in ("", ANY))
+    ]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),
@@ -54,6 +66,8 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
     }
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
+    if recast:
+        options["LCT_CARRIERS"] = str(write_carriers(tmp_path / "carriers"))
     loaded = [
         load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
@@ -99,7 +113,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
         _assert_same_results(ours, theirs, task)
         seen |= {json.dumps(scores, sort_keys=True) for scores in ours.scores.values()}
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
-    assert len(seen) > (5 if built else 10)
+    assert len(seen) > {"built": 5, "recast": 1, "files": 10}[made_from]
 
 
 @pytest.mark.parametrize("benchmark", sorted({spec.benchmark for spec in BY_LIKELIHOOD}))
@@ -108,13 +122,14 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
     [task] = [
         spec.name
         for spec in BY_LIKELIHOOD
-        if spec.benchmark == benchmark and spec.length == ANY and spec.variant.endswith("synthetic")
+        if spec.benchmark == benchmark and spec.length == ANY and spec.source == "recast"
     ]
     model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1536, initializer_range=0.1)
     options = {
         "LCT_LENGTH": "1k",
         "LCT_N": str(CASES),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
+        "LCT_CARRIERS": str(write_carriers(tmp_path / "carriers")),
         "LCT_GPUS": "0",
     }
     lm_eval = [

@@ -1,6 +1,7 @@
 """Debates, court opinions and reviews: every form of a source gives the same records, and bad rows are named."""
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,52 @@ def test_all_forms_of_reviews_in_one_folder() -> None:
     assert found["mine"].included == {"5"}
     assert found["2"].background == "Is it so?"
     assert found["2"].studies == (Study("9", "Adults", "Some drug", True),)
+
+
+def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
+    """What printers put between columns goes; a sentence that it cuts is whole again."""
+    text = (
+        "Mr. Pell: I beg to ask the hon.\n\nColumn 701\n\ngentleman why.\n\n[Page S 12]\n\nMiss Harrow: No.\n"
+        "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n"
+    )
+    (tmp_path / "day.txt").write_text(text)
+    [debate] = read_debates(tmp_path)
+    assert debate.speeches == (
+        "Mr. Pell: I beg to ask the hon. gentleman why.",
+        "Miss Harrow: No. I said no. Page 4 of the report is blank.",
+    )
+
+
+def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
+    """Most older opinions of CourtListener have HTML or XML and no plain text."""
+    marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<br>So ordered.</div>'
+    for number, name in enumerate(("html_with_citations", "xml_harvard"), 1):
+        row = {
+            "absolute_url": f"/opinion/{number}/pell-v-harrow/",
+            "plain_text": "",
+            "html": None,
+            name: marked,
+        }
+        (tmp_path / f"{number}.json").write_text(json.dumps(row))
+    assert [opinion.pages for opinion in read_opinions(tmp_path)] == [
+        ("PELL, Judge. We & they agree. Affirmed. So ordered.",)
+    ] * 2
+
+
+def test_plain_text_with_entities(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("Pell &amp; Sons v. Harrow\f-2-\nAffirmed.")
+    assert [opinion.pages for opinion in read_opinions(tmp_path)] == [("Pell & Sons v. Harrow", "Affirmed.")]
+
+
+def test_other_names_of_the_columns_of_screening_lists(tmp_path: Path) -> None:
+    (tmp_path / "rain.csv").write_text(
+        "pmid,title,abstract,included\n7,Rain,It rained.,1\n8,Snow,It snowed.,\n"
+    )
+    [review] = read_reviews(tmp_path)
+    assert (review.pubmed, [(study.id, study.included) for study in review.studies]) == (
+        True,
+        [("7", True), ("8", False)],
+    )
 
 
 def test_a_damaged_file_and_a_missing_one(tmp_path: Path) -> None:

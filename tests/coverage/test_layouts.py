@@ -90,7 +90,7 @@ def test_long_bench_takes_its_instruction_from_the_code_of_the_benchmark(tmp_pat
     assert (source.task, source.length, source.read(0).id, source.read(0).query) == (
         *("hotpotqa", "", "f0", "Who?"),
     )
-    with pytest.raises(InputError, match=r"gov_report has its instruction in dataset2prompt.json"):
+    with pytest.raises(InputError, match=r"gov_report has no question; put dataset2prompt.json"):
         found(written(tmp_path / "one" / "gov_report.jsonl", summary))
     prompts = {"hotpotqa": "Passages: {context}\nQuestion: {input}", "gov_report": "{context}\nSummarize."}
     (tmp_path / "config").mkdir()
@@ -99,6 +99,8 @@ def test_long_bench_takes_its_instruction_from_the_code_of_the_benchmark(tmp_pat
     written(tmp_path / "two" / "b.jsonl", summary)
     queries = {source.task: source.read(0).query for source in found(tmp_path / "two")}
     assert queries == {"hotpotqa": "Passages: [...]\nQuestion: Who?", "gov_report": "[...]\nSummarize."}
+    [extended] = found(written(tmp_path / "two" / "hotpotqa_e.jsonl", row | {"dataset": "hotpotqa_e"}))
+    assert extended.read(0).query == "Passages: [...]\nQuestion: Who?"
 
 
 def test_infinite_bench_shows_its_options(tmp_path: Path) -> None:

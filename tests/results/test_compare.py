@@ -25,8 +25,9 @@ from long_context_tasks.results.compare import (
     as_row,
     choose_models,
     compare_models,
-    terminal_columns,
-    terminal_rows,
+    heading,
+    read_margins,
+    shown_table,
     text_in,
     verdict_of,
 )
@@ -88,7 +89,7 @@ def test_a_verdict_never_says_more_than_the_test(rows: list[tuple[float | None, 
         [compare_paired(("a", [r[0] for r in rows]), ("b", [r[1] for r in rows]), [r[2] for r in rows])]
     )
     verdict = verdict_of(found)
-    assert (verdict in ("a better", "b better")) == (found.p_holm < 0.05)
+    assert (verdict in ("a better", "b better")) == (found.p_holm < 0.05 and found.agrees)
     assert verdict.startswith("cannot tell") == (found.method is None)
     if verdict == "a better":
         assert found.difference > 0
@@ -115,6 +116,64 @@ def test_many_tests_make_a_claim_harder(tmp_path: Path) -> None:
     [first] = [row for row in found.tasks if row.tasks == (names[0],)]
     assert first.comparison.p < 0.05 < first.comparison.p_holm
     assert first.verdict == "no difference shown (among 5 tests)"
+
+
+def test_a_verdict_needs_the_interval_to_agree() -> None:
+    """Fifteen small clusters that differ, and a large one that does not: swaps say what the interval, which knows the sizes, does not."""
+    clusters = [*range(12), *["large"] * 40]
+    first = ("a", [1.0] * 12 + [1.0, 0.0] * 20)
+    [found] = adjust([compare_paired(first, ("b", [0.0] * 12 + [0.5] * 40), clusters)])
+    assert found.p_holm < 0.05 and found.interval.low < 0 < found.interval.high
+    assert verdict_of(found) == "no difference shown (the interval holds 0)" and found.better is None
+
+
+def alike(folder: Path) -> Path:
+    """Rates that differ in 2 of 400 cases, one each way, and points that differ by 0.1 of 10."""
+    for model, place in (("owl", 0), ("crow", 1)):
+        add(folder, model, [float(case % 2) if case > 1 else float(case == place) for case in range(400)])
+        cases = {
+            f"m{case}": [Turn({"judge_score": 5.0 + case % 3 + 0.1 * place * (case % 2)})]
+            for case in range(30)
+        }
+        told: dict[str, Any] = {"judge": {"name": "j"}, "points": ("judge_score",)}
+        write_opencompass(folder / model, Run(cases, CONVERSATION, model, made="20260101_100000", **told))
+    return folder
+
+
+def test_models_are_the_same_within_a_margin(tmp_path: Path) -> None:
+    alike(tmp_path)
+    rates, points = lct_rows(tmp_path, "--same-within", "2%", "--same-within", "0.2")
+    assert (rates["margin"], points["margin"]) == (0.02, 0.2)
+    assert rates["verdict"] == "the same within the margin" and rates["p_same_holm"] < 0.05
+    assert points["verdict"].endswith("the same within the margin")
+    plain = lct_rows(tmp_path)
+    assert [row["verdict"] for row in plain] == [
+        "no difference shown",
+        points["verdict"].partition(", but")[0],
+    ]
+    assert {row["p_same"] for row in plain} == {None}
+    narrow, _ = lct_rows(tmp_path, "--same-within", "0.5%")
+    assert narrow["verdict"] == "no difference shown" and narrow["p_same"] > 0.05
+    shown = lct(tmp_path, "--same-within", "2%")
+    assert "same (Holm)" in shown.stdout and "The margin is 2 %" in " ".join(shown.output.split())
+
+
+def lct_rows(*words: object) -> list[dict[str, Any]]:
+    rows = json.loads(lct(*words, "--json").stdout)["tasks"]
+    return sorted(rows, key=lambda row: row["points"])
+
+
+def test_margins_are_one_of_a_kind_and_of_a_kind_that_is_there(tmp_path: Path) -> None:
+    for texts in (["2"] * 2, ["0%"], ["100%"], ["-1"], ["two"], ["2%x"], ["nan"], ["inf"]):
+        with pytest.raises(InputError, match="--same-within"):
+            read_margins(texts)
+    for model in ("owl", "crow"):
+        add(tmp_path, model, OWL)
+    done = lct(tmp_path, "--same-within", "2")
+    assert (
+        done.exit_code == 2
+        and "the tasks that the models share have rates; give a margin such as 2%" in done.stderr
+    )
 
 
 def test_a_mean_over_tasks_gives_tasks_the_same_weight(tmp_path: Path) -> None:
@@ -156,9 +215,9 @@ def test_judges_and_points(tmp_path: Path) -> None:
     [row] = compared(tmp_path, "owl", "crow").tasks
     assert row.points and row.judge == "j" and row.comparison.difference == pytest.approx(3)
     assert (row.comparison.n, row.n_cases) == (14, 7)
-    [shown] = terminal_rows([row])
+    columns, [shown] = shown_table("owl", "crow", [row])
     assert shown[0] == f"{CONVERSATION}\n(judge j)" and "+3.00" in shown[5]
-    assert len(shown) == len(terminal_columns("owl", "crow"))
+    assert len(shown) == len(columns) and "same (Holm)" not in columns
 
 
 def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
@@ -267,8 +326,8 @@ def test_names_of_models_stand_whole_in_the_headings(tmp_path: Path) -> None:
     names = ("first-organisation/owl-1b-instruct-v2", "other-organisation/owl-1b-instruct-v2")
     for name, values in zip(names, (OWL, CROW), strict=True):
         add(tmp_path / "results", name, values, "ada_leval_bestanswer_1k")
-    for heading, name in zip(terminal_columns(*names)[3:5], names, strict=True):
-        assert heading.replace("\n", "") == name and max(map(len, heading.split("\n"))) <= 19
+    for name in names:
+        assert heading(name).replace("\n", "") == name and max(map(len, heading(name).split("\n"))) <= 19
     done = lct(tmp_path / "results", "--out", tmp_path / "c.md")
     [table] = [line for line in (tmp_path / "c.md").read_text().splitlines() if line.startswith("| task")]
     assert [cell.strip().replace("\\", "") for cell in table.split("|")[4:6]] == list(names)

@@ -12,7 +12,6 @@ import numpy as np
 
 from long_context_tasks.stats import wilson
 from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
-from long_context_tasks.stats.raters import drawn_clusters
 
 RATES = (0.05, 0.5, 0.95)
 NUMBERS = (50, 200, 1000)
@@ -131,7 +130,7 @@ def coverage(setting: Setting, samples: int, seed: int = 1) -> float:
 def bootstrap_coverage(setting: Setting, samples: int, seed: int = 1) -> float:
     """The same of the percentile bootstrap over clusters."""
     sums, sizes = draw(setting, samples, seed)
-    drawn = drawn_clusters(setting.clusters)
+    drawn = np.random.default_rng(0).integers(0, setting.clusters, (2_000, setting.clusters))
     weights = np.array([np.bincount(row, minlength=setting.clusters) for row in drawn], dtype=float)
     ends = [
         np.quantile((s @ weights.T) / (n @ weights.T), (0.025, 0.975), axis=1)

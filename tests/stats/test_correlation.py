@@ -37,7 +37,7 @@ def test_by_hand(method, expected):
 
 
 @given(SCORES, st.sampled_from(METHODS))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_values_are_scipy_s(pairs, method):
     import scipy.stats
 

@@ -51,6 +51,20 @@ def test_the_interval_is_that_of_the_values() -> None:
     assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
 
 
+def test_the_standard_error_is_the_textbook_s() -> None:
+    """Of independent scores the standard deviation over the root of n; of clusters CR2, here of equal ones: that of their means."""
+    values = [0.1, 0.4, 0.45, 0.9, 0.7, 0.2]
+    independent = mean_of_scores([Score(value) for value in values], range(6))
+    assert independent.se == pytest.approx(statistics.stdev(values) / math.sqrt(6))
+    means = [statistics.fmean(values[place : place + 2]) for place in (0, 2, 4)]
+    clustered = mean_of_scores([Score(value) for value in values], [0, 0, 1, 1, 2, 2])
+    assert clustered.se == pytest.approx(statistics.stdev(means) / math.sqrt(3))
+    spread = mean_of_scores([Score(value, std=0.3) for value in values], range(6))
+    assert spread.se == pytest.approx(math.hypot(independent.se, 0.3 / math.sqrt(6)))
+    for certain in ([Score(1.0)] * 5, [Score(0.2)], [Score(None, "empty")]):
+        assert math.isnan(mean_of_scores(certain, range(len(certain))).se)
+
+
 def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
     scores = [Score(1.0), Score(0.0, "unparsed"), Score(None, "does_not_fit"), Score(None, "does_not_fit")]
     mean = mean_of_scores(scores, range(4))

@@ -19,7 +19,7 @@ KINDS = (
     (r"chair|moderat", r"\bwho\b.*(?:chair|moderat|lead)"),
     (r"^who|in charge|prepar|take care", r"\bwho\b.*(?:write|prepare|put|take|work)"),
     (r"\bdue\b|deadline|until when", r"due|deadline|until when|hand in|deliver|finish"),
-    (r"on the day|what time", r"time .*(?:start|begin)|time we"),
+    (r"on (?:the )?day\b(?! will)|what time", r"time .*(?:start|begin)|time we"),
     (r"restarted|switched|online", r"restarted|switch|online"),
     (r"how many pages", r"how many pages"),
     (r"how many hours", r"how many hours"),
@@ -84,16 +84,19 @@ def read_turns(transcript: str) -> list[Turn]:
     return turns
 
 
+SUBJECT = re.compile(r"the (?:(?!the ).)*? (?:of|for|on|about) (?:\[PROJECT\d+\]|[A-Z][a-z]+)")
+
+
 def subject_of(question: str) -> str:
-    """What a question is about: the words up to its project, from the last "the" before it."""
-    return plain(re.findall(r"(the (?:(?!the ).)*?\[PROJECT\d+\])", question)[0])
+    """What a question is about: the words up to the name of its project, from the last "the" before it."""
+    return plain(SUBJECT.findall(question)[0])
 
 
 def answer(transcript: str, question: str, options: Sequence[str]) -> str | None:
     """The option that the meeting comes to in the end; None where it cannot be told."""
     turns = read_turns(transcript)
     subject = subject_of(question)
-    asked = re.sub(r"the (?:(?!the ).)*?\[project\d+\]", "it", question.lower())
+    asked = plain(question).replace(subject, "it")
     cue = next(re.compile(cue) for sign, cue in KINDS if re.search(sign, asked))
     said: dict[str, tuple[str, str]] = {}
     taken: str | None = None
@@ -183,7 +186,7 @@ def guesses(transcript: str, question: str, options: Sequence[str]) -> dict[str,
                 near = max(near, len(words & set(re.findall(r"\w+", around))))
         return near
 
-    subject = transcript.lower().rfind(re.findall(r"\[PROJECT\d+\]", question)[0].lower())
+    subject = transcript.lower().rfind(SUBJECT.findall(question)[0].rsplit(" ", 1)[1].lower())
     everyone = range(len(options))
     last_numbers = [
         max((_places(transcript, option) or [-1])[-1] if option[:1].isdigit() else -1, -1)

@@ -50,7 +50,7 @@ GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
         "7c877a9a5279b06de2128645d91feb11d73b7f17a809d6d25d06d259e8d9a18d",
     ),
-    "meeting": (_meeting, "7f5d59277ef5f6fba158d6fee6ee344101987761800d15a964726e294501ccb1"),
+    "meeting": (_meeting, "68bc7c9ff3123b0e324aaf6ddbccca9b7a92022bd7730a96027da70959a783a3"),
 }
 
 

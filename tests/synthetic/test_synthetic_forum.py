@@ -151,7 +151,7 @@ def test_no_attacker_is_fifteen_points_above_chance(
     check_attackers("ada_leval_bestanswer_any_synthetic", options, 0.15 if length > 1000 else 0.35)
 
 
-@pytest.mark.parametrize(("length", "number"), [(2000, 60), (16_000, 20), (128_000, 3)])
+@pytest.mark.parametrize(("length", "number"), [(1000, 60), (2000, 60), (16_000, 20), (128_000, 3)])
 def test_no_attacker_is_fifteen_points_above_chance_in_real_posts(
     length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,4 +163,4 @@ def test_no_attacker_is_fifteen_points_above_chance_in_real_posts(
     for path in sorted((SHARED / "stack_exchange").glob("*Posts.xml*")):
         (tmp_path / "forums" / path.name).symlink_to(path.resolve())
     options = Options(length=length, n=NUMBER or number, seed=78, carriers=tmp_path)
-    check_attackers("ada_leval_bestanswer_any_recast", options, 0.15)
+    check_attackers("ada_leval_bestanswer_any_recast", options, 0.15 if length > 1000 else 0.4)

@@ -5,6 +5,7 @@ from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
 
 _SETTINGS, _WRITE = f"{__name__}.synthetic:MeetingSettings", f"{__name__}.synthetic:build"
+_CARRIERS = "long_context_tasks.recast.carriers:CARRIERS"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
 BENCHMARK = Benchmark(
@@ -21,5 +22,9 @@ BENCHMARK = Benchmark(
     builders={
         "elitr_bench_qa_synthetic": Builder("qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
         "elitr_bench_conv_synthetic": Builder("conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
+        "elitr_bench_qa_recast": Builder("qa_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS),
+        "elitr_bench_conv_recast": Builder(
+            "conv_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS
+        ),
     },
 )

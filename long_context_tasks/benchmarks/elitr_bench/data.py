@@ -35,7 +35,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         InputError: an unknown name, missing or damaged archives, a wrong password, or options that do not go with this benchmark.
     """
     task = parse_name(name)
-    written = task.source == "seed"
+    written = task.source in ("seed", "recast")
     # Results say what was run: published meetings have the length they have.
     options = replace(
         synthetic.resolve(task, options) if written else replace(options, length=None),

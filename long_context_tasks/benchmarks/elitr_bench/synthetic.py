@@ -6,6 +6,8 @@ forms the right value and the others may be stated, see :mod:`.answers`.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import count
 from math import nan
 from pathlib import Path
 
@@ -16,19 +18,23 @@ from long_context_tasks.benchmarks.building import (
     built_file,
     cached_cases,
     run_settings,
+    write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
+from long_context_tasks.benchmarks.elitr_bench.recast import RealTalk
 from long_context_tasks.benchmarks.elitr_bench.task import (
     ElitrBenchOptions,
     ElitrTask,
     noise_description,
     noisy,
 )
-from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length
+from long_context_tasks.recast.carriers import carriers_of
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, Turn, format_length
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.meeting.talk import SyntheticTalk
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -41,6 +47,8 @@ LENGTH = 8_000
 MOST_QUESTIONS = 8
 _MARGIN = 2
 _TRIES = 5
+MEETINGS = "meetings"
+"""Kind of the carriers."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,11 @@ class MeetingSettings(BuildSettings):
 
     SHORTEST = 1_000
     INSTRUCTION = "some 100"
+
+
+def recast_families() -> frozenset[str]:
+    """Return the families of cases that are made from carriers."""
+    return frozenset(f"{NAME}_{name}" for name, part in card(NAME).tasks.items() if part.source == "recast")
 
 
 def questions_at(length: int) -> int:
@@ -73,44 +86,36 @@ def build(
     Raises:
         InputError: a length is too short, or the tokenizer cannot be had.
     """
-    del source
+    if family in recast_families():
+        source = carriers_of(Options(carriers=source), MEETINGS, family)
     progress = progress or Progress()
     settings = replace(settings, n=settings.n or CASES)
     # An unavailable tokenizer is reported before anything is written.
     _ = (settings.measure, settings.other_tokenizer)
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
-        return [_build_length(family, length, settings, writer, progress) for length in settings.lengths]
+        reports = []
+        for length in settings.lengths:
+            task, alone = file_of(family, length), replace(settings, lengths=(length,))
+            cases = progress.over(_cases(family, alone, source, writer), task, "case", settings.n)
+            reports.append(write_task(writer, task, cases, settings, lambda case: nan, {}))
+        return reports
 
 
-def _build_length(
-    family: str, length: int, settings: MeetingSettings, writer: CaseWriter, progress: Progress
-) -> TaskReport:
-    task = file_of(family, length)
-    tokens: list[int] = []
-    clusters: set[str] = set()
-
-    def kept() -> Iterator[Case]:
-        for case in progress.over(_cases(family, length, settings, writer), task, "case", settings.n):
-            tokens.append(case.num_tokens[settings.measure.name])
-            clusters.add(case.cluster)
-            yield case
-
-    writer.add_cases(task, kept())
-    return TaskReport(task, tokens, len(clusters), nan)
-
-
-def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWriter) -> Iterator[Case]:
-    """Yield the cases of one length; each meeting is stored before the next one is written."""
+def _cases(family: str, settings: MeetingSettings, source: Path | None, writer: CaseWriter) -> Iterator[Case]:
+    """Yield cases of one length without end; each meeting is stored before the next one is written."""
+    [length] = settings.lengths
     conv = family.startswith(f"{NAME}_conv")
     names = {CL100K: get_tokenizer(CL100K)}
     if settings.other_tokenizer is not None:
         names[settings.other_tokenizer.name] = settings.other_tokenizer
-    left = settings.n or CASES
-    place = 0
-    while left > 0:
-        meeting = _meeting(length, settings, place, conv)
+    for place in count():
+        meeting = _meeting(length, settings, place, conv, source)
         writer.add_documents([(meeting.id, meeting.transcript)])
-        labels = {"split": "synthetic", "language": "english", "length": format_length(length)}
+        labels = {
+            "split": "recast" if source else "synthetic",
+            "language": "english",
+            "length": format_length(length),
+        }
         whole = Case(
             id=meeting.id,
             task=file_of(family, length),
@@ -124,13 +129,11 @@ def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWrit
         tokenizers = [tokenizer.fresh() for tokenizer in names.values()]
         cases = prompts.counted([whole], {meeting.id: meeting.transcript}, tokenizers, together=conv)
         groups = [stated] if conv else [[each] for each in stated]
-        for case, group in list(zip(cases, groups, strict=True))[:left]:
+        for case, group in zip(cases, groups, strict=True):
             yield replace(case, inputs={**case.inputs, INPUT: group})
-            left -= 1
-        place += 1
 
 
-def _meeting(length: int, settings: MeetingSettings, place: int, conv: bool) -> Meeting:
+def _meeting(length: int, settings: MeetingSettings, place: int, conv: bool, source: Path | None) -> Meeting:
     """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     # What is counted here is counted for one meeting only; the tokenizer would remember it for all of them.
     tokenizer = settings.measure.fresh()
@@ -152,6 +155,7 @@ def _meeting(length: int, settings: MeetingSettings, place: int, conv: bool) -> 
             number,
             first=place * number,
             count=tokenizer.count,
+            talks=partial(RealTalk, source, stream(seed, "names")) if source else SyntheticTalk,
         )
         over = opening(meeting.transcript) + asked(meeting.questions) - length
         if over <= 0:
@@ -210,11 +214,13 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         cases = _built(task, options.cases, options.length).read()
     else:
         settings = run_settings(task.name, MeetingSettings, options, CASES)
+        carriers = carriers_of(options, MEETINGS, task.name) if task.source == "recast" else None
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
             settings,
             card(NAME).version,
-            lambda folder: build(task.family, None, settings, folder),
+            lambda folder: build(task.family, carriers and carriers.parent, settings, folder),
+            carriers,
         )
     return _noisy(task, task.wer, cases, options) if task.wer else cases
 

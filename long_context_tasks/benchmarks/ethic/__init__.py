@@ -23,6 +23,7 @@ class EthicOptions(Options):
 
 _SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"
 _SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
+_CARRIERS = "long_context_tasks.recast.carriers:CARRIERS"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 """What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
 _TASKS = ("recall", "summarize", "organize", "attribute")
@@ -46,6 +47,12 @@ BENCHMARK = Benchmark(
                 task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS
             )
             for task in ("recall", "summarize", "attribute")
+        },
+        **{
+            f"ethic_{task}_recast": Builder(
+                task, _SYNTHETIC, f"{__name__}.synthetic:build", source=_CARRIERS, lengths=_LENGTHS
+            )
+            for task in ("recall", "organize")
         },
     },
 )

@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, converted
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
-from long_context_tasks.benchmarks.ethic.synthetic import cached_synthetic, family_of
+from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, family_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Message, format_length
 from long_context_tasks.schema.case import folded, takes_system
@@ -39,7 +39,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     """
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
-    synthetic = spec.source == "seed"
+    synthetic = spec.source in EDITIONS
     if options.cases is not None:
         folder = built_folder(spec, options.cases)
         options = options.as_built(read_manifest(folder).get("options", {}), folder, same_tokenizer)
@@ -109,8 +109,8 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
     known_by = ""
     if options.cases is not None:
         built = CaseSet.read(built_folder(spec, options.cases), spec.name)
-        cases = _of_length(built, options.length, several=spec.source != "seed")
-    elif spec.source == "seed":
+        cases = _of_length(built, options.length, several=spec.source not in EDITIONS)
+    elif spec.source in EDITIONS:
         cases = cached_synthetic(spec, options)
     else:
         folder = converted(spec.task, options)
@@ -144,7 +144,9 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
 def built_folder(spec: TaskSpec, root: Path) -> Path:
     """Return the case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
-    return family_folder(root, family_of(spec.task) if spec.source == "seed" else family)
+    return family_folder(
+        root, family_of(spec.task, EDITIONS[spec.source]) if spec.source in EDITIONS else family
+    )
 
 
 def _of_length(cases: CaseSet, tokens: int | None, *, several: bool) -> CaseSet:

@@ -22,7 +22,7 @@ from long_context_tasks.cli.output import (
     say,
     tell,
 )
-from long_context_tasks.cli.report.site import SITE_EXAMPLES, collected_cells, print_section, site
+from long_context_tasks.cli.report.site import SITE_EXAMPLES, PoolSeeds, collected_cells, print_section, site
 
 if TYPE_CHECKING:
     from long_context_tasks.results.compare import Comparisons
@@ -49,7 +49,7 @@ def report() -> None:
 @app.command(
     epilog=examples(
         "lct report compare results/ --model Qwen2.5-7B --model Llama-3.1-8B",
-        "lct report compare owl.lct.zip crow.lct.zip --out comparison.md",
+        "lct report compare owl.lct.zip crow.lct.zip --same-within 2% --out comparison.md",
         "lct report compare results/ outputs/ --models models.yaml -m owl -m crow",
     )
 )
@@ -64,6 +64,13 @@ def compare(
     tasks: Annotated[
         str, typer.Option("--tasks", help="Only these tasks, with commas; * stands for anything.")
     ] = "",
+    same_within: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--same-within",
+            help="Test whether models are the same within a margin: 2% of rates, 0.3 of points of a scale; may be given for both.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
@@ -74,12 +81,14 @@ def compare(
             help="YAML file with names and aliases of models, for one that hosts name differently (docs/reading_the_site.md).",
         ),
     ] = None,
+    pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:
     """Compare models pair by pair on the cases that both could take.
 
     Only the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with its
-    95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said. With --json the document
+    95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said: a model is better where the
+    adjusted p is below 0.05 and the interval leaves out 0. With --json the document
     has the form of --out FILE.json. Exit code 1 when something that was found is left out (damaged, unfinished, not evaluated).
     """
     from fnmatch import fnmatchcase
@@ -89,6 +98,7 @@ def compare(
         as_document,
         choose_models,
         compare_models,
+        read_margins,
         text_in,
     )
     from long_context_tasks.results.models import Models, read_models
@@ -97,6 +107,7 @@ def compare(
 
     if out is not None and out.suffix.lower() not in FORMATS:
         raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
+    margins = read_margins(same_within or ())
     for path in results:
         if not path.exists():
             raise InputError(
@@ -104,7 +115,8 @@ def compare(
                 "--model A --model B"
             )
     known = Models() if names_file is None else read_models(names_file)
-    collected, cells = collected_cells(results, known, "folders of runs or bundles of `lct report pack`")
+    expected = "folders of runs or bundles of `lct report pack`"
+    collected, cells = collected_cells(results, known, expected, pool_seeds=pool_seeds)
     collection = collected.collection
     asked = [known.name_of(name) or name for name in models or ()]
     names = choose_models(collection.runs["model"].to_list(), asked)
@@ -113,7 +125,7 @@ def compare(
         if not cells:
             there = ", ".join(sorted(collection.runs["task"].unique())[:20])
             raise InputError(f"--tasks {tasks}: no run of such a task; there are: {there}")
-    found = compare_models(collection, cells, names)
+    found = compare_models(collection, cells, names, margins)
     if as_json:
         give_document(as_document(found))
     else:
@@ -127,22 +139,18 @@ def compare(
 def _print(found: "Comparisons") -> None:
     from long_context_tasks.results.compare import (
         TEXT_COLUMNS,
+        heading,
         notes,
         pairs,
         rows_of,
-        terminal_columns,
-        terminal_rows,
+        shown_table,
     )
     from long_context_tasks.results.tables import printable
 
     for pair in pairs(found):
-        columns = terminal_columns(*pair)
-        rows = terminal_rows([*rows_of(pair, found.tasks), *rows_of(pair, found.benchmarks)])
-        # What is empty everywhere takes no room.
-        kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
-        shown = [[row[number] for number in kept] for row in rows]
-        title = " and ".join(map(printable, pair))
-        print_table(title, [columns[number] for number in kept], shown, TEXT_COLUMNS)
+        rows = [*rows_of(pair, found.tasks), *rows_of(pair, found.benchmarks)]
+        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), rows)
+        print_table(" and ".join(map(printable, pair)), columns, shown, TEXT_COLUMNS)
     for line in notes(found):
         say(line)
     for line in found.not_compared[:_SHOWN_REST]:

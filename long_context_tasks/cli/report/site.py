@@ -41,6 +41,15 @@ SITE_EXAMPLES = examples(
 )
 
 
+PoolSeeds = Annotated[
+    bool,
+    typer.Option(
+        "--pool-seeds",
+        help="Count runs that differ only in the seed that their cases are made from (synthetic, built) as one run of more cases.",
+    ),
+]
+
+
 def site(
     results: RunsOrBundles,
     out: Annotated[
@@ -145,6 +154,7 @@ def site(
             help="Print a row for each combination of these settings, with commas, best first: prompt_style,temperature.",
         ),
     ] = "",
+    pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:
     """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
@@ -185,6 +195,7 @@ def site(
         results,
         known,
         "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
+        pool_seeds=pool_seeds,
     )
     collection = collected.collection
     for claim in claimed or ():
@@ -277,7 +288,7 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 
 
 def collected_cells(
-    results: Sequence[Path], models: "Models", expected: str
+    results: Sequence[Path], models: "Models", expected: str, *, pool_seeds: bool = False
 ) -> "tuple[Collected, list[Cell]]":
     """Read runs under the names of a file of models, tell what is wrong with them, and return them with their cells.
 
@@ -287,12 +298,15 @@ def collected_cells(
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files, renamed
+    from long_context_tasks.results.seeds import pooled_seeds
     from long_context_tasks.schema import InputError
 
     collected = renamed(collect_with_files(results), models)
     tell(collected.collection.problems, collected.collection.notes)
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
+    if pool_seeds:
+        collected = replace(collected, collection=pooled_seeds(collected.collection))
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     return collected, cells_of(collected.collection, versions)
 
@@ -301,7 +315,9 @@ def _values(cell: "Cell") -> dict[str, Any]:
     """What ``--json`` says of a cell, unrounded."""
     names = ("model", "task", "version", "judge", "metric", "points", "n_runs", "made", "hosts")
     own = {name: getattr(cell, name) for name in names}
-    mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
+    mean = {
+        name: getattr(cell.mean, name) for name in ("value", "low", "high", "se", "n", "total", "reasons")
+    }
     return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
 
 

@@ -19,7 +19,14 @@ from written_book import paragraphs, write_books
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
-from long_context_tasks.benchmarks.ada_leval.build.tsort import Caps, CountedBook, caps_for, filled_windows
+from long_context_tasks.benchmarks.ada_leval.build.tsort import (
+    Caps,
+    CountedBook,
+    Draft,
+    Window,
+    caps_for,
+    filled_windows,
+)
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
@@ -337,6 +344,22 @@ def test_a_filled_prompt_is_at_most_two_percent_below_its_length(length, tmp_pat
         starts[case.cluster].append(int(case.id.split("_")[-5]))
     for places in starts.values():
         assert all(b - a >= 64 for a, b in itertools.pairwise(sorted(places)))
+
+
+def test_a_filled_case_is_not_told_by_the_words_that_its_parts_share():
+    chain = ("ash elm", "elm oak", "oak fir", "fir yew", "yew bay", "bay box")
+    for told, order in ((True, range(6)), (False, (0, 3, 1, 4, 2, 5))):
+        book = Book("b", "B", tuple(chain[at] for at in order), (), "novel")
+        counted = CountedBook(book, np.ones(6, np.int64))
+        draft = Draft.of(counted, Window(0, (1, 2, 3, 4, 5), 6), "t", 0)
+        assert draft.is_told_by_words() is told
+
+
+def test_the_first_filled_cases_of_a_book_share_no_paragraph(tmp_path):
+    spans = {}
+    for case in filled_cases(tmp_path, 1000, 3).cases:
+        spans.setdefault(case.cluster, []).append((case.inputs["before"][0], case.inputs["after"][1]))
+    assert all(a[1] <= b[0] for own in spans.values() for a, b in itertools.pairwise(sorted(own)))
 
 
 def test_another_tokenizer_fills_in_its_own_tokens(tmp_path):

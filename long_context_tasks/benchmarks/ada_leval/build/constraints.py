@@ -1,13 +1,13 @@
 """BestAnswer cases by requirements: the accepted answer meets all eight that the question states, every other one misses one.
 
-The questions are the same at every length, and a longer case shows the answers of a shorter one and more. The asker adds sentences
+The questions are the same at every length (recast: from 2k on), and a longer case shows the answers of a shorter one and more. The asker adds sentences
 that say nothing, so that a case is at most two per cent below its length. Answers stay as they were drawn: were one chosen
 or changed for its length, the accepted one, which never is, could be told from the others.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import get_tokenizer
 
-_SHORTEST, _LONGEST = 60, 500  # characters of a real post
+_SHORTEST, _LONGEST = 60, 500  # characters of a real post; below 2k tokens fewer, for two answers to fit
 _MOST_POSTS = 50_000  # read of a dump
 _BLANK = re.compile(r"\n\s*\n")
 
@@ -62,7 +62,7 @@ def recast(folder: Path, settings: ConstraintSettings) -> Iterator[Posed]:
     Raises:
         InputError: no posts of the right size in the folder.
     """
-    questions, answers = _posts(folder, settings.seed)
+    questions, answers = _posts(folder, settings.seed, min(_LONGEST, settings.lengths[0] // 4))
     for place in count():
         asked = Requirements(stream(settings.seed, f"question {place}"))
         site, text = questions[place % len(questions)]
@@ -79,8 +79,10 @@ def recast(folder: Path, settings: ConstraintSettings) -> Iterator[Posed]:
 
 
 @lru_cache(maxsize=1)
-def _posts(folder: Path, seed: int) -> tuple[Sequence[tuple[str, str]], Mapping[str, Sequence[str]]]:
-    """Return the short questions of all sites, in random order with their sites, and the short answers of each site, recast."""
+def _posts(
+    folder: Path, seed: int, longest: int
+) -> tuple[Sequence[tuple[str, str]], Mapping[str, Sequence[str]]]:
+    """Return the questions of all sites that are short enough, in random order with their sites, and such answers of each site, recast."""
     questions: list[tuple[str, str]] = []
     answers: dict[str, Sequence[str]] = {}
     for path in sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")):
@@ -89,7 +91,7 @@ def _posts(folder: Path, seed: int) -> tuple[Sequence[tuple[str, str]], Mapping[
             for post in islice(read_posts(path), _MOST_POSTS)
             if post.get("PostTypeId") in ("1", "2") and post.get("Body") and is_text_only(post["Body"])
         ]
-        posts = [(asks, text) for asks, text in posts if _SHORTEST <= len(text) <= _LONGEST]
+        posts = [(asks, text) for asks, text in posts if _SHORTEST <= len(text) <= longest]
         texts = [one.text for one in recast_texts([text for _, text in posts], seed, path.name)]
         both = [(asks, text) for (asks, _), text in zip(posts, texts, strict=True)]
         if replies := [text for asks, text in both if not asks]:
@@ -118,7 +120,9 @@ def build_constraints(
     reports = []
     for length in settings.lengths:
         task = name.replace("*", format_length(length))
-        questions = progress.over(posed(settings), f"writing {task}", "case", settings.n)
+        questions = progress.over(
+            posed(replace(settings, lengths=(length,))), f"writing {task}", "case", settings.n
+        )
         cases = (_case(one, settings, writer, task, length) for one in questions)
         reports.append(write_task(writer, task, cases, settings, _guess, {}))
     return reports

@@ -9,8 +9,9 @@ text before and after, has at least one paragraph, else that beginning gives no 
 likely, the right one included; cases are written in turns over the books, in a random order within each, so that the
 first n cover all books.
 
-A synthetic case fills its length: never longer, and at most two per cent shorter. The text before and after the segments
-takes what room these leave.
+A recast case fills its length: never longer, and at most two per cent shorter. The text before and after the segments
+takes what room these leave. Left out are cases whose right order is the one in which neighbours share most words, as it is
+found without reading. The first cases of a book share no paragraph, as far as it has so many.
 
 Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before
 a paragraph's first letter with it, so the counts of the pieces add up to that of the prompt.
@@ -18,15 +19,17 @@ a paragraph's first letter with it, so the counts of the pieces add up to that o
 
 import itertools
 import random
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from math import factorial
+from math import factorial, fsum, log
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.counts import (
@@ -44,6 +47,7 @@ from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _JOINT = "\n\n"
+_WORD = re.compile(r"\w+")
 _BOOKS_AHEAD = 2
 _MOST_LEAKS = (
     0.2  # of the places of a book that give a case; from so many on its headings were not understood
@@ -140,6 +144,20 @@ class CountedBook:
     def document(self) -> str:
         """The text that spans refer to."""
         return _JOINT.join(self.book.paragraphs)
+
+    @cached_property
+    def words(self) -> csr_matrix:
+        """float64 (n, words): words of every paragraph, weighted by their rarity in the book."""
+        counts = [Counter(_WORD.findall(paragraph.casefold())) for paragraph in self.book.paragraphs]
+        spread = Counter(word for count in counts for word in count)
+        columns = {word: column for column, word in enumerate(spread)}
+        data = [
+            number * log(1 + len(counts) / spread[word]) for count in counts for word, number in count.items()
+        ]
+        ends = [0, *itertools.accumulate(map(len, counts))]
+        return csr_matrix(
+            (data, [columns[word] for count in counts for word in count], ends), (len(counts), len(columns))
+        )
 
     def as_in_whole(self, tokenizer: Tokenizer) -> "CountedBook":
         """Return the book with the tokens that its paragraphs have in the whole text.
@@ -240,6 +258,22 @@ class Draft:
         parts = list(itertools.pairwise(window.edges))
         shown = (parts[place] for place in self.shown)
         return [(window.before, window.edges[0]), *shown, (window.edges[-1], window.after)]
+
+    def is_told_by_words(self) -> bool:
+        """Return whether of all orders the right one has neighbours that share most words (cosine of tf-idf)."""
+        window = self.window
+        edges = (window.before, *window.edges, window.after)
+        parts = [
+            np.asarray(self.book.words[first:last].sum(axis=0)).ravel()
+            for first, last in itertools.pairwise(edges)
+        ]
+        vectors = np.stack([part / (np.linalg.norm(part) or 1) for part in parts])
+        alike, last = vectors @ vectors.T, len(parts) - 1
+
+        def shared(order: Sequence[int]) -> float:
+            return fsum(alike[one, two] for one, two in itertools.pairwise((0, *order, last)))
+
+        return max(itertools.permutations(range(1, last)), key=shared) == tuple(range(1, last))
 
     @property
     def prompt(self) -> str:
@@ -458,7 +492,11 @@ def _cases_of(
     windows = _apart(windows, caps.stride, stable_seed(settings.seed, row.task, counted.book.id, "first"))
     # What words at the edges have more or less is not in the windows' sums.
     least = least_tokens(caps.bound)
-    fitting = (draft for draft in mixed(windows) if least <= counter.count(draft) <= caps.bound)
+    fitting = (
+        draft
+        for draft in _spread(mixed(windows))
+        if least <= counter.count(draft) <= caps.bound and not draft.is_told_by_words()
+    )
     drafts = list(itertools.islice(fitting, settings.per_book))
     if not drafts:
         row.dropped["no paragraphs around the segments fill the length"] += 1
@@ -473,6 +511,17 @@ def _apart(windows: Iterable[Window], stride: int, seed: str) -> Iterator[Window
         if window.edges[0] >= free:
             free = window.edges[0] + stride
             yield window
+
+
+def _spread(drafts: Iterable[Draft]) -> list[Draft]:
+    """Return drafts with those first that share no paragraph with one before them."""
+    apart: list[Draft] = []
+    others: list[Draft] = []
+    for draft in drafts:
+        window = draft.window
+        free = all(window.after <= one.window.before or one.window.after <= window.before for one in apart)
+        (apart if free else others).append(draft)
+    return apart + others
 
 
 def _write_length(

@@ -5,7 +5,7 @@ same documents, as in the paper. A case is written, cut to its length, and store
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
@@ -113,12 +113,13 @@ class Maker:
     """Makes the cases of one task, domain and length.
 
     Attributes:
-        task: recall, summarize or attribute.
+        task: recall, summarize, organize or attribute.
         domain: of the documents.
         length: most tokens of a prompt.
         settings: with tokenizers that are remembered for one case only.
         number: of the case, from 0.
         attempt: of the document, from 0; a document that makes no case is replaced.
+        genres: domain to how its documents are written.
     """
 
     task: str
@@ -127,11 +128,12 @@ class Maker:
     settings: FittedSettings
     number: int
     attempt: int = 0
+    genres: Mapping[str, Genre] = field(default_factory=lambda: GENRES)
 
     @property
     def genre(self) -> Genre:
         """How documents of the domain are written."""
-        return GENRES[self.domain]
+        return self.genres[self.domain]
 
     @property
     def slack(self) -> int:

@@ -1,0 +1,16 @@
+"""ELITR-Bench: real texts with other names, numbers, and dates (LCT_CARRIERS, or `lct data fetch carriers`).
+
+    opencompass --datasets elitr_bench_recast_gen --models lct_model --config-dir configs
+
+Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
+some of these tasks; names of other files are left to those.
+
+    elitr_bench_qa_recast elitr_bench_conv_recast elitr_bench_conv_recast_goldhistory
+"""
+# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+
+# Not an import statement: what those bring cannot be called in a config file.
+_configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+elitr_bench_recast_datasets = _configs.datasets('elitr_bench_recast_gen')
+
+del _configs

@@ -1,0 +1,122 @@
+"""Organizing recast texts: sentences taken out of the parts of a context, to be put into its order.
+
+An option shares no more rare words with its own part and the parts beside it than with parts far away, so that only what is told says
+where it belongs.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
+from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
+from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.tokens.chunks import Chunk
+
+_FEWEST, _MOST = 3, 200
+_PART = 320
+"""Tokens of a part, about, until there are as many parts as may be."""
+_BESIDE = 2
+"""Parts before and behind its own in which an option may not be found by its words."""
+_SENTENCE = re.compile(r"(?<=[a-z]{2}[.?!])[\"”’]?\s+(?=[\"“‘]?[A-Z])")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_LEAST_WORDS, _MOST_WORDS = 9, 45
+_INSTRUCTION = 150
+_REWRITE = {
+    "summarize different parts of the given context": "are sentences that were taken out of different parts of the given context",
+    "in the same order as the events that appear in the context": "in the order in which they stood in the context",
+}
+"""What the prompt says of summaries, and of sentences."""
+
+
+def organize(maker: Maker) -> Made | None:
+    """Make the case of a number; None where its document makes none."""
+    document = maker.document()
+    part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
+    number = max(_FEWEST, min(_MOST, (maker.length - _INSTRUCTION) // (part + part // 8)))
+    return maker.tuned(
+        int(maker.length * 0.86) - _INSTRUCTION, lambda room: _in_parts(maker, document, number, room)
+    )
+
+
+def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made | None:
+    paragraphs = maker.fitted(document.paragraphs, room)
+    if len(paragraphs) < number:
+        return None
+    sections = even_sections([Chunk((piece,)) for piece in maker.pieces(paragraphs)], number)
+    texts = [[chunk.text for chunk in section] for section in sections]
+    options = _options(texts)
+    if options is None:
+        return None
+    kept = [_without(own, option) for own, option in zip(texts, options, strict=True)]
+    if not all(kept):
+        return None
+    left = [[Paragraph(text) for text in own] for own in kept]
+    chunks = [Chunk(tuple(maker.pieces(own))) for own in left]
+    draft = organize_draft(maker.window(document, chunks), options, number, maker.settings)
+    draft = replace(draft, rewrite=_REWRITE)
+    return Made(draft, tuple(one for own in left for one in own))
+
+
+def _options(parts: Sequence[Sequence[str]]) -> list[str] | None:
+    """Return a sentence of each part; None where a part has none that can be taken out."""
+    words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
+    in_parts = Counter(word for own in words for word in own)
+    places: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for at, own in enumerate(words):
+        size = math.sqrt(sum(own.values()))
+        for word in own:
+            places[word].append((at, math.log(1 + len(parts) / in_parts[word]) / size))
+    chosen: list[str] = []
+    for at, own in enumerate(parts):
+        sentences = [sentence for paragraph in own for sentence in _sentences(paragraph)]
+        scored = [
+            (_found_near(sentence, at, words[at], places, len(parts)), sentence) for sentence in sentences
+        ]
+        fitting = [one for one in scored if one[1] not in chosen]
+        if not fitting:
+            return None
+        chosen.append(min(fitting)[1])
+    return chosen
+
+
+def _sentences(paragraph: str) -> list[str]:
+    """Return the sentences that may be taken out: whole ones, neither too short nor too long, with no quotation cut."""
+    found = [one.strip() for one in _SENTENCE.split(paragraph)]
+    if len(found) < 2:
+        return []
+    return [
+        one
+        for one in found
+        if _LEAST_WORDS <= len(one.split()) <= _MOST_WORDS
+        and one[0].isupper()
+        and one[-1] in ".?!"
+        and one.count("“") == one.count("”")
+        and one.count('"') % 2 == 0
+        and paragraph.count(one) == 1
+    ]
+
+
+def _found_near(
+    sentence: str, at: int, own: Counter[str], places: dict[str, list[tuple[int, float]]], number: int
+) -> float:
+    """Return how much more the words of a sentence point to its own part and those beside it than to the best one far away."""
+    asked = Counter(_WORD.findall(sentence.lower()))
+    scores = [0.0] * number
+    for word, times in asked.items():
+        held = places[word]
+        # Without the sentence itself: a word that stands only in it points nowhere.
+        for place, weight in held:
+            if place != at or own[word] > times:
+                scores[place] += weight
+    near = [scores[place] for place in range(number) if abs(place - at) <= _BESIDE]
+    far = [scores[place] for place in range(number) if abs(place - at) > _BESIDE]
+    return max(near) - max(far, default=min(near))
+
+
+def _without(texts: Sequence[str], option: str) -> list[str]:
+    """Return the paragraphs of a part without a sentence."""
+    kept = (" ".join(text.replace(option, "", 1).split()) for text in texts)
+    return [text for text in kept if text]

@@ -1,0 +1,457 @@
+"""Documents of real prose with other names and numbers, and what a recall task asks of them.
+
+A document takes passages of a carrier from a place that the seed chooses, then of the next one. For recalling it takes only passages
+of which every name or number is clear: whether it is a person's, a count of people, part of a citation, or none of these. Where too few
+stand there that do not count, sentences with some are put in; their names and numbers are drawn like the others.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from random import Random
+
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
+from long_context_tasks.corpora.plain_files import data_files
+from long_context_tasks.recast.carriers import Passage, carriers_of, passages_of, recast_passages
+from long_context_tasks.recast.entities import PERSON, is_marked, word_lists
+from long_context_tasks.recast.quantities import MEASURE, value_of
+from long_context_tasks.recast.substitution import Recast
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.case_folder import stable_seed
+from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.synthetic.vocabulary import Vocabulary
+
+CARRIER_KINDS = {"books": "novels", "debates": "debates", "medicine": "abstracts", "law": "opinions"}
+_FILLERS = {
+    "books": (
+        "Nothing more was said.",
+        "It was already late.",
+        "The fire had burned low by then.",
+        "Outside, the wind went on as it had before.",
+        "For a while there was only the sound of the rain upon the roof and in the yard.",
+    ),
+    "debates": (
+        "I shall be brief.",
+        "I say no more.",
+        "That is all I wish to say on it.",
+        "I am grateful to the House for its patience.",
+        "The House will forgive me if I do not go into every detail of it now.",
+    ),
+}
+_CHARACTERS_PER_TOKEN = 4.6
+_KNOWN = 256
+"""Carriers whose mentions are kept in memory."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SENTENCE_END = re.compile(
+    r"(?<=[a-z0-9)\]’”\"]{2}[.?!])(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Inc\.)(?<!Corp\.)(?<!Cir\.)(?<!App\.)(?<!Supp\.)(?<!Fed\.)"
+    r"(?<!Stat\.)(?<!Civ\.)(?<!Crim\.)(?<!Mass\.)(?<!Const\.)(?<!Ann\.)(?<!Dept\.)(?<!Bankr\.)(?<!al\.)(?<!art\.)(?<!Gen\.)[\"”’)]*\s+"
+    r"(?=[\"“‘(]*[A-Z])"
+)
+_LEAST_RUN = 160
+"""Characters of a passage of debates or opinions."""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A carrier: a novel, a debate, a review, an opinion."""
+
+    id: str
+    domain: str
+    texts: tuple[str, ...]
+
+
+@cache
+def _units(file: Path, domain: str) -> tuple[_Unit, ...]:
+    if domain == "books":
+        return tuple(
+            _Unit(book.id, domain, book.paragraphs) for book in read_books(file) if book.form == "novel"
+        )
+    if domain == "debates":
+        return tuple(_Unit(debate.id, domain, debate.speeches) for debate in read_debates(file))
+    if domain == "medicine":
+        return tuple(
+            _Unit(
+                review.id, domain, tuple(f"{one.title.rstrip('.')}. {one.abstract}" for one in review.studies)
+            )
+            for review in read_reviews(file)
+        )
+    return tuple(
+        _Unit(one.id, domain, (" ".join(map(_plain_citations, one.pages)),)) for one in read_opinions(file)
+    )
+
+
+def _plain_citations(page: str) -> str:
+    """Return a page whose citations have no series, pages of passages, courts, years, and subsections, which may or may not count."""
+    page = re.sub(r"\b(F\.|Supp\.|Ed\.|[A-Z]\.|So\.|App[’'`]x\.?|Rptr\.) ?(?:[23]d|4th)\b", r"\1", page)
+    page = re.sub(r"(?<=\d) ?\((?:[^()\d]*\d?[^()\d]*)\d{4}\)", "", page)
+    page = re.sub(r"(\. \d{1,4})(?:[-–]\d+)?(?:, \d{1,4}(?:[-–]\d+)?(?: ?n\.\d+)?)+(?=[ ;.,)])", r"\1", page)
+    page = re.sub(r"(?<=\d)(?: ?\([0-9a-zA-Z]{1,4}\))+", "", page)
+    return page
+
+
+@lru_cache(maxsize=_KNOWN)
+def _passages(unit: _Unit) -> tuple[Passage, ...]:
+    return tuple(passages_of(unit.texts, listed=unit.domain == "medicine"))
+
+
+@lru_cache(maxsize=_KNOWN)
+def _clear(unit: _Unit) -> tuple[Passage, ...]:
+    """Return the passages of which every name or number is clear."""
+    if unit.domain == "medicine":
+        return tuple(one for one in _passages(unit) if _counts_are_clear(one))
+    if unit.domain == "law":
+        return tuple(run for one in _passages(unit) for run in _runs(one, _citations_are_clear, {"citation"}))
+    words = Counter(_WORD.findall(" ".join(unit.texts)))
+
+    def clear(one: Passage) -> bool:
+        return _names_are_clear(one, words)
+
+    if unit.domain == "books":
+        return tuple(one for one in _passages(unit) if clear(one))
+    return tuple(run for one in _passages(unit) for run in _runs(one, clear, PERSON))
+
+
+def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -> Iterator[Passage]:
+    """Yield whole sentences that follow one another and are clear, where something of the kinds asked for stands in them."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(passage.text)]
+    run: list[Passage] = []
+    for start, end in zip([0, *ends], [*ends, len(passage.text)], strict=True):
+        own = tuple(
+            one._replace(start=one.start - start, end=one.end - start)
+            for one in passage.mentions
+            if start <= one.start and one.end <= end
+        )
+        sentence = Passage(passage.text[start:end].rstrip(), own)
+        if clear(sentence):
+            run.append(sentence)
+            continue
+        yield from _joined(run, asked)
+        run = []
+    yield from _joined(run, asked)
+
+
+def _joined(run: Sequence[Passage], asked: Set[str]) -> Iterator[Passage]:
+    start, mentions = 0, []
+    for one in run:
+        mentions += [each._replace(start=start + each.start, end=start + each.end) for each in one.mentions]
+        start += len(one.text) + 1
+    if start >= _LEAST_RUN and any(one.kind in asked for one in mentions):
+        yield Passage(" ".join(one.text for one in run), tuple(mentions))
+
+
+def _names_are_clear(passage: Passage, words: Mapping[str, int]) -> bool:
+    """Return whether every word with a capital is a person's name, another's, or no name."""
+    named = {}
+    for one in passage.mentions:
+        named[one.start] = one
+        if one.kind in ("name", "initial") or (one.kind in PERSON and one.tail):
+            return False
+    before, end = "", 0
+    for match in _WORD.finditer(passage.text):
+        word, own = match[0], named.get(match.start())
+        beside = passage.text[end : match.start()] == " "
+        # A person's name in that of a street or a house; "St. John's".
+        if own is not None and beside and before in ("St", "Mount", "Lake", "River", "Fort", "Port"):
+            return False
+        part_of_place = beside and word[0].isupper() and own is None and is_marked(word)
+        if part_of_place and before in {
+            passage.text[one.start : one.end] for one in passage.mentions if one.kind in PERSON
+        }:
+            return False
+        if own is None and word[0].isupper() and (beside or passage.text[end : match.start()] == ", "):
+            key = re.sub(r"['’]s$", "", word)
+            known = key.casefold() in _never() or words[key.casefold()] > words[key]
+            if (
+                not known
+                and len(key) > 1
+                and not any(one.start <= match.start() < one.end for one in passage.mentions)
+            ):
+                return False
+        before, end = re.sub(r"['’]s$", "", word), match.end()
+    return True
+
+
+@cache
+def _never() -> frozenset[str]:
+    titles = (word_lists("beside.txt")[f"titles of {who}"] for who in ("men", "women", "both"))
+    lines = (*word_lists("common.txt")["never"], *(line for each in titles for line in each))
+    return frozenset(" ".join(lines).split()) - {"st"}
+
+
+_ANIMALS = re.compile(
+    r"\b(?:rats?|mice|mouse|rabbits?|dogs?|monkeys?|pigs?|hamsters?|animals?|trials|studies|articles)\b|https?:",
+    re.IGNORECASE,
+)
+_INTEGER = re.compile(r"(?<![\w.,/:$£€-])\d[\d,]*(?![\w]|[.,:/]\d)")
+_NUMBER_WORD = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundred|both|one)\b(?= (?:\w+ ){0,2}?"
+    r"(?:groups?|arms?|cohorts?|patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued))",
+    re.IGNORECASE,
+)
+
+
+def _counts_are_clear(passage: Passage) -> bool:
+    """Return whether every whole number counts people or measures something."""
+    text = passage.text
+    taken = [one for one in passage.mentions if one.kind in ("count", "date")]
+    if not any(one.kind == "count" for one in taken) or _ANIMALS.search(text):
+        return False
+
+    def loose(start: int, end: int) -> bool:
+        return not any(one.start <= start and end <= one.end for one in taken)
+
+    # A count with a per cent, or of a list, may be one of people.
+    for match in _INTEGER.finditer(text):
+        if loose(*match.span()) and not MEASURE.match(text, match.end()):
+            return False
+    return not any(loose(*match.span()) for match in _NUMBER_WORD.finditer(text))
+
+
+_NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day,?) $|[$]$")
+_SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
+_DOCKET = re.compile(r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d")
+
+
+def _citations_are_clear(passage: Passage) -> bool:
+    """Return whether every number is of a citation, a date, or measures something."""
+    text = passage.text
+    if _DOCKET.search(text) or _SHORT_FORM.search(text) or not text[0].isupper() or text[-1] not in '.?!”"':
+        return False
+    fixed = {one.start: one for one in passage.mentions if one.kind in ("citation", "date", "count")}
+    if any(one.key.startswith("docket") for one in fixed.values()):
+        return False
+    for match in re.finditer(r"\d[\d,]*", text):
+        sure = (
+            match.start() in fixed
+            or MEASURE.match(text, match.end())
+            or text[match.end() : match.end() + 1].isalpha()
+        )
+        lower_noun = re.match(r" [a-z]{4,}", text[match.end() :])
+        if not sure and not lower_noun and not _NO_CITATION.search(text[: match.start()]):
+            return False
+    return True
+
+
+_STRANGERS = {
+    "books": (
+        "The lamps were already lit in {} Street.",
+        "A cart from {} had stopped before the gate.",
+        "The mail for {} had not yet gone.",
+        "There was talk of the brig {}, which had not been heard of for a month.",
+        "It was market day at {}.",
+        "The {} Bank had put up its shutters.",
+        "The road from {} was bad at that season.",
+        "The {} coach was late.",
+        "There was no doctor nearer than {}.",
+        "The steamer {} lay off the point.",
+        "In the direction of {} the sky was red.",
+        "The bells of {} could be heard when the wind was right.",
+        "There had been a fair at {} that week.",
+        "The {} Arms was shut.",
+    ),
+    "debates": (
+        "The {} bypass has been before us more than once.",
+        "The same letter came from the {} chamber of commerce.",
+        "The ferry {} is out of service again.",
+        "Similar figures have been published for {}.",
+        "The {} plant closed in the spring.",
+        "The same is true of {} County.",
+        "The {} Bridge is in no better state.",
+        "People in {} say so every week.",
+        "I have seen it at {}, and it is no secret.",
+        "The {} Canal is an example.",
+        "In {} the waiting list is longer still.",
+        "The board of {} Mills has said as much.",
+    ),
+    "medicine": (
+        "The protocol had the number {}.",
+        "Samples were kept in freezer {}.",
+        "Data were entered on form {}.",
+        "The assay was run as batch {}.",
+        "The last visit was on day {}.",
+        "Plasma was drawn at minute {}.",
+        "The manual has {} pages.",
+        "Doses were given for {} days.",
+        "The report is number {} of its series.",
+        "Scores could range up to {} points.",
+    ),
+    "law": (
+        "page {} of the transcript",
+        "exhibit {}",
+        "entry {} of the log",
+        "line {} of the deposition",
+        "item {} of the inventory",
+        "about {} feet away",
+        "some {} days later",
+        "at minute {} of the tape",
+        "${} in all",
+        "check number {}",
+        "room {}",
+        "flight {}",
+    ),
+}
+"""Sentences with a name or number that does not count; in law what stands in brackets at the end of a sentence."""
+_IN_A_ROW = 3
+"""Of them in a passage of few sentences, at most, else behind half of these; the next passages make up for what is left."""
+_AGAIN = 0.35
+"""Chance that such a sentence has a name or number that one before it has."""
+
+
+def _labels(recast: Recast, domain: str) -> tuple[str, ...]:
+    """Return what recalling asks for in a passage, in order, each once."""
+    if domain == "medicine":
+        found = [str(value_of(span.replacement)) for span in recast.spans if span.kind == "count"]
+    elif domain == "law":
+        found = [span.replacement for span in recast.spans if span.kind == "citation"]
+    else:
+        found = [span.replacement.removesuffix("'s") for span in recast.spans if span.kind in PERSON]
+    return tuple(dict.fromkeys(found))
+
+
+def _others(recast: Recast, domain: str, labels: Sequence[str]) -> set[str]:
+    """Return what looks like a label and is none."""
+    if domain in ("medicine", "law"):
+        return {match[0].replace(",", "") for match in _INTEGER.finditer(recast.text)} - set(labels)
+    named = {span.replacement for span in recast.spans if span.kind in ("place", "organisation")}
+    return named - set(labels)
+
+
+def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Paragraph]:
+    """Yield paragraphs with their labels; sentences with others stand in them until there are as many of these."""
+    dice, vocabulary = Random(f"{seed} others"), Vocabulary(seed)
+    asked: dict[str, None] = {}
+    others: set[str] = set()
+    put: list[str] = []
+    deck: list[str] = []
+    every = {label for recast in passages for label in _labels(recast, domain)}
+    for recast in passages:
+        labels = _labels(recast, domain)
+        asked |= dict.fromkeys(labels)
+        others |= _others(recast, domain, labels)
+        text = recast.text
+        for _ in range(max(_IN_A_ROW, len(_SENTENCE_END.findall(text)) // 2)):
+            if len(others | set(put)) >= len(asked):
+                break
+            if not deck:
+                deck = dice.sample(_STRANGERS[domain], len(_STRANGERS[domain]))
+            if put and dice.random() < _AGAIN:
+                new = dice.choice(put)
+            else:
+                new = _other(domain, list(asked), every, dice, vocabulary)
+                put.append(new)
+            text = _inserted(text, deck.pop().format(new), dice)
+        yield Paragraph(text, labels)
+
+
+def _other(domain: str, asked: Sequence[str], every: set[str], dice: Random, vocabulary: Vocabulary) -> str:
+    while True:
+        if domain in ("books", "debates"):
+            kind = dice.randrange(3)
+            new = (
+                vocabulary.place()
+                if kind == 0
+                else vocabulary.surname()
+                if kind == 1
+                else vocabulary.first(dice.random() < 0.5)
+            )
+        else:
+            near = int(re.sub(r"\D", "", dice.choice(asked)) or 50)
+            new = str(max(2, round(near * dice.uniform(0.6, 1.6))))
+        if new not in every:
+            return new
+
+
+def _inserted(text: str, sentence: str, dice: Random) -> str:
+    """Put a sentence between two others, outside quotations, or words in brackets before the end of one; else behind the text."""
+    ends = [*_SENTENCE_END.finditer(text)]
+    outside = [
+        match
+        for match in ends
+        if text[: match.start()].count("“") == text[: match.start()].count("”")
+        and text[: match.start()].count('"') % 2 == 0
+    ]
+    if not sentence.endswith("."):
+        plain = [
+            match for match in outside if text[match.start() - 2].isalpha() and text[match.start() - 1] == "."
+        ]
+        if not plain:
+            return text
+        place = dice.choice(plain).start() - 1
+        return f"{text[:place]} ({sentence}){text[place:]}"
+    place = dice.choice([*(match.end() for match in outside), len(text)])
+    if place == len(text):
+        return f"{text} {sentence}"
+    return f"{text[:place]}{sentence} {text[place:]}"
+
+
+def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> Document:
+    """Return a document of about so many tokens."""
+    dice = Random(f"{seed} carriers")
+    recast: list[Recast] = []
+    size, names = 0.0, []
+    for unit in _drawn(folder, domain, dice):
+        passages = list(_clear(unit) if recall else _passages(unit))
+        if domain == "medicine":
+            dice.shuffle(passages)
+        elif not names and domain != "law":
+            # The first one from any place on, so that seeds show others.
+            passages = passages[dice.randrange(max(1, len(passages) * 4 // 5)) :]
+        taken = []
+        for passage in passages:
+            if size >= tokens:
+                break
+            taken.append(passage)
+            size += len(passage.text) / _CHARACTERS_PER_TOKEN
+        if taken:
+            names.append(unit.id)
+            recast += recast_passages(taken, seed, unit.id)
+        if size >= tokens:
+            break
+    else:
+        raise InputError(
+            f"{folder}: all files together have {round(size):,} tokens of use for a document of {tokens:,}; add files, or use a "
+            "shorter length"
+        )
+    paragraphs = _balanced(recast, domain, seed) if recall else (Paragraph(one.text) for one in recast)
+    return Document(f"{seed}", " + ".join(names), tuple(paragraphs))
+
+
+def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[_Unit]:
+    """Yield all carriers of a folder in random order, each file in turns."""
+    files = data_files(folder, "txt", "jsonl", "json", "csv", "xml")
+    dice.shuffle(files)
+    for file in files:
+        units = list(_units(file, domain))
+        dice.shuffle(units)
+        yield from units
+
+
+def recast_genres(options: Options, domains: Sequence[str], task: str) -> Mapping[str, Genre]:
+    """Return how documents of the domains are made from carriers.
+
+    Raises:
+        InputError: a kind of carriers is missing.
+    """
+    genres = {}
+    for domain in domains:
+        folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_{task}_{domain}_recast")
+
+        def write(seed: int, tokens: int, folder: Path = folder, domain: str = domain) -> Document:
+            return _write(folder, domain, task == "recall", int(stable_seed(seed, task)[:12], 16), tokens)
+
+        if domain in GENRES:
+            genres[domain] = replace(GENRES[domain], write=write, parts=_PARTS[domain])
+        else:
+            genres[domain] = Genre(write, _FILLERS[domain])
+    return genres
+
+
+_PARTS: Mapping[str, Callable[[Sequence[Paragraph]], list[int]]] = {
+    "medicine": lambda paragraphs: list(range(len(paragraphs))),
+    "law": lambda paragraphs: [0] * len(paragraphs),
+}

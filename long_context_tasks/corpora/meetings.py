@@ -1,0 +1,64 @@
+"""Transcripts of meetings: JSON Lines in the form of QMSum, a meeting a line with ``meeting_transcripts``: speaker and content of each turn."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from long_context_tasks.corpora.plain_files import SourceRow, data_files, read_checked, stem_of
+from long_context_tasks.schema import InputError
+
+_NOTES = {"{disfmarker}": "-", "{gap}": "<unintelligible/>", "{vocalsound}": "<laugh/>"}
+_NOTE = re.compile(r"\{\w+\}")
+_SPELLED = re.compile(r"(?<=[A-Za-z])_(?=[A-Za-z]?)")
+_BEFORE_MARK = re.compile(r" +(?=[.,?!;:]|['’](?:s|re|ve|d|ll|m|t)\b)")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class MeetingTalk:
+    """A meeting: an id, and its turns, each with its speaker."""
+
+    id: str
+    turns: tuple[tuple[str, str], ...]
+
+
+class _Turn(SourceRow):
+    speaker: str
+    content: str
+
+
+class _Row(SourceRow):
+    meeting_transcripts: list[_Turn]
+
+    def record(self) -> tuple[tuple[str, str], ...]:
+        turns = ((one.speaker.strip(), clean(one.content)) for one in self.meeting_transcripts)
+        return tuple((speaker, text) for speaker, text in turns if speaker and text.strip("-<>/ "))
+
+
+def clean(text: str) -> str:
+    """Return what was said in ordinary spelling, with the marks of ELITR transcripts for laughter and what was not understood.
+
+    >>> clean("Okay . So we {disfmarker} that 's the T_V_ {pause} one")
+    "Okay. So we - that's the TV one"
+    """
+    text = _NOTE.sub(lambda found: _NOTES.get(found[0], ""), text)
+    return _BEFORE_MARK.sub("", _SPACE.sub(" ", _SPELLED.sub("", text)).strip())
+
+
+def read_meetings(path: Path) -> Iterator[MeetingTalk]:
+    """Yield the meetings of a file or a folder.
+
+    Raises:
+        InputError: no meeting there, or a row of another form.
+    """
+    files = data_files(path, "jsonl")
+    for file in files:
+        rows = read_checked(file, _Row, "a meeting")
+        yield from (
+            MeetingTalk(f"{stem_of(file)}-{number}", turns) for number, (_, turns) in enumerate(rows, 1)
+        )
+    if not files:
+        raise InputError(
+            f'{path}: there is no meeting; put .jsonl files with "meeting_transcripts": [{{"speaker": ..., "content": ...}}] there'
+        )

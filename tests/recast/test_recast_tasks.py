@@ -1,0 +1,107 @@
+"""Recast tasks on tiny carriers: they fit their length, gold is what stands there, and a seed gives other names."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_carriers import PEOPLE, PLACES, write_carriers
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import InputError, LoadedTask, Options
+
+TASKS = [
+    spec.name
+    for spec in catalogue.task_specs()
+    if spec.source == "recast" and spec.length in ("", ANY) and spec.benchmark in ("ada_leval", "ethic")
+]
+
+
+@pytest.fixture(scope="module")
+def carriers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_carriers(tmp_path_factory.mktemp("carriers"))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "recast_cache"))
+
+
+def _load(task: str, carriers: Path, seed: int = 0, length: int = 2000, n: int = 4) -> LoadedTask:
+    return load_task(
+        task,
+        {"lct_carriers": str(carriers), "lct_length": str(length), "lct_n": str(n), "lct_seed": str(seed)},
+    )
+
+
+def _prompts(task: LoadedTask) -> list[str]:
+    return [task.messages(case)[-1].content for case in task.cases.cases] if not task.by_likelihood else []
+
+
+def _context(prompt: str) -> str:
+    return prompt.partition("### Context:\n")[2].partition("\n\nNow, respond")[0]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_fits_its_length_and_shows_no_name_of_the_carrier(task: str, carriers: Path) -> None:
+    loaded = _load(task, carriers)
+    assert len(loaded.cases) == 4 and loaded.description()["lct_carriers"] == str(carriers)
+    assert all(1960 <= case.num_tokens["cl100k"] <= 2000 for case in loaded.cases.cases)
+    names = {word for name in (*PEOPLE, *PLACES) for word in name.split()}
+    for prompt in _prompts(loaded):
+        assert not names & set(re.findall(r"\w+", prompt))
+    assert _prompts(_load(task, carriers)) == _prompts(loaded)
+    other = _load(task, carriers, seed=1)
+    assert loaded.by_likelihood or not set(_prompts(other)) & set(_prompts(loaded))
+
+
+@pytest.mark.parametrize("domain", ["books", "debates"])
+def test_options_are_sentences_that_no_longer_stand_in_the_context(domain: str, carriers: Path) -> None:
+    loaded = _load(f"ethic_organize_{domain}_recast", carriers)
+    for case, prompt in zip(loaded.cases.cases, _prompts(loaded), strict=True):
+        options = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
+        assert len(options) == len(set(options)) == len(case.turns[0].gold) >= 3
+        assert not any(option in _context(prompt) for option in options)
+        assert "sentences that were taken out" in prompt and "summarize" not in prompt
+
+
+@pytest.mark.parametrize("domain", ["books", "debates", "medicine", "law"])
+def test_labels_are_what_was_put_in_and_as_many_others_stand_there(domain: str, carriers: Path) -> None:
+    loaded = _load(f"ethic_recall_{domain}_recast", carriers, n=6)
+    others = asked = 0
+    for case, prompt in zip(loaded.cases.cases, _prompts(loaded), strict=True):
+        text, gold = _context(prompt), set(map(str, case.turns[0].gold))
+        if domain in ("medicine", "law"):
+            there = {
+                each.replace(",", "") for each in re.findall(r"(?<![\w.,])\d[\d,]*(?![\w]|[.,]\d)", text)
+            }
+        else:
+            there = (
+                set(re.findall(r"\b[A-Z][a-z]+\b", text))
+                - set(re.findall(r"(?:^|[.”\"] )([A-Z][a-z]+)", text))
+                - {"Mr", "Mrs"}
+            )
+            assert gold <= set(re.findall(r"\w+", text))
+        asked += len(gold)
+        others += len(there - gold)
+        if domain == "medicine":
+            counts = re.findall(r"enrolled (\d+) patients|given to (\d+) women", text)
+            assert {one or two for one, two in counts} <= gold
+        if domain == "law":
+            assert {part for pair in re.findall(r"(\d+) F\. (\d+)", text) for part in pair} <= gold
+            assert not re.search(r"F\.3d|1st Cir", text)
+        if domain == "books":
+            assert set(re.findall(r"\b(?:Mr|Mrs)\. ([A-Z][a-z]+)", text)) <= gold
+            assert not set(re.findall(r"(?:came from|coach|Street|Bank) ([A-Z][a-z]+)", text)) & gold
+    assert others >= 0.6 * asked
+
+
+def test_without_carriers_the_remedies_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="lct data fetch carriers"):
+        load_task("ethic_organize_books_recast", Options(data_dir=tmp_path, length=2000))
+
+
+def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
+    with pytest.raises(InputError, match="add files, or use a shorter length"):
+        _load("ethic_organize_books_recast", carriers, length=400_000, n=1)
