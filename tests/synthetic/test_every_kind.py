@@ -40,11 +40,11 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "1fd3c1ac911b5349afd9b5c9216f40ebb5ced1e24e745d35611ea8d9d4de5f25",
+        "ce751802ca79ea594534c0c82e6a95d8b4e065c9d8c2f75f7bc2319d89e93af3",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
-        "916fa650c31ad66a27ba85f3d2f863e5f43c487172df10370e74bd2b3be3c3ac",
+        "989b4bbd42c0d0ff97970b18e97d82d42b1b25b93ec46f845ca4b22192f045fd",
     ),
     "forum": (
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
