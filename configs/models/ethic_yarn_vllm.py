@@ -12,6 +12,7 @@ from opencompass.models import VLLMwithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+_rope = __import__('long_context_tasks.hosts.rope', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
 _gpus = _env.whole('LCT_GPUS', 1)
 
@@ -25,7 +26,13 @@ models = [
             enable_prefix_caching=True,
             max_model_len=131072,
             hf_overrides=dict(
-                rope_scaling=dict(rope_type='yarn', factor=4.0, original_max_position_embeddings=32768),
+                # An override replaces all of it: without the model's base vLLM takes 10,000.
+                rope_parameters=dict(
+                    rope_type='yarn',
+                    factor=4.0,
+                    original_max_position_embeddings=32768,
+                    rope_theta=_rope.own_base(_path, 1e6),
+                ),
                 max_position_embeddings=131072,
             ),
         ),
@@ -37,4 +44,4 @@ models = [
     )
 ]
 
-del os, _env
+del os, _env, _rope

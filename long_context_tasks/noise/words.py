@@ -12,8 +12,8 @@ from rapidfuzz.distance import Levenshtein
 
 from long_context_tasks.schema import InputError
 
-# (PERSON4), [ORGANIZATION2], [OTHER], <laugh/>, <parallel_talk>, also broken ones: whatever brackets something.
-_TAG = re.compile(r"[\[\]<>]|\([A-Z]+\d*\)")
+# (PERSON4), [ORGANIZATION2], [OTHER], <laugh/>, <parallel_talk>, {vocalsound}, also broken ones: whatever brackets something.
+_TAG = re.compile(r"[\[\]<>{}]|\([A-Z]+\d*\)|^\d+:\d\d:")
 _CORE = re.compile(r"^([\W_]*)(.*?)([\W_]*)$", re.DOTALL)
 _APOSTROPHES = str.maketrans("’‘´`", "''''")
 _FIRST_PERSON = re.compile(r"\bi\b")

@@ -196,7 +196,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         below=tested[first] if first < len(tested) else None,
         lengths=found,
         definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
-        "lengths (false in at most 2.5 % of experiments). Below: shown to be lost by then (at most 3.5 %). Open: the cases do not decide",
+        "lengths. Below: shown to be lost by then. Each is false in at most 5 % of experiments. Open: the cases do not decide",
     )
 
 
@@ -238,7 +238,7 @@ class Clusters:
 
     Attributes:
         sums: of the scores of each cluster.
-        sizes: how many.
+        sizes: how many; those of all experiments, or of each.
         hits: all scores are 0 or 1.
         names: of the clusters; those of the same name are paired.
     """
@@ -356,8 +356,8 @@ def _mean_ends(
     low, high = share_ends(sums, sizes, hits=scores.hits, level=level)
     if scores.hits and bool((sizes == 1).all()):
         return low, high
-    half = sizes.mean(axis=-1, keepdims=True) / 2
-    more = np.concatenate([sizes, half], axis=-1)
+    half = np.broadcast_to(sizes.mean(axis=-1, keepdims=True) / 2, (*sums.shape[:-1], 1))
+    more = np.concatenate([np.broadcast_to(sizes, sums.shape), half], axis=-1)
     if (bar > central[1]).any():
         of_misses = np.concatenate([sums, np.zeros_like(half)], axis=-1)
         lower = share_ends(of_misses, more, hits=False, level=level)[0]

@@ -166,3 +166,11 @@ def test_bad_input(arguments: tuple[object, ...], message: str) -> None:
     text, *others = arguments
     with pytest.raises(InputError, match=re.escape(message)):
         inject(text, default_rules(), *others)  # type: ignore[arg-type]
+
+
+def test_tags_of_other_transcripts_stay() -> None:
+    """Curly brackets and times of captions are no words, whatever the rate."""
+    line = "00:01:02.000 --> 00:01:09.000 (ANNA) Well {vocalsound} I saw the {disfmarker} road {gap}"
+    noisy = inject(f"{line}\n" * 20, default_rules(), 0.8, 1).text
+    for tag in ("00:01:02.000", "-->", "00:01:09.000", "(ANNA)", "{vocalsound}", "{disfmarker}", "{gap}"):
+        assert noisy.split().count(tag) == 20, tag

@@ -204,7 +204,7 @@ def test_the_simulation_runs_the_same_tests(shared, kind):
     def cases(drawn: Clusters, sample: int) -> LengthScores:
         values = [
             value
-            for total, size in zip(drawn.sums[sample], drawn.sizes[sample].astype(int), strict=True)
+            for total, size in zip(drawn.sums[sample], drawn.sizes.astype(int), strict=True)
             for value in (
                 [1.0] * round(total) + [0.0] * (size - round(total))
                 if kind == "hits"
@@ -213,11 +213,11 @@ def test_the_simulation_runs_the_same_tests(shared, kind):
         ]
         return LengthScores(
             values,
-            np.repeat(np.array(drawn.names, dtype=object)[:, 1], drawn.sizes[sample].astype(int)).tolist()
+            np.repeat(np.array(drawn.names, dtype=object)[:, 1], drawn.sizes.astype(int)).tolist()
             if shared
             else [
                 name
-                for name, size in zip(drawn.names, drawn.sizes[sample].astype(int), strict=True)
+                for name, size in zip(drawn.names, drawn.sizes.astype(int), strict=True)
                 for _ in range(size)
             ],
         )
@@ -253,11 +253,11 @@ FEW = [
 
 @pytest.mark.parametrize("design", FEW, ids=str)
 def test_false_claims_are_rare(design):
-    """A few of the hardest designs of docs/statistics.md; less than 4 % there, seen as 6 % in 1,000 samples once in 1,000 times."""
+    """A few of the hardest designs of docs/statistics.md. A bar taken as fixed, no half clusters, or every failing length as a claim exceed this."""
     found = shares(design, 1000)
     assert set(found) == set(curves(design.bar))
-    assert max(one.false_holds for one in found.values()) < 0.06
-    assert max(one.false_fails for one in found.values()) < 0.06
+    assert max(one.false_holds for one in found.values()) < 0.05
+    assert max(one.false_fails for one in found.values()) < 0.05
 
 
 def test_claims_are_made():

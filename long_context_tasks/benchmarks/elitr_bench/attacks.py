@@ -45,7 +45,7 @@ def _mentions(text: str, forms: Sequence[str]) -> tuple[int, ...]:
     return tuple(match.start() for match in re.finditer(rf"(?<!\w)(?:{any_form})(?!\w)", text, re.IGNORECASE))
 
 
-_SUBJECT = re.compile(r"the [^\[\]?]*\[PROJECT\d+\]")
+_SUBJECT = re.compile(r"the (?:(?!the )[^?\[\]])*?(?:\[PROJECT\d+\]|\b[A-Z][a-z]+)")
 _SPEAKER = re.compile(r"^\((PERSON\d+)\) ", re.MULTILINE)
 _REASON = re.compile(r"(?:thing|point|argument|hint|one) with the (?:\w+ )?(\w+)")
 _PLACE = re.compile(r"\bthe (first|second|third|last) (?:one|idea|of)")

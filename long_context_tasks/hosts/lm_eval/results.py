@@ -81,7 +81,7 @@ _OF_SETTINGS = (
     *("model", "model_args", "model_revision", "model_sha", "model_dtype", "batch_size", "device"),
     *("gen_kwargs", "limit", "random_seed"),
 )
-_OF_TASK = ("package", "command", "window", "n_cases_available", "cases_sha256")
+_OF_TASK = ("package", "command", "window", "rope", "n_cases_available", "cases_sha256")
 
 
 def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[Path, ...]) -> StoredRun:

@@ -28,6 +28,7 @@ from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
+from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out, not_judged_hint, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
@@ -283,6 +284,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             self.loaded.answer_budget,
         )
         self._config.metadata["window"] = self.run_window.window.describe()
+        if rope := describe_rope(getattr(template, "__self__", None)):
+            self._config.metadata["rope"] = rope
         if self._run_seed is not None and takes_run_seed(
             getattr(template, "__self__", None), self.model_arguments
         ):

@@ -169,10 +169,11 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
             given=given_by(retriever.test_ds),
             writes=self.is_main_process,
         )
+        facts = model_facts(self.model)
         for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
-            store.add([{CASE: case, **self._score(scorer, tokens, window), **model_facts(self.model)}])
+            store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])
         store.finish()
         return [row["prediction"] for row in store.rows]
 

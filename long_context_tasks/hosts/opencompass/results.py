@@ -274,6 +274,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         "dataset": name,
         "window": row.get("lct_window"),
         "model_dtype": row.get("lct_dtype"),
+        "rope": row.get("lct_rope"),
         **{key: single(result.get(key)) for key in _PROVENANCE},
         "options": single(result.get("options")) or {},
     }

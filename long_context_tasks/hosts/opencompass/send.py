@@ -23,6 +23,7 @@ from opencompass.models import (
 from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
+from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
@@ -186,7 +187,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
 
 
 def model_facts(model: Any) -> dict[str, str]:
-    """What the host's config file does not tell of a model and a row of predictions does: the type of its numbers, where it is known.
+    """What a row of predictions says of a model and the host's config file does not: type of numbers and RoPE settings, where known.
 
     Args:
         model: the host's model object.
@@ -194,7 +195,8 @@ def model_facts(model: Any) -> dict[str, str]:
     inner = getattr(model, "model", None)
     of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
-    return {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
+    facts = {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
+    return facts | ({"lct_rope": rope} if (rope := describe_rope(model)) else {})
 
 
 def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:

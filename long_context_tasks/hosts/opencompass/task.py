@@ -204,10 +204,11 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             writes=self.is_main_process,
         )
         done = store.restore(cases)
+        facts = {"lct_window": window.describe(), **model_facts(self.model)}
         with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
             for batch in batched(cases[done:], self.batch_size or 1):
                 for case, talk in zip(batch, talks(task, batch, sender), strict=True):
-                    store.add([self._row(task, case, talk, window.describe())])
+                    store.add([self._row(task, case, talk) | facts])
                     bar.update()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
@@ -215,7 +216,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             logger.warning(left_out(task, unfit, len(cases), "do not fit the window", window.describe()))
         return [row["prediction"] for row in store.rows]
 
-    def _row(self, task: LoadedTask, case: str, talk: Sequence[Reply], window: str) -> dict[str, Any]:
+    def _row(self, task: LoadedTask, case: str, talk: Sequence[Reply]) -> dict[str, Any]:
         """A row with the ends of the last prompt to look at, its size, and the hash of what was sent."""
         last = talk[-1]
         text, status = stored_form([reply.response for reply in talk], conversation=task.is_conversation)
@@ -232,8 +233,6 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             "lct_status": status,
             "n_prompt_tokens": last.n_prompt_tokens,
             "truncated": any(reply.truncated for reply in talk),
-            "lct_window": window,
-            **model_facts(self.model),
         }
         if self.dump_res_length:
             row["res_length"] = self.model.get_token_len(text)

@@ -11,7 +11,7 @@ from tiny_model import make_tiny_model
 pytestmark = pytest.mark.slow
 
 MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"
-SCALING = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+SCALING = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
 
 
 def opencompass_model(name: str) -> dict[str, Any]:
@@ -31,13 +31,13 @@ def test_the_same_settings_in_every_file() -> None:
     assert ours["rope_scaling"] == SCALING
     assert ours["max_length"] == ours["max_position_embeddings"] == 4 * 32768
     served = lm_eval_file("ethic_yarn_lm_eval_vllm")["model_args"]
-    assert served["hf_overrides"] == {"rope_scaling": SCALING, "max_position_embeddings": 4 * 32768}
+    assert served["hf_overrides"] == {"rope_parameters": SCALING, "max_position_embeddings": 4 * 32768}
     assert served["max_model_len"] == 4 * 32768
     theirs = opencompass_model("ethic_yarn")
     assert dict(theirs["model_kwargs"]["rope_scaling"]) == SCALING
     assert theirs["max_seq_len"] == theirs["model_kwargs"]["max_position_embeddings"] == 4 * 32768
     vllm = opencompass_model("ethic_yarn_vllm")
-    assert dict(vllm["model_kwargs"]["hf_overrides"]["rope_scaling"]) == SCALING
+    assert dict(vllm["model_kwargs"]["hf_overrides"]["rope_parameters"]) == SCALING
     assert vllm["max_seq_len"] == vllm["model_kwargs"]["max_model_len"] == 4 * 32768
 
 

@@ -7,7 +7,7 @@ where it belongs.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
@@ -47,7 +47,7 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made 
         return None
     sections = even_sections([Chunk((piece,)) for piece in maker.pieces(paragraphs)], number)
     texts = [[chunk.text for chunk in section] for section in sections]
-    options = _options(texts)
+    options = _options(texts, maker.genre.fillers)
     if options is None:
         return None
     kept = [_without(own, option) for own, option in zip(texts, options, strict=True)]
@@ -60,8 +60,8 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made 
     return Made(draft, tuple(one for own in left for one in own))
 
 
-def _options(parts: Sequence[Sequence[str]]) -> list[str] | None:
-    """Return a sentence of each part; None where a part has none that can be taken out."""
+def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:
+    """Return a sentence of each part, none that only fills the length; None where a part has none that can be taken out."""
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
     places: dict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -75,7 +75,7 @@ def _options(parts: Sequence[Sequence[str]]) -> list[str] | None:
         scored = [
             (_found_near(sentence, at, words[at], places, len(parts)), sentence) for sentence in sentences
         ]
-        fitting = [one for one in scored if one[1] not in chosen]
+        fitting = [one for one in scored if one[1] not in (*chosen, *fillers)]
         if not fitting:
             return None
         chosen.append(min(fitting)[1])

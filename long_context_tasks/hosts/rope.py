@@ -1,0 +1,106 @@
+"""The rotary position settings that a loaded model really has: a lost base or factor changes every long answer, and no host reports it.
+
+transformers 4 keeps ``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, for some models one set a
+kind of layer. vLLM (0.32) replaces all of ``rope_parameters`` by an override, so that an override without a base means 10,000.
+"""
+
+import logging
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_BASE = 10_000.0  # of transformers, where a config names none
+
+
+def describe_rope(model: Any) -> str:
+    """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty where it shows none.
+
+    A base other than that of the checkpoint's own config is logged as a warning.
+
+    Args:
+        model: the host's model object, over transformers or vLLM.
+    """
+    config, checkpoint = _config(model)
+    if config is None:
+        return ""
+    used = rope_settings(config)
+    own = _own_settings(checkpoint) if used and checkpoint else {}
+    for kind, settings in used.items():
+        base, before = settings["rope_theta"], own.get(kind, settings)["rope_theta"]
+        if base != before:
+            logger.warning(
+                "%s: the engine uses the RoPE base %g, the checkpoint has %g; name rope_theta in the override of rope_parameters",
+                checkpoint,
+                base,
+                before,
+            )
+    return "; ".join(f"{kind}: {_text(one)}" if kind else _text(one) for kind, one in used.items())
+
+
+def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
+    """Return the rotary settings of a model's config by kind of layer, ``""`` where all have the same; empty without any.
+
+    >>> from types import SimpleNamespace
+    >>> rope_settings(SimpleNamespace(rope_theta=500000.0, rope_scaling=None))
+    {'': {'rope_type': 'default', 'rope_theta': 500000.0}}
+    """
+    found = getattr(config, "rope_parameters", None)
+    # transformers 4 takes the base from the config even where ``rope_scaling`` names another.
+    base = None if found else getattr(config, "rope_theta", None)
+    found = found or getattr(config, "rope_scaling", None) or {}
+    if not isinstance(found, Mapping) or not (found or base):
+        return {}
+    if found and all(isinstance(one, Mapping) for one in found.values()):
+        by_kind = {str(kind): dict(one) for kind, one in found.items()}
+    else:
+        by_kind = {"": dict(found)}
+    return {
+        kind: {
+            **one,
+            "rope_type": one.get("rope_type") or one.get("type") or "default",
+            "rope_theta": float(base or one.get("rope_theta") or _DEFAULT_BASE),
+        }
+        for kind, one in by_kind.items()
+    }
+
+
+def own_base(checkpoint: str, default: float) -> float:
+    """Return the RoPE base of a checkpoint on this machine; ``default`` where it is not here or has several."""
+    own = _own_settings(checkpoint)
+    return float(own[""]["rope_theta"]) if "" in own else default
+
+
+def _config(model: Any) -> tuple[Any, str]:
+    """Return the config that the engine uses, of its language part, and the checkpoint's folder or name."""
+    inner = getattr(model, "model", None)
+    of_vllm: Any = getattr(getattr(inner, "llm_engine", None), "model_config", None)
+    config: Any = getattr(of_vllm, "hf_text_config", None)
+    if config is not None:
+        return config, str(of_vllm.model)
+    config = getattr(inner, "config", None)
+    text = getattr(config, "get_text_config", None)
+    if text is None:
+        return None, ""
+    return text(), str(getattr(config, "_name_or_path", ""))
+
+
+@lru_cache(maxsize=4)
+def _own_settings(checkpoint: str) -> dict[str, dict[str, Any]]:
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(checkpoint, local_files_only=True)
+    except (OSError, ValueError, KeyError):
+        return {}
+    return rope_settings(config.get_text_config())
+
+
+def _text(settings: Mapping[str, Any]) -> str:
+    parts = [str(settings["rope_type"])]
+    if settings.get("factor") is not None:
+        parts.append(f"factor {settings['factor']:g}")
+    if settings.get("original_max_position_embeddings") is not None:
+        parts.append(f"original length {settings['original_max_position_embeddings']}")
+    return ", ".join([*parts, f"base {settings['rope_theta']:g}"])

@@ -1,0 +1,218 @@
+"""vLLM, really run on the processor with a small model: in lm-eval's process, and as a server for both hosts.
+
+``make test-vllm`` makes an environment of its own for it and names it in LCT_VLLM; the hosts' other side runs in the ordinary one.
+"""
+
+import json
+import os
+import re
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from both_hosts import TaskRun, configs_for_the_server, read_lm_eval, read_opencompass, run_command
+from judge_server import free_port
+
+from long_context_tasks.hosts.demo_model import demo_model_path
+
+VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.skipif(not os.environ.get("LCT_VLLM"), reason="LCT_VLLM names no environment with vLLM"),
+]
+
+QUESTIONS = (
+    "elitr_bench_qa_synthetic"  # several on one transcript, so that a cache of prefixes has something to keep
+)
+TASKS = ("ada_leval_bestanswer_1k_synthetic", QUESTIONS)
+OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k"}
+METADATA = json.dumps({"lct_n": 6, "lct_length": "2k"})
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
+ENVIRONMENT = {
+    **os.environ,
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "HF_HUB_OFFLINE": "1",
+    "OPENAI_API_KEY": "EMPTY",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+# Of the environment with vLLM everything but the tests' own code is its own.
+ENVIRONMENT.pop("PYTHONPATH", None)
+
+
+def run_beside_vllm(command: Sequence[str], folder: Path) -> str:
+    """Run a program of the environment with vLLM; it has to succeed."""
+    done = subprocess.run(
+        [str(VLLM / command[0]), *command[1:]],
+        cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout
+
+
+def lm_eval_in_process(model: str, arguments: str, folder: Path) -> Path:
+    made = folder / model
+    run_beside_vllm(
+        [
+            *("lm_eval", "run", "--model", model, "--model_args", f"pretrained={demo_model_path()},dtype=float32,{arguments}"),
+            *("--tasks", ",".join(TASKS), "--metadata", METADATA, "--apply_chat_template", "--log_samples"),
+            *("--output_path", str(made)),
+        ],
+        folder,
+    )  # fmt: skip
+    return made
+
+
+def samples(folder: Path, task: str) -> dict[str, dict[str, Any]]:
+    [path] = folder.rglob(f"samples_{task}_2*.jsonl")
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row["doc"]["case"]: row for row in rows}
+
+
+def same_scores_where_responses_are(ours: TaskRun, theirs: TaskRun, alike: Sequence[str]) -> None:
+    assert alike, "no response is the same: other messages, another template, or another model?"
+    for case in alike:
+        assert ours.scores[case] == theirs.scores[case]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("vllm")
+
+
+@pytest.fixture(scope="module")
+def in_process(made: Path) -> Path:
+    return lm_eval_in_process("vllm", "max_model_len=4096,enforce_eager=True", made)
+
+
+def test_in_lm_evals_process_the_prompts_and_scores_are_those_of_transformers(
+    made: Path, in_process: Path
+) -> None:
+    hf = lm_eval_in_process("hf", "max_length=4096", made)
+    for task in TASKS:
+        ours, theirs = samples(in_process, task), samples(hf, task)
+        assert {case: row["arguments"] for case, row in ours.items()} == {
+            case: row["arguments"] for case, row in theirs.items()
+        }
+        alike = [case for case, row in ours.items() if row["resps"] == theirs[case]["resps"]]
+        same_scores_where_responses_are(read_lm_eval(in_process, task), read_lm_eval(hf, task), alike)
+    for folder in (in_process, hf):
+        [path] = folder.rglob("results_*.json")
+        configs = json.loads(path.read_text(encoding="utf-8"))["configs"]
+        # What SmolLM2's own config has.
+        assert {configs[task]["metadata"]["rope"] for task in TASKS} == {"default, base 100000"}
+
+
+@pytest.fixture(scope="module")
+def server(made: Path) -> Iterator[str]:
+    port = free_port()
+    with (made / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                *(str(VLLM / "vllm"), "serve", str(demo_model_path()), "--served-model-name", "small"),
+                *("--port", str(port), "--dtype", "float32", "--max-model-len", "4096", "--enforce-eager"),
+            ],
+            env=ENVIRONMENT, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            url = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"{url}/health", timeout=2).close()
+                    break
+                except OSError:
+                    assert process.poll() is None, (made / "server.log").read_text()[-4000:]
+                    time.sleep(1)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def cached_share(url: str) -> float:
+    """Share of the tokens asked for that the server had in its cache of prefixes."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
+        text = reply.read().decode()
+
+    def total(name: str) -> float:
+        return sum(
+            float(value) for value in re.findall(rf"^vllm:{name}(?:_total)?\{{[^}}]*\}} (\S+)", text, re.M)
+        )
+
+    return total("prefix_cache_hits") / total("prefix_cache_queries")
+
+
+def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(server: str, made: Path) -> None:
+    pytest.importorskip("opencompass")
+    arguments = f"model=small,base_url={server}/v1/chat/completions,num_concurrent=2,tokenizer_backend=None"
+    run_beside_vllm(
+        [
+            *("lm_eval", "run", "--model", "local-chat-completions", "--model_args", arguments, "--apply_chat_template"),
+            *("--tasks", ",".join(TASKS), "--metadata", METADATA, "--log_samples", "--output_path", str(made / "lm_eval")),
+        ],
+        made,
+    )  # fmt: skip
+    assert cached_share(server) > 0.4
+    for benchmark in ("ada_leval", "elitr_bench"):
+        config = configs_for_the_server(made / benchmark, benchmark)
+        endpoint = {"LCT_API_BASE": f"{server}/v1", "LCT_API_MODEL": "small", "LCT_TASKS": ",".join(t for t in TASKS if t.startswith(benchmark))}  # fmt: skip
+        run_command(
+            ["opencompass", str(config), "-w", str(made / benchmark / "out")], made, {**OPTIONS, **endpoint}
+        )
+    for task in TASKS:
+        ours = read_lm_eval(made / "lm_eval", task)
+        [benchmark] = (name for name in ("ada_leval", "elitr_bench") if task.startswith(name))
+        theirs = read_opencompass(made / benchmark / "out", task)
+        assert ours.prompts == theirs.prompts
+        [path] = (made / benchmark / "out").rglob(f"predictions/*/{task}.json")
+        said = {
+            row["case"]: row["prediction"] for row in json.loads(path.read_text(encoding="utf-8")).values()
+        }
+        alike = [
+            case for case, row in samples(made / "lm_eval", task).items() if row["resps"][0][0] == said[case]
+        ]
+        same_scores_where_responses_are(ours, theirs, alike)
+
+
+ENGINE = """
+import json, sys
+from vllm import EngineArgs
+from long_context_tasks.hosts.rope import rope_settings
+for folder in sys.argv[3:]:
+    config = EngineArgs(model=folder, skip_tokenizer_init=True, hf_overrides=json.loads(sys.argv[1]),
+                        max_model_len=int(sys.argv[2]), dtype="float32").create_engine_config()
+    print("FOUND", json.dumps(rope_settings(config.model_config.hf_text_config)))
+"""
+
+
+def test_the_engine_has_the_settings_of_the_yarn_config(made: Path) -> None:
+    """Type, factor, original length and base, read from the engine's config; an override without a base shows 10,000."""
+    yaml = pytest.importorskip("yaml")
+    transformers = pytest.importorskip("transformers")
+    folders = []
+    for kind in ("Llama", "Qwen2"):
+        config = getattr(transformers, f"{kind}Config")(
+            vocab_size=64, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+            num_key_value_heads=1, max_position_embeddings=32768, rope_theta=1e6,
+        )  # fmt: skip
+        transformers.AutoModelForCausalLM.from_config(config).save_pretrained(made / kind)
+        folders.append(str(made / kind))
+    path = Path(__file__).resolve().parents[2] / "configs" / "models" / "ethic_yarn_lm_eval_vllm.yaml"
+    arguments = yaml.safe_load(path.read_text(encoding="utf-8"))["model_args"]
+
+    def settings(overrides: dict[str, Any]) -> list[dict[str, Any]]:
+        said = run_beside_vllm(
+            ["python", "-c", ENGINE, json.dumps(overrides), str(arguments["max_model_len"]), *folders], made
+        )
+        return [
+            json.loads(line.removeprefix("FOUND ")) for line in said.splitlines() if line.startswith("FOUND ")
+        ]
+
+    assert settings(arguments["hf_overrides"]) == [{"": YARN}] * 2
+    without = {name: value for name, value in YARN.items() if name != "rope_theta"}
+    lost = settings({**arguments["hf_overrides"], "rope_parameters": without})
+    assert [one[""]["rope_theta"] for one in lost] == [1e4] * 2
