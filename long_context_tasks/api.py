@@ -289,6 +289,7 @@ def _row(cell: "Cell") -> dict[str, Any]:
         "value": cell.mean.value,
         "low": cell.mean.low,
         "high": cell.mean.high,
+        "se": cell.mean.se,
         "n": cell.mean.total,
         "n_scored": cell.mean.n,
         "coverage": cell.mean.coverage,

@@ -181,6 +181,12 @@ def test_nothing_can_be_made_wrong_where_references_are_equal() -> None:
     assert with_negatives(items, 0.0, 0) == items
     with pytest.raises(InputError, match="--negatives: no two questions of a domain"):
         with_negatives(items, 0.5, 0)
+    with pytest.raises(
+        InputError, match="--negatives"
+    ):  # one question, whose reference is written in two ways
+        with_negatives(
+            [replace(_rated(1, "a", 5.0), question="Q", reference=each) for each in ("a", "b")], 1.0, 0
+        )
     # Alone in its domain, an answer is not made wrong by another domain's.
     mixed = [*items, _rated(3, "a", 5.0, "e"), _rated(4, "a", 5.0, "e")]
     assert {item.domain for item in with_negatives(mixed, 2.0, 0)[4:]} == {"e"}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,21 +92,29 @@ def test_lm_eval(left: Path, data: Path) -> None:
     assert sorted(runs["seed"]) == ["0", "1"]
 
 
-def test_runs_judged_later(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By two judges, one of them twice."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    with stub_server() as server, judge_server(judge_by_seed) as judging:
-        run_lm_eval(
-            tmp_path / "out",
-            [CONVERSATION],
-            served_model(server.url, "org/stub"),
-            {"lct_data_dir": str(data)},
-        )
-        assert [cell.judge for cell in cells_of(collect([tmp_path / "out"]))] == [None]
-        for name in ("first", "second", "second"):
-            file = judge_file(tmp_path / "judge.yaml", judging.url, name)
-            done = CliRunner().invoke(app, ["judge", "run", str(tmp_path / "out"), "--judge", str(file)])
+@pytest.fixture(scope="module")
+def unjudged(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("unjudged")
+    with stub_server() as server:
+        run_lm_eval(output, [CONVERSATION], served_model(server.url, "org/stub"), {"lct_data_dir": str(data)})
+    return output
+
+
+def judge_copy(unjudged: Path, folder: Path, *names: str) -> None:
+    """Copy runs to ``out`` in a folder, and have them judged."""
+    shutil.copytree(unjudged, folder / "out")
+    with judge_server(judge_by_seed) as judging:
+        for name in names:
+            file = judge_file(folder / "judge.yaml", judging.url, name)
+            done = CliRunner().invoke(app, ["judge", "run", str(folder / "out"), "--judge", str(file)])
             assert done.exit_code == 0, done.output
+
+
+def test_runs_judged_later(unjudged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two judges, one of them twice."""
+    assert [cell.judge for cell in cells_of(collect([unjudged]))] == [None]
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    judge_copy(unjudged, tmp_path, "first", "second", "second")
     cells = cells_of(collect([tmp_path / "out"]))
     assert [cell.judge for cell in cells] == ["first", "second"]
     for cell in cells:
@@ -241,20 +250,9 @@ def test_pages_without_the_data(left: Path) -> None:
         assert "data were not there" in page.withheld
 
 
-def test_pages_of_a_later_judge(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_a_later_judge(unjudged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    with stub_server() as server, judge_server(judge_by_seed) as judging:
-        run_lm_eval(
-            tmp_path / "out",
-            [CONVERSATION],
-            served_model(server.url, "org/stub"),
-            {"lct_data_dir": str(data)},
-        )
-        file = judge_file(tmp_path / "judge.yaml", judging.url)
-        assert (
-            CliRunner().invoke(app, ["judge", "run", str(tmp_path / "out"), "--judge", str(file)]).exit_code
-            == 0
-        )
+    judge_copy(unjudged, tmp_path, "stub-judge")
     found = pages(tmp_path / "out", CONVERSATION, private=True)
     turns = [turn for page in found for turn in page.turns]
     assert any(turn.scores["judge_score"] is not None and turn.feedback for turn in turns)

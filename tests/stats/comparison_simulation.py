@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from coverage_simulation import difference_moments
 
 from long_context_tasks.stats.comparison import ALPHA, p_of_same
 from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
@@ -61,13 +62,7 @@ def claims_of_same(
     share = rng.beta(mine * both, (1 - mine) * both, shape) if size > 1 else np.full(shape, mine)
     discordant = rng.binomial(size, 0.2, shape)
     sums = 2.0 * rng.binomial(discordant, share) - discordant
-    one = np.ones((samples, 1))  # the two cases that are added to hits and misses
-    found = moments(
-        np.concatenate([sums, one, -one], axis=1),
-        np.concatenate([np.full(shape, float(size)), one, one], axis=1),
-        skewed=False,
-    )
-    return float((p_of_same(found, margin) < ALPHA).mean())
+    return float((p_of_same(difference_moments(sums, size), margin) < ALPHA).mean())
 
 
 def pooled_coverage(

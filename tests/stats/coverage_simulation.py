@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from long_context_tasks.stats import wilson
-from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
+from long_context_tasks.stats.intervals import Array, Moments, moments, t_ends, wilson_ends
 
 RATES = (0.05, 0.5, 0.95)
 NUMBERS = (50, 200, 1000)
@@ -159,13 +159,14 @@ def difference_coverage(
         luck = rng.random(shape)
         other = np.where(rng.random(shape) < 0.6, luck, rng.random(shape))
         sums += (luck < hit[0]).astype(float) - (other < hit[1])
-    one = np.ones((samples, 1))  # the two cases that are added to hits and misses
-    found = moments(
-        np.concatenate([sums, one, -one], axis=1),
-        np.concatenate([np.full(shape, float(size)), one, one], axis=1),
-        skewed=False,
-    )
-    return _share(*t_ends(found), rates[0] - rates[1])
+    return _share(*t_ends(difference_moments(sums, size)), rates[0] - rates[1])
+
+
+def difference_moments(sums: Array, size: int) -> Moments:
+    """Moments of two models' differences in hits, samples x clusters, with the two cases that are added."""
+    one = np.ones((len(sums), 1))
+    all_sizes = np.concatenate([np.full(sums.shape, float(size)), one, one], axis=1)
+    return moments(np.concatenate([sums, one, -one], axis=1), all_sizes, skewed=False)
 
 
 def _share(low: Array, high: Array, value: float) -> float:

@@ -22,7 +22,6 @@ KINDS = (
     (r"on (?:the )?day\b(?! will)|what time", r"time .*(?:start|begin)|time we"),
     (r"restarted|switched|online", r"restarted|switch|online"),
     (r"how many pages", r"how many pages"),
-    (r"how many hours", r"how many hours"),
     (r"euros|how much money", r"euros|how much money"),
     (r"machines", r"machines"),
     (r"how many people|people are expected", r"how many people"),
