@@ -2,9 +2,9 @@
 
 ::
 
-    DIR/model/config.yaml          score_type, use_cls_token, init_type
+    DIR/model/config.yaml          score_type, use_cls_token, init_type; token_weights if used
     DIR/model/lm/                  the language model, or only a LoRA adapter of it
-    DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token if used
+    DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token, token_weights if used
     DIR/tokenizer/
     DIR/args.yaml                  training arguments, score_type among them
     DIR/metrics.yaml, optimizer.pt optional
@@ -181,6 +181,8 @@ def load_checkpoint(
     folder = find_checkpoint(path)
     config = read_config(folder)
     with named_failures(f"{folder}"):
+        import torch
+
         from long_context_tasks.orca.model import OrcaModel, get_head
 
         device, dtype = choose_device(device, dtype)
@@ -194,6 +196,8 @@ def load_checkpoint(
             bool(config.get("use_cls_token", False)),
             str(config.get("init_type", "xavier_normal")),
         )
+        if config.get("token_weights", False):
+            model.token_weights = torch.zeros(model.body().get_input_embeddings().num_embeddings)
     _load_head(model, folder / "model" / HEAD)
     return Checkpoint(folder, model.to(device).train(trainable), words, read_args(folder))
 
@@ -340,7 +344,8 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
 def _head_of(model: "OrcaModel") -> dict[str, Any]:
     """Return the parameters that the language model does not have, by their names in the file."""
     head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
-    return head if model.cls_token is None else {**head, "cls_token": model.cls_token}
+    more = {"cls_token": model.cls_token, "token_weights": model.token_weights}
+    return head | {name: each for name, each in more.items() if each is not None}
 
 
 def _aside(folder: Path) -> Path:
@@ -387,6 +392,7 @@ def save_checkpoint(
         "init_type": model.init_type,
         "score_type": model.head.name,
         "use_cls_token": model.cls_token is not None,
+        **({} if model.token_weights is None else {"token_weights": True}),
     }
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
     try:

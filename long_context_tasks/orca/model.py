@@ -27,6 +27,8 @@ EPS = 0.01
 N_RATINGS = 5
 _STEEPNESS, _HALF_FOUND = 10.0, 0.5
 """Of a fresh head that compares: change of its outputs with the likeness of reference and candidate, and the likeness at which they are 0."""
+_LEAST_WEIGHT = 0.01
+"""Of a token that every text has."""
 Floats = NDArray[np.float64]
 
 
@@ -180,14 +182,16 @@ class OrcaModel(nn.Module):
     and read instead. (The released code appends it behind the padding and then reads at the old length, where shorter items of a batch have a padding
     token; here no item depends on its batch.)
 
-    Of an item of two texts, reference and candidate, the hidden state is the mean, over the tokens of the reference, of the product of their state with that of
-    the most similar token of the candidate, both of the length 1: its sum is the recall of BERTScore (Zhang et al., 2020), and the head weighs its parts.
+    Of an item of two texts, reference and candidate, the hidden state is the weighted mean, over the tokens of the reference, of the product of their state with
+    that of the most similar token of the candidate, both of the length 1: its sum is the recall of BERTScore with weights by rarity (Zhang et al., 2020), and
+    the head weighs its parts.
 
     Attributes:
         lm: causal language model or encoder of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
         head: what the outputs mean.
         linear: hidden state -> parameters; float32.
         cls_token: the learned vector, or None.
+        token_weights: weight of each token of a reference, shape (vocabulary,); None until something is compared.
         init_type: how ``linear`` was initialised; stored in the checkpoint.
     """
 
@@ -206,6 +210,8 @@ class OrcaModel(nn.Module):
         nn.init.xavier_normal_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
+        self.token_weights: Tensor | None
+        self.register_buffer("token_weights", None)
 
     @property
     def window(self) -> int | None:
@@ -216,8 +222,13 @@ class OrcaModel(nn.Module):
         unused = (self.cls_token is not None) + (0 if before is None else before + 1)
         return None if limit is None else int(limit) - unused
 
-    def begin_comparing(self) -> None:
-        """Let a fresh head predict a higher mean the more of the reference is found, as without training that says more than a head drawn at random."""
+    def begin_comparing(self, token_weights: Tensor) -> None:
+        """Let a fresh head predict a higher mean the more of the reference is found, as without training that says more than a head drawn at random.
+
+        Args:
+            token_weights: of each token of the vocabulary, see :func:`rarity`.
+        """
+        self.token_weights = token_weights.to(self.device)
         nothing = torch.zeros(1, self.head.outputs, requires_grad=True)
         (raises,) = torch.autograd.grad(self.head.moments(nothing)[0].sum(), nothing)
         steepness = _STEEPNESS * raises[0] / raises.abs().max()
@@ -290,9 +301,11 @@ class OrcaModel(nn.Module):
         with torch.autocast(input_ids.device.type, enabled=False):
             alike = (reference @ candidate.mT).masked_fill(~other[:, None], -2.0)
             nearest = alike.argmax(dim=2, keepdim=True).expand(-1, -1, reference.shape[2])
-            product = reference * candidate.gather(1, nearest) * own[..., None]
+            ids = input_ids[:, : own.shape[1]].where(own, 0)
+            weights = own.float() if self.token_weights is None else self.token_weights[ids] * own
+            product = reference * candidate.gather(1, nearest) * weights[..., None]
             # Parts of a unit vector are small; a head begins with numbers near 1.
-            return product.sum(dim=1) / first[:, None] * reference.shape[2]
+            return product.sum(dim=1) / weights.sum(dim=1, keepdim=True) * reference.shape[2]
 
     def _unit_states(self, input_ids: Tensor, begins: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the states of a part of each row, of the length 1 and float32, shape (items, longest, hidden), and which of them are no padding."""
@@ -305,6 +318,26 @@ class OrcaModel(nn.Module):
     def _states(self, mask: Tensor, **inputs: Tensor) -> Tensor:
         states: Tensor = self.body()(**inputs, attention_mask=mask.long(), use_cache=False).last_hidden_state
         return states
+
+
+def rarity(rows: Sequence[Sequence[int]], vocabulary: int) -> Tensor:
+    """Weigh tokens by the logarithm of the share of texts that they are in, so that words which any answer has count for little.
+
+    Args:
+        rows: tokens of items of two texts; equal texts count once.
+        vocabulary: number of tokens.
+
+    Returns:
+        Shape (vocabulary,), each above 0; a token in no text has the highest weight.
+    """
+    texts: set[tuple[int, ...]] = set()
+    for row in rows:
+        middle = list(row).index(BETWEEN)
+        texts |= {tuple(row[:middle]), tuple(row[middle + 1 :])}
+    found = torch.zeros(vocabulary)
+    for text in texts:
+        found[list(set(text))] += 1
+    return torch.log((len(texts) + 1) / (found + 1)) + _LEAST_WEIGHT
 
 
 def collate(

@@ -38,7 +38,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
-_RULES = 3
+_RULES = 4
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
 

@@ -24,7 +24,7 @@ _COUNT = re.compile(
     r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"
 )
 _NUMBER = re.compile(
-    r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:,\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])\b\d{2,9}\b(?![.,:/]\d|-\d)"
+    r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:,\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])(?<!\b[Aa]ge of )(?<!\b[Aa]ged )\b\d{2,9}\b(?![.,:/]\d|-\d)"
 )
 MEASURE = re.compile(
     r"\s?(?:%|per ?cent|mg|g|kg|ml|mcg|µg|microg|mm|cm|km|m|mmol|mmhg|hz|min|minutes?|h|hours?|hrs?|days?|weeks?|wk|months?|mo|years?|yrs?|y|st|nd|rd|th|"

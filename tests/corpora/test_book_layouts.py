@@ -109,6 +109,14 @@ def test_what_a_leak_is(line: str, leaks: bool) -> None:
     assert bool(find_leaks(book)) == leaks
 
 
+def test_heads_of_scanned_pages_are_leaks() -> None:
+    heads = [f"{page} THE LONG ROAD" if page % 2 else f"The Mail {page}" for page in range(4, 12)]
+    others = ["He paid 12", "Number 7", "It was 1805, and it rained."]
+    text = [line for head in heads for line in ("It rained all day.", head)]
+    leaks = find_leaks(Book("b", "B", (*others[::2], *text), (0,)))
+    assert [leak.text for leak in leaks] == heads
+
+
 @pytest.mark.parametrize(
     ("numbers", "warning"),
     [

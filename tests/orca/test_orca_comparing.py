@@ -1,5 +1,6 @@
 """A judge that reads reference and candidate as two texts: what it computes, alone and in a batch, with a language model and with an encoder."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,20 @@ def _encoder(folder: Path) -> Path:
 
 
 def _by_hand(checkpoint: Checkpoint, item: OrcaItem) -> list[float]:
-    """Each text alone, without padding; recall with the product in place of the cosine."""
+    """Each text alone, without padding; weighted recall with the product in place of the cosine."""
 
     def states(text: str | None) -> Any:
         ids = checkpoint.tokenizer(str(text).encode("utf-8", "replace").decode())["input_ids"]
         ids = ids or [checkpoint.tokenizer.pad_token_id]
         with torch.no_grad():
             found = checkpoint.model.body()(input_ids=torch.tensor([ids])).last_hidden_state[0].numpy()
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        return found / np.linalg.norm(found, axis=1, keepdims=True), ids
 
-    reference, candidate = states(item.reference), states(item.candidate)
+    (reference, ids), (candidate, _) = states(item.reference), states(item.candidate)
     parts = [each * candidate[(candidate @ each).argmax()] for each in reference]
-    hidden = torch.tensor(np.mean(parts, axis=0) * len(parts[0]))
+    weights = checkpoint.model.token_weights
+    weights = np.ones(len(ids)) if weights is None else weights[ids].numpy()
+    hidden = torch.tensor(np.average(parts, axis=0, weights=weights).astype("float32") * len(parts[0]))
     params: list[float] = checkpoint.model.linear(hidden).tolist()
     return params
 
@@ -76,7 +79,9 @@ def test_each_answer_is_compared_as_if_it_were_alone(tmp_path: Path) -> None:
         load_tokenizer(tmp_path),
         {},
     )
-    for checkpoint in (tiny_checkpoint(), encoder):
+    weighing = tiny_checkpoint()
+    weighing.model.begin_comparing(torch.rand(len(weighing.tokenizer)) + 0.01)
+    for checkpoint in (tiny_checkpoint(), weighing, encoder):
         for batch_size in (1, 2, 64):
             scoring = scorer.score_items(checkpoint, ITEMS, COMPARING, batch_size=batch_size)
             for item, score in zip(ITEMS, scoring.scores, strict=True):
@@ -103,13 +108,24 @@ def test_a_text_beyond_the_window_does_not_fit() -> None:
 @pytest.mark.parametrize("head", ["beta", "multinomial", "bernoulli"])
 def test_a_fresh_head_takes_the_likeness_for_the_rating(head: str) -> None:
     model = tiny_checkpoint(head).model
-    model.begin_comparing()
+    model.begin_comparing(torch.ones(300))
     likeness = torch.tensor([0.1, 0.4, 0.5, 0.6, 0.95])
     hidden = torch.rand(5, model.linear.in_features)
     hidden *= likeness[:, None] * hidden.shape[1] / hidden.sum(dim=1, keepdim=True)
     means = model.head.moments(model.linear(hidden))[0].tolist()
     assert means == sorted(set(means)) and means[2] == pytest.approx(0.5, abs=1e-4)
     assert means[0] < 0.1 and means[-1] > 0.9
+
+
+def test_rare_tokens_weigh_most() -> None:
+    rows = [
+        [7, 1, BETWEEN, 1, 2, 2],
+        [7, 1, BETWEEN, 1, 3],
+        [7, 1, 4, BETWEEN, 1],
+    ]  # five texts: two references are equal
+    weights = model_code.rarity(rows, 8)
+    expected = [6, 6 / 6, 6 / 2, 6 / 2, 6 / 2, 6, 6, 6 / 3]
+    assert weights.tolist() == pytest.approx([math.log(each) + 0.01 for each in expected], abs=1e-6)
 
 
 def test_the_format_is_that_of_the_training_and_cannot_be_widened() -> None:
@@ -129,11 +145,11 @@ def test_an_encoder_becomes_a_judge(tmp_path: Path, method: str) -> None:
     given = "train", "--train", train, "--dev", dev, "--model", tmp_path / "bert", "--head", "multinomial"
     more = "--steps", 3, "--method", method, "--device", "cpu", "--compare", "--out"
     said = good(*given, "--negatives", "0.5", "--balance", "--select", "within", *more, tmp_path / "judge")
-    assert "stage human: 18 answers, 3 steps; " in said.output.replace("stage human: 3 of 3 steps; ", "") or (
-        "stage human: 18 answers, 3 steps" in said.output
-    )
+    assert "stage human: 18 answers, 3 steps" in said.output
     good("score", dev, "--checkpoint", tmp_path / "judge", "-o", tmp_path / "scored.jsonl", "--device", "cpu")
     checkpoint = load_checkpoint(tmp_path / "judge", device="cpu")
+    weights = checkpoint.model.token_weights
+    assert weights.min() > 0 and weights[checkpoint.tokenizer.cls_token_id] == weights.min() < weights.max()
     for row, item in zip(read(tmp_path / "scored.jsonl"), rated_items(8, 9), strict=True):
         assert row["params"] == pytest.approx(_by_hand(checkpoint, item), abs=2e-5)
         assert row["rating_orca"] != row["rating_orca_mismatched"] != row["rating_orca_without_reference"]

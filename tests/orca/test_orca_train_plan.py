@@ -181,6 +181,12 @@ def test_nothing_can_be_made_wrong_where_references_are_equal() -> None:
     assert with_negatives(items, 0.0, 0) == items
     with pytest.raises(InputError, match="--negatives: no two questions of a domain"):
         with_negatives(items, 0.5, 0)
+    with pytest.raises(
+        InputError, match="--negatives"
+    ):  # one question, whose reference is written in two ways
+        with_negatives(
+            [replace(_rated(1, "a", 5.0), question="Q", reference=each) for each in ("a", "b")], 1.0, 0
+        )
     # Alone in its domain, an answer is not made wrong by another domain's.
     mixed = [*items, _rated(3, "a", 5.0, "e"), _rated(4, "a", 5.0, "e")]
     assert {item.domain for item in with_negatives(mixed, 2.0, 0)[4:]} == {"e"}
@@ -191,7 +197,9 @@ def test_balanced_models_have_the_same_share_of_each_rating(drawn: list[tuple[st
     every = [(model, rating) for model in "ab" for rating in range(1, 6)]  # so that nothing is lacking
     items = [_rated(place, model, float(rating)) for place, (model, rating) in enumerate([*every, *drawn])]
     weights = balanced_weights(items)
-    assert sum(weights) == pytest.approx(len(items))
+    for model in "ab":  # a model counts as much as before
+        own = [weight for weight, item in zip(weights, items, strict=True) if item.model == model]
+        assert sum(own) == pytest.approx(len(own))
 
     def shares(model: str) -> list[float]:
         of_rating = [

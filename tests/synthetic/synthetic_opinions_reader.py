@@ -56,7 +56,7 @@ WHO = {
     "healing": r"a patient|physician|under treatment|the doctor|a sick person|healer|being cured|medical practitioner",
     "inn": r"a guest|innkeeper|overnight lodger|\bthe host\b|room for the night|\bthe inn\b|had slept there|hostelry",
     "loan": r"borrower|lender|a debtor|a creditor|owed money|it was due|somebody with debts|\bthe bank\b",
-    "ward": r"an orphan|a guardian|a ward\b|the trustee|under age|administrator of the|without parents|manage its estate",
+    "ward": r"\ban orphan|a guardian|a ward\b|the trustee|under age|administrator of the|without parents|manage its estate",
     "border": r"landowner|owner next door|holder of a plot|adjoining|villager|a neighbour|side of a hedge|household beyond",
 }
 EVENT = {
@@ -72,11 +72,11 @@ EVENT = {
     "noise": r"hammering|the din|racket|uproar",
 }
 PLEA = {
-    "release": r"a release|a waiver|rights to sue|excluded all liability",
+    "release": r"a release|a waiver|rights to sue|all liability",
     "notice": r"no warning|kept silent|required notice|alerted",
-    "custom": r"always done it so|usage permitted|same habit|common practice",
+    "custom": r"always done it so|\busage\b|same habit|common practice",
     "fault": r"careless too|brought it on itself|ordinary attention|helped to cause",
-    "agent": r"without authority|exceeded his powers|without a mandate|unauthorised",
+    "agent": r"without authority|exceeded his|without a mandate|unauthorised",
     "ignorance": r"could not have known|for suspicion|honest belief|good faith",
     "time": r"too many years|lapse of time|period for suing|older than the law",
     "paid": r"settled for a sum|compensation had|payment in full|end the dispute",
@@ -84,7 +84,7 @@ PLEA = {
 }
 HELD = {
     "yes": r"recovery was allowed|claim succeeded|went against the defence|made to pay|the plea failed",
-    "no": r"claim was dismissed|recovery was refused|the plea was good|entered for the defence|away with nothing",
+    "no": r"claim was dismissed|recovery was refused|the plea was good|entered for the defence|with nothing",
     "back": r"fresh trial|returned for further|another hearing|was vacated",
 }
 FEATURES = (WHO, EVENT, PLEA, HELD)

@@ -1,11 +1,9 @@
 """What the tests of synthetic abstracts and opinions measure alike: shortcuts, coverage, shared sentences, variety."""
 
-import gzip
 import os
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,18 +18,9 @@ if TYPE_CHECKING:
 
 CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
 """Number of cases that a figure is measured on."""
-_SHARED = Path(os.environ.get("LCT_SHARED", Path(__file__).parents[3] / "shared"))
 
 Heuristics = Mapping[str, Callable[[str], set[str]]]
 """Ways to answer without reading: a text to the labels that are claimed."""
-
-
-def real_texts(folder: str, file: str) -> Path:
-    """A file of real texts to compare with; skips the test where it is missing."""
-    for path in (_SHARED / folder / file, _SHARED / "data" / folder / file):
-        if path.is_file():
-            return path
-    pytest.skip(f"{folder}/{file} is not here: set LCT_SHARED")
 
 
 def f1(found: set[str], right: set[str]) -> float:
@@ -86,13 +75,6 @@ def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
                 if owner.setdefault(sentence, number) != number:
                     shared.append(sentence)
     return shared, total
-
-
-def variety(text: str) -> tuple[float, float]:
-    """Share of distinct 4-grams of words, and of bytes that gzip leaves."""
-    words = text.split()
-    grams = [tuple(words[place : place + 4]) for place in range(len(words) - 3)]
-    return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
 
 
 def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> list[bool]:

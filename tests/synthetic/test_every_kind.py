@@ -40,11 +40,11 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "cbfd1f80dd66dc62ed9e1f7e4bc9be8183f0d688621842e6ae855d0851a8c6b4",
+        "ce751802ca79ea594534c0c82e6a95d8b4e065c9d8c2f75f7bc2319d89e93af3",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
-        "37cfb587b2e0af6f8c28d5f4f7aec0469e61e85ef48b38b72e26bed1a2838c48",
+        "989b4bbd42c0d0ff97970b18e97d82d42b1b25b93ec46f845ca4b22192f045fd",
     ),
     "forum": (
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),

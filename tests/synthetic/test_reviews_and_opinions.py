@@ -29,7 +29,7 @@ from long_context_tasks.synthetic.opinions import (
     write_opinions,
 )
 from long_context_tasks.synthetic.trials import TrialWriter, write_abstracts, write_review
-from long_context_tasks.synthetic.wording import words
+from long_context_tasks.synthetic.wording import clause, variants, words
 
 
 @given(st.integers(0, 10**9), st.integers(1, 3000), st.integers(1, 3000))
@@ -145,7 +145,8 @@ def test_wordings_of_one_value_share_no_telling_word() -> None:
     for name, kinds in zip(("who", "event", "plea", "held"), FEATURES, strict=True):
         for value, pattern in kinds.items():
             for line in words("opinions_cases.txt", f"{name}.{value}"):
-                for side in line.split(" | "):
+                # Those of who sued whom are pairs, the others have choices.
+                for side in line.split(" | ") if name == "who" else variants(clause(line)):
                     assert re.search(pattern, side, re.IGNORECASE), side
                     others = [one for one, other in kinds.items() if re.search(other, side, re.IGNORECASE)]
                     assert others == [value], side
@@ -222,3 +223,23 @@ def test_the_builder_of_the_benchmark_takes_a_group() -> None:
     [asked] = described(f"{MARK} {group.target.summary}")
     right = [number for number, text in enumerate(segments, start=1) if asked in described(text)]
     assert draft.gold == [f"<Segment {number}>" for number in right]
+
+
+def test_results_of_a_study_agree() -> None:
+    """Estimates lie in their intervals, a difference is that of its means, and p values and intervals agree."""
+    ratios = differences = 0
+    estimate = r"(-?\d+\.\d+), (?:(\d+)% )?confidence interval (-?\d+\.\d+) to (-?\d+\.\d+)"
+    for seed in range(40):
+        text = text_of(write_abstracts(seed, 8000))
+        for one, _, low, high in re.findall(rf"hazard ratio {estimate}", text):
+            ratios += 1
+            assert 0 < float(low) <= float(one) <= float(high)
+        means = rf"was (\d+\.\d) points (?:against|versus) (\d+\.\d) \(\w+ {estimate}; p ([=<]) (0\.\d+)\)"
+        for first, second, one, level, low, high, sign, p in re.findall(means, text):
+            differences += 1
+            assert abs(float(first) - float(second) - float(one)) < 0.06
+            assert float(low) <= float(one) <= float(high)
+            alpha = 1 - int(level or 95) / 100
+            if sign == "=" and abs(float(p) - alpha) > 0.012:
+                assert (float(p) < alpha) == (float(low) > 0 or float(high) < 0), (one, low, high, p)
+    assert ratios > 60 and differences > 60

@@ -1,6 +1,7 @@
 """Gold answers of finished cases: readers that see the prompt alone come to the same answers, for every synthetic task.
 
-``LCT_SYNTHETIC_CASES`` raises the number of cases of each task, for the figures in the docs. Every disagreement is printed with its case.
+``LCT_SYNTHETIC_CASES`` raises the number of cases of each task at 2k, 8k, and 16k, for the figures in the docs; without it longer
+cases are fewer. Every disagreement is printed with its case.
 """
 
 import os
@@ -22,8 +23,11 @@ from long_context_tasks.synthetic.document import Fact
 
 pytestmark = pytest.mark.slow
 
-CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "20"))
-SEED, LENGTH = 4, 2000
+CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))
+SEED = 4
+NUMBERS = {2000: CASES or 20, 8000: CASES or 5, 16_000: CASES or 2, 128_000: CASES // 20 or 1}
+"""Length to number of cases."""
+LENGTHS = pytest.mark.parametrize("length", NUMBERS)
 MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
 SUMMARIES = tuple(f"ethic_summarize_{domain}_synthetic" for domain in GENRES)
 
@@ -33,10 +37,10 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def load(name: str) -> LoadedTask:
+def load(name: str, length: int) -> LoadedTask:
     """A task as a host loads it."""
-    task = load_task(name, Options(length=LENGTH, n=CASES, seed=SEED))
-    assert len(task.cases) == CASES
+    task = load_task(name, Options(length=length, n=NUMBERS[length], seed=SEED))
+    assert len(task.cases) == NUMBERS[length]
     return task
 
 
@@ -72,9 +76,10 @@ def test_every_synthetic_task_is_checked() -> None:
     assert {spec.name for spec in synthetic_tasks()} == {*READERS, *MEETINGS, *SUMMARIES}
 
 
+@LENGTHS
 @pytest.mark.parametrize("name", READERS)
-def test_a_reader_of_the_prompt_confirms_the_gold_answer(name: str) -> None:
-    task = load(name)
+def test_a_reader_of_the_prompt_confirms_the_gold_answer(name: str, length: int) -> None:
+    task = load(name, length)
     wrong = 0
     for case in task.cases.cases:
         [prompt], [turn] = asked(task, case), case.turns
@@ -85,13 +90,14 @@ def test_a_reader_of_the_prompt_confirms_the_gold_answer(name: str) -> None:
         if found != gold:
             wrong += 1
             print(f"{name} {case.id}: {difference(found, gold)}")
-    print(f"{name}, {LENGTH} tokens: {wrong} of {CASES} otherwise")
+    print(f"{name}, {length} tokens: {wrong} of {NUMBERS[length]} otherwise")
     assert wrong == 0
 
 
+@LENGTHS
 @pytest.mark.parametrize("name", MEETINGS)
-def test_a_reader_of_the_transcript_confirms_what_was_settled(name: str) -> None:
-    task = load(name)
+def test_a_reader_of_the_transcript_confirms_what_was_settled(name: str, length: int) -> None:
+    task = load(name, length)
     wrong = total = 0
     for case in task.cases.cases:
         values = [[one["right"][0], *(forms[0] for forms in one["wrong"])] for one in case.inputs[STATED]]
@@ -102,15 +108,16 @@ def test_a_reader_of_the_transcript_confirms_what_was_settled(name: str) -> None
             if one is None or one != values[number][0] or one.lower() not in turn.gold.lower():
                 wrong += 1
                 print(f"{name} {case.id}, question {number + 1}: reader {one}, gold {turn.gold}")
-    print(f"{name}, {LENGTH} tokens: {wrong} of {total} questions otherwise")
+    print(f"{name}, {length} tokens: {wrong} of {total} questions otherwise")
     assert wrong == 0
 
 
+@LENGTHS
 @pytest.mark.parametrize("domain", GENRES)
-def test_key_facts_of_a_section_are_stated_there(domain: str) -> None:
+def test_key_facts_of_a_section_are_stated_there(domain: str, length: int) -> None:
     """There always; by another section now and then, where a text comes back to the same thing."""
     name = f"ethic_summarize_{domain}_synthetic"
-    task = load(name)
+    task = load(name, length)
     facts = own = elsewhere = 0
     pairs: list[bool] = []
     for case in task.cases.cases:
@@ -127,8 +134,9 @@ def test_key_facts_of_a_section_are_stated_there(domain: str) -> None:
                 if not there:
                     print(f"{name} {case.id} {marker}: not stated: {fact}")
     print(
-        f"{name}, {LENGTH} tokens: {own} of {facts} key facts stated by their section, {100 * elsewhere / facts:.1f} % by any other too; "
+        f"{name}, {length} tokens: {own} of {facts} key facts stated by their section, {100 * elsewhere / facts:.1f} % by any other too; "
         f"a single other section states {100 * sum(pairs) / len(pairs):.1f} %"
     )
     assert own == facts
-    assert sum(pairs) < 0.15 * len(pairs)
+    # Sections of 16,000 tokens say more than those of 1,000.
+    assert sum(pairs) < (0.15 if length < 100_000 else 0.3) * len(pairs)

@@ -68,7 +68,8 @@ class RealTalk(Talk):
         random = Random(seed)
         meetings = random.sample(carriers(folder), len(carriers(folder)))
         most = max(len(_speakers(one)) for one in meetings)
-        people = [f"[PERSON{one}]" for one in random.sample(range(1, most + _ABSENT + 1), most + _ABSENT)]
+        numbers = Random(names).sample(range(1, most + _ABSENT + 1), most + _ABSENT)
+        people = [f"[PERSON{one}]" for one in numbers]
         vocabulary = Vocabulary(names)
         cast = Cast(
             present=tuple(people[: min(_MOST, *(len(_speakers(one)) for one in meetings))]),

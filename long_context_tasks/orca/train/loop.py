@@ -30,7 +30,7 @@ from long_context_tasks.orca.checkpoint import (
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import COMPOSITES, Agreement, composite_of, item_agreement
-from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
+from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches, rarity
 from long_context_tasks.orca.scoring import predict
 from long_context_tasks.orca.train.folder import (
     LOG,
@@ -225,8 +225,6 @@ def _trainable(
         lm = _adapted(lm, settings) if lora else lm
         torch.manual_seed(seed_of("head", settings.seed))
         model = OrcaModel(lm, get_head(start.head))
-        if settings.form.compare:
-            model.begin_comparing()
     if not lora:
         # The vocabulary projection is never run, so it must not wait for gradients.
         model.lm.requires_grad_(False)
@@ -300,6 +298,9 @@ class _Run:
             )
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
         self.states: dict[tuple[int, ...], torch.Tensor] = {}
+        if settings.form.compare and self.model.token_weights is None:
+            vocabulary = self.model.body().get_input_embeddings().num_embeddings
+            self.model.begin_comparing(rarity([each.ids for _, each in self.train_set], vocabulary))
         trained = [item for item, _ in self.train_set]
         self.weights = balanced_weights(trained) if settings.balance else [1.0] * len(trained)
         self.dev_set = self._fitting(self.dev_items, "development part")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from long_context_tasks.synthetic.document import Fact
-from long_context_tasks.synthetic.wording import capital, lines_of, records, words
+from long_context_tasks.synthetic.wording import capital, records, words
 
 CASES = "opinions_cases.txt"
 FILE = "opinions_facts.txt"
@@ -21,31 +21,17 @@ Text = Mapping[str, str]
 """Fields of a case at hand: ``pl``, ``df`` its parties, ``court`` the court below, ``oE``, ``oC`` what happened and what is pleaded."""
 
 
-@cache
-def _values() -> dict[str, str]:
-    """Wording of an event, a plea or an outcome of a case to the value that it words."""
-    return {
-        line: name
-        for name, lines in lines_of(CASES).items()
-        if name.startswith(("event.", "plea.", "held."))
-        for line in lines
-    }
-
-
 def _list(line: str) -> tuple[str, ...]:
     return tuple(line.split(", "))
 
 
-def alternatives(wording: str) -> tuple[str, ...]:
-    """Return the words that mean the same as a wording of a case.
+def alternatives(value: str) -> tuple[str, ...]:
+    """Return the words that say a value of a case.
 
-    >>> alternatives("a blaze had broken out")[:3]
+    >>> alternatives("event.fire")[:3]
     ('fire', 'fires', 'flames')
-
-    Raises:
-        KeyError: no case is worded so.
     """
-    return _list(words(FILE, _values()[wording])[0])
+    return _list(words(FILE, value)[0])
 
 
 def _short(party: str) -> str:
@@ -73,11 +59,12 @@ def caption_fact(title: str, own: Text) -> Fact:
 def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
     """Return what happened in the case at hand, and what is pleaded, where one of the sentences says so."""
     statements = {
-        own["oE"]: f"In the case of {own['pl']} it is found that {own['oE']}.",
-        own["oC"]: f"{capital(own['df'])} pleads that {own['oC']}.",
+        "oE": f"In the case of {own['pl']} it is found that {own['oE']}.",
+        "oC": f"{capital(own['df'])} pleads that {own['oC']}.",
     }
     found = []
-    for wording, statement in statements.items():
+    for name, statement in statements.items():
+        wording = own[name]
         part = next((one for one in parts if wording.lower() in one.lower()), None)
         if part is None:
             continue
@@ -85,14 +72,14 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
         # Where the sentences name nobody, the sum at stake stands for the case.
         if not any(name in one for name in names for one in parts):
             names += tuple(_MONEY.findall(part))
-        found.append(Fact(statement, (names, alternatives(wording))))
+        found.append(Fact(statement, (names, alternatives(own[f"{name}_value"]))))
     return found
 
 
 def cited_fact(title: str, names: tuple[str, ...], case: Text) -> Fact:
     """Return how a cited case ended; any of ``names`` identifies it, ``case`` words its parties (P, D) and its outcome (H)."""
     statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
-    return Fact(statement, (names, alternatives(case["H"])), 0.5)
+    return Fact(statement, (names, alternatives(case["H_value"])), 0.5)
 
 
 @cache

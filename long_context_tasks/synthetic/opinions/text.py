@@ -230,8 +230,17 @@ class OpinionWriter(CitationWriter):
 
     def _words_of(self, case: Holding) -> dict[str, str]:
         claimant, defendant = self.pick(tuple(records(CASES, case.who)))
-        event, plea, held = (self.pick(words(CASES, name)) for name in (case.event, case.plea, case.held))
-        return {"P": claimant, "D": defendant, "E": event, "C": plea, "H": held}
+        values = {"E": case.event, "C": case.plea, "H": case.held}
+        told = {
+            name: self.written(clause(self.pick(words(CASES, value)))).strip()
+            for name, value in values.items()
+        }
+        return {
+            "P": claimant,
+            "D": defendant,
+            **told,
+            **{f"{name}_value": value for name, value in values.items()},
+        }
 
     def parties(self, case: Holding) -> Parties:
         """Return the names and wording of a case at hand, which is decided some year."""

@@ -273,6 +273,7 @@ class TrialWriter(Writer):
             armb = self.numbers.draw(arma * 4 // 5, arma * 6 // 5 + 1, asked=True)
             total = arma + armb
             losses = self._losses(total) if self.numbers.is_asked(total) else None
+        back = self.numbers.draw(3, max(9, arma // 4), asked=True)
         self.people = {
             **losses,
             "arma": arma,
@@ -280,8 +281,8 @@ class TrialWriter(Writer):
             "total": total,
             "good": self.numbers.draw(arma // 4, arma - 1, asked=True),
             "goodb": self.numbers.draw(armb // 6, armb - 1, asked=True),
-            "back": self.numbers.draw(2, max(13, arma // 2), asked=True),
-            "backb": self.numbers.draw(2, max(13, armb // 2), asked=True),
+            "back": back,
+            "backb": self.numbers.draw(max(2, back // 3), min(armb - 1, 2 * back + 4), asked=True),
         }
 
     def _losses(self, total: int) -> dict[str, int] | None:

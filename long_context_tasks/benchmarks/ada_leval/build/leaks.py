@@ -4,6 +4,7 @@ A segment that shows the number or the title of its chapter tells its place with
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from long_context_tasks.corpora.books import Book
@@ -29,6 +30,9 @@ _LABEL = re.compile(
 _COUNTED = re.compile(
     r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[A-Z][A-Za-z]{1,14}\.? ([IVXLC]+|\d{1,3})[^\w!?]*$"
 )
+# A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again.
+_PAGE_HEAD = re.compile(r"(?:\d{1,4}\s+)(?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60})\s+\d{1,4}")
+_FEWEST_PAGES = 3
 _NAMED = re.compile(
     rf"\W*(?:the )?(?:(?:{_ORDINALS.replace(' ', '|')}) (?:{_KEYWORDS})|prologue|epilogue)(?:[^\w!?]*$|[:—-])",
     re.IGNORECASE,
@@ -59,15 +63,24 @@ class Leak:
 def find_leaks(book: Book) -> list[Leak]:
     """Return the paragraphs that show a chapter's number, or are the title of a heading that was removed."""
     titles = {_letters(title) for title in book.headings}
+    heads = {place: head for place, text in enumerate(book.paragraphs) if (head := _page_head(text))}
+    times = Counter(heads.values())
     return [
         Leak(place, text[:60])
         for place, text in enumerate(book.paragraphs)
         if text[0] not in _QUOTES  # somebody speaks
         and (
             _is_label(text)
+            or times[heads.get(place, "")] >= _FEWEST_PAGES
             or (len(text) < 200 and len(key := _letters(text)) >= _SHORTEST_TITLE and key in titles)
         )
     ]
+
+
+def _page_head(text: str) -> str:
+    """Return the letters of what may be the head of a page; empty for other paragraphs."""
+    found = _PAGE_HEAD.fullmatch(text) if len(text) < 70 else None
+    return _letters(found["right"] or found["left"]) if found else ""
 
 
 def _is_label(text: str) -> bool:
