@@ -351,8 +351,8 @@ def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float]) -> tup
     if scored < n:
         reasons = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
         counts = {reason: _whole(numbers.get(f"n_{reason}")) for reason in reasons}
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
-        why = f"{scored} of {n} responses scored" + (f" ({reasons})" if reasons else "")
+        listed = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+        why = f"{scored} of {n} responses scored" + (f" ({listed})" if listed else "")
         remedy = NOTHING if counts[DOES_NOT_FIT] else RUN
         if any(counts[reason] for reason in OF_THE_JUDGE):
             remedy = JUDGE

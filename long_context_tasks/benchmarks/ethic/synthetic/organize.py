@@ -70,8 +70,8 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
         for word in own:
             places[word].append((at, math.log(1 + len(parts) / in_parts[word]) / size))
     chosen: list[str] = []
-    for at, own in enumerate(parts):
-        sentences = [sentence for paragraph in own for sentence in _sentences(paragraph)]
+    for at, texts in enumerate(parts):
+        sentences = [sentence for paragraph in texts for sentence in _sentences(paragraph)]
         scored = [
             (_found_near(sentence, at, words[at], places, len(parts)), sentence) for sentence in sentences
         ]

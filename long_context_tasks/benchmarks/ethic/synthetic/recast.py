@@ -393,7 +393,8 @@ def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> D
     """Return a document of about so many tokens."""
     dice = Random(f"{seed} carriers")
     recast: list[Recast] = []
-    size, names = 0.0, []
+    size = 0.0
+    names: list[str] = []
     for unit in _drawn(folder, domain, dice):
         passages = list(_clear(unit) if recall else _passages(unit))
         if domain == "medicine":
