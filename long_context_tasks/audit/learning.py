@@ -60,7 +60,7 @@ def similarity(
     """Return the cosines of tf-idf vectors; words weigh by their rarity, by default among all these texts.
 
     >>> similarity(["a red hat", "a dog"], ["the red dog", "a red hat"]).round(1).tolist()
-    [[0.2, 1.0], [0.5, 0.1]]
+    [[0.2, 1.0], [0.4, 0.3]]
     """
     counts = [Counter(words_of(text)) for text in (*texts, *others)]
     spread = Counter(word for count in counts for word in count)

@@ -20,8 +20,8 @@ def masked_overlap(texts: Sequence[str]) -> float:
 
     Names (words that the text writes with a capital only) and numbers count as the same word. NaN for less than two texts.
 
-    >>> masked_overlap(["In 1851 Anne saw the old pump.", "In 12 Kit saw the old pump.", "In vain all look for 7 pears."])
-    0.5
+    >>> masked_overlap(["In 1851 Anne saw the old pump.", "In 12 Kit saw the old pump.", "In vain all look for 7 pears."]) == 2 / 3
+    True
     """
     texts = texts[: OTHERS + 1]
     if len(texts) < 2:

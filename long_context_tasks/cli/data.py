@@ -155,7 +155,9 @@ def _without_them(benchmark: str) -> str:
     if benchmark == CARRIERS:
         return ". Without them: name a folder with your own texts with lct_carriers (LCT_CARRIERS)"
     ways = []
-    if any(builder.source for builder in catalogue.benchmark(benchmark).builders.values()):
+    found = catalogue.benchmark(benchmark)
+    sources = map(found.source_of, found.builders.values())
+    if any(source is not None and source.name != CARRIERS for source in sources):
         ways.append("build cases of your own with `lct build`")
     if any(
         spec.benchmark == benchmark and spec.source == "seed" and spec.scoring == "generate"

@@ -250,10 +250,8 @@ def clean(text: str) -> Story:
     above = list(takewhile(lambda found: found.heading or found.dropped, reversed(labels[:start])))
     first = [found.heading for found in reversed(above) if found.heading]
     labels = labels[start:stop]
-    paragraphs, chapters, headings = _walk(blocks[start:stop], labels)
-    form = form_of(
-        [block for block, found in zip(blocks[start:stop], labels, strict=True) if found is KEEP], headings
-    )
+    paragraphs, chapters, headings, kept = _walk(blocks[start:stop], labels)
+    form = form_of(kept, headings)
     return Story(
         title, tuple(paragraphs), tuple(chapters), form, headings, count_warnings([*first, *headings])
     )
@@ -403,12 +401,13 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
 
 def _walk(
     blocks: Sequence[Block], labels: Sequence[Label]
-) -> tuple[list[str], list[int], tuple[Heading, ...]]:
-    """Collect the paragraphs; what stands between a heading and the story below it is judged here."""
+) -> tuple[list[str], list[int], tuple[Heading, ...], list[Block]]:
+    """Collect the paragraphs, and their whole blocks; what stands between a heading and the story below it is judged here."""
     usual = usual_below(blocks, labels)
     paragraphs: list[str] = []
     chapters: list[int] = []
     headings: list[Heading] = []
+    kept: list[Block] = []
     opening: Heading | None = Heading("start", title=" ")
     title_found = argument_found = cut = False
 
@@ -449,8 +448,9 @@ def _walk(
             argument_found = title_found = True
         else:
             tell(block.lines, block.text)
+            kept.append(block)
         cut = False
-    return paragraphs, chapters, tuple(headings)
+    return paragraphs, chapters, tuple(headings), kept
 
 
 def _opens_a_part(labels: Sequence[Label], i: int) -> bool:

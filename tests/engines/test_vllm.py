@@ -156,7 +156,8 @@ def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(ser
         ],
         made,
     )  # fmt: skip
-    assert cached_share(server) > 0.4
+    # Two questions on each transcript of 2k tokens, and as many prompts of 1k tokens that share little.
+    assert cached_share(server) > 0.3
     for benchmark in ("ada_leval", "elitr_bench"):
         config = configs_for_the_server(made / benchmark, benchmark)
         endpoint = {"LCT_API_BASE": f"{server}/v1", "LCT_API_MODEL": "small", "LCT_TASKS": ",".join(t for t in TASKS if t.startswith(benchmark))}  # fmt: skip

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.results import FoundRuns, Problem, StoredRun
 from long_context_tasks.results.plan.missing import Cell, Wanted, find_cells
 
 TASK, OTHER = "ada_leval_bestanswer_1k", "ada_leval_tsort_2k"
 SETTINGS = {"lct_length": 1000}
-ASKED = Wanted(TASK, 1, 10, SETTINGS)
+VERSION = card("ada_leval").version
+ASKED = Wanted(TASK, VERSION, 10, SETTINGS)
 
 
 def stored(**changes: Any) -> StoredRun:
@@ -18,7 +20,7 @@ def stored(**changes: Any) -> StoredRun:
         model="/models/tiny",
         task=TASK,
         options={"lct_length": 1000, "lct_seed": 0, "lct_length_policy": "same_information"},
-        version=1,
+        version=VERSION,
         folder=Path("results/tiny"),
         label="x",
         made="2026-01-01T00-00-00",

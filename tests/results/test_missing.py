@@ -49,7 +49,7 @@ from long_context_tasks.results.plan.missing import (
         ({"options": {"lct_length": 1000, "lct_n": 10, "lct_window": 8}}, DONE, "", ""),
         # OpenCompass writes down what was given.
         ({"options": {}, "host": "opencompass"}, DONE, "", ""),
-        ({"version": 0}, OLD, RUN, "version 0, today it is 1"),
+        ({"version": 0}, OLD, RUN, f"version 0, today it is {ASKED.version}"),
         ({"version": None}, OLD, RUN, "no version recorded"),
         ({"numbers": {}}, FAILED, RUN, "no scores"),
         ({"numbers": {}, "host": "opencompass"}, FAILED, EVALUATE, "no scores"),

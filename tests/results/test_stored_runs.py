@@ -19,6 +19,7 @@ from stub_server import stub_server
 from tiny_model import make_tiny_model
 from written_book import sorting_cases
 
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.stored import load_task, options_of, responses_to
@@ -89,7 +90,12 @@ def results(left: Path, tmp_path: Path) -> Path:
 
 def test_a_plain_task(results: Path, data: Path) -> None:
     run = only(results, ADA)
-    assert (run.host, run.model, run.version, run.headline) == ("lm_eval", "org/stub", 1, "strict_accuracy")
+    assert (run.host, run.model, run.version, run.headline) == (
+        "lm_eval",
+        "org/stub",
+        card("ada_leval").version,
+        "strict_accuracy",
+    )
     assert run.options["lct_n"] == 6 and run.options["lct_data_dir"] == str(data)
     assert run.numbers["n"] == 6 and run.numbers["n_does_not_fit"] == 2
     cases = list(run.cases())

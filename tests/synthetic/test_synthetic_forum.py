@@ -20,7 +20,7 @@ from long_context_tasks.synthetic.forum import KINDS, POINTS, Requirements, kind
 pytestmark = pytest.mark.slow
 
 SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data"
-NUMBER = int(os.environ.get("LCT_FORUM_CASES", "0"))  # read before a fixture clears the environment
+NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 
 
 def test_every_answer_but_the_accepted_one_misses_one_requirement() -> None:
@@ -144,7 +144,7 @@ def check_attackers(task: str, options: Options, margin: float) -> None:
 def test_no_attacker_is_fifteen_points_above_chance(
     length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LCT_FORUM_CASES asks for so many cases of each length."""
+    """LCT_SYNTHETIC_CASES asks for so many cases of each length."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
     options = Options(length=length, n=NUMBER or number, seed=77)
     # At 1k three or four answers are shown, of which half a question leaves two.

@@ -1,5 +1,6 @@
 """The synthetic meetings: form, length, gold answers, guesses, variety."""
 
+import gzip
 import itertools
 import os
 import re
@@ -12,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from meeting_reader import answer, guesses, plain, rejects
-from synthetic_text_checks import variety
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.meeting import POSITIONS, Meeting, MeetingQuestion, write_meeting
@@ -21,7 +21,7 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-NUMBER = int(os.environ.get("LCT_MEETING_QUESTIONS", "0"))  # read before a fixture clears the environment
+NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 LINE = re.compile(r"(\(PERSON\d+\) )?\S.*")
 TAG = re.compile(r"\[(?:PERSON|PROJECT|ORGANIZATION|LOCATION)\d+\]")
 
@@ -98,7 +98,7 @@ def test_what_has_no_room_is_refused(tokens: int, number: int) -> None:
 def test_an_independent_reader_finds_the_gold_answers_and_no_contradiction(
     tokens: int, meetings: int
 ) -> None:
-    """LCT_MEETING_QUESTIONS asks for so many questions of each length."""
+    """LCT_SYNTHETIC_CASES asks for so many questions of each length."""
     number = min(8, tokens // 1000)
     meetings = max(meetings, NUMBER // number)
     wrong = [
@@ -161,6 +161,13 @@ def test_guesses_score_like_chance() -> None:
     # Four standard deviations of a guess among four.
     for name, count in right.items():
         assert abs(count / len(made) - 0.25) < 0.1, (name, count)
+
+
+def variety(text: str) -> tuple[float, float]:
+    """Share of distinct 4-grams of words, and of bytes that gzip leaves."""
+    words = text.split()
+    grams = [tuple(words[place : place + 4]) for place in range(len(words) - 3)]
+    return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
 
 
 def test_the_text_is_nearly_as_varied_as_real_meetings() -> None:

@@ -14,7 +14,7 @@ from published_files import load, record, tsort_record
 
 from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data, prompts
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, ConstraintSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
@@ -349,7 +349,7 @@ def test_a_tokenizer_that_changed_counts_anew(published: Path, words: str) -> No
 
 
 def _build(folder: Path, **options: Any) -> Path:
-    settings = BestAnswerSettings((1000,), n=3, **options)
+    settings = ConstraintSettings((1000,), n=3, **options)
     build("ada_leval_bestanswer_synthetic", None, settings, folder / "ada_leval_bestanswer_synthetic")
     return folder
 

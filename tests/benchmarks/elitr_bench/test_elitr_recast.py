@@ -16,7 +16,7 @@ from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.synthetic.meeting import write_meeting
 
 SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data" / "qmsum"
-QUESTIONS = int(os.environ.get("LCT_MEETING_QUESTIONS", "0"))  # read before a fixture clears the environment
+QUESTIONS = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 QA, CONV = "elitr_bench_qa_recast", "elitr_bench_conv_recast"
 
 pytestmark = pytest.mark.skipif(
@@ -41,7 +41,7 @@ def _transcripts(task: LoadedTask) -> set[str]:
 def test_an_independent_reader_finds_the_gold_answers_within_the_length(
     length: int, n: int, carriers: Path
 ) -> None:
-    """LCT_MEETING_QUESTIONS asks for so many questions of each length."""
+    """LCT_SYNTHETIC_CASES asks for so many questions of each length."""
     task = load_task(QA, Options(length=length, n=max(n, QUESTIONS), seed=6, carriers=carriers))
     right: Counter[str] = Counter()
     for case in task.cases.cases:
