@@ -29,6 +29,7 @@ OF_TESTS = {
     "LCT_OVERHEAD_COMMAND",
     "LCT_SHARED",
     "LCT_SYNTHETIC_CASES",
+    "LCT_VLLM",
 }
 FENCE = re.compile(r"^( *)```[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 

@@ -15,7 +15,7 @@ from run_commands import published_data
 from stored_cells import OTHER, TASK, only_cell, stored
 from stub_server import stub_server
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.catalogue import card, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.opencompass.results import find_setups, read_setup
@@ -161,9 +161,13 @@ def test_the_judge_of_the_runs_before_goes_on() -> None:
         ((TASK, JUDGED), {"LCT_JUDGE": "elitr.yaml"}),
         ((SUMMARY,), {"LCT_JUDGE": "ethic.yaml"}),
     ]
-    later = stored(task=JUDGED, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
+    later = stored(
+        task=JUDGED, version=card("elitr_bench").version, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3}
+    )
     unjudged = find_cells(
-        [Wanted(JUDGED, 1, 10, {"lct_length": 1000}, judged=True)], ["tiny"], [FoundRuns((later,), ())]
+        [Wanted(JUDGED, card("elitr_bench").version, 10, {"lct_length": 1000}, judged=True)],
+        ["tiny"],
+        [FoundRuns((later,), ())],
     )
     [command] = commands(unjudged, [], PLACE, runs)
     assert command.text == f"LCT_JUDGE=elitr.yaml lct judge run results/tiny --tasks {JUDGED}"
