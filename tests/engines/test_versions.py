@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from both_hosts import REPOSITORY, read_lm_eval
+from both_hosts import REPOSITORY
+from engine_runs import samples, scores_of
 from environments import Environment, run
-from test_vllm import samples
 
 from long_context_tasks.hosts.demo_model import demo_model_path
 
@@ -23,8 +23,8 @@ PAIRS = [("4.57.6", "3.6.0"), ("4.57.6", "5.2.0"), ("5.19.0", "3.6.0"), ("5.19.0
 VERSIONS = "import datasets, transformers; print(transformers.__version__, datasets.__version__)"
 
 
-def results(folder: Path, environment: Environment | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run lm-eval's command; return prompts with responses, and scores, by case."""
+def results(folder: Path, environment: Environment | None) -> dict[str, Any]:
+    """Run lm-eval's command; return prompt, responses and scores by case."""
     python = sys.executable if environment is None else str(environment.python)
     run(
         [
@@ -35,23 +35,22 @@ def results(folder: Path, environment: Environment | None) -> tuple[dict[str, An
         ],
         PYTHONPATH=str(REPOSITORY), HF_HUB_OFFLINE="1",
     )  # fmt: skip
-    said = {
-        case: (row["arguments"], row["resps"])
+    return {
+        case: (row["arguments"], row["resps"], scores_of(row))
         for task in TASKS
         for case, row in samples(folder, task).items()
     }
-    return said, {task: read_lm_eval(folder, task).scores for task in TASKS}
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("lm_eval")
     return results(tmp_path_factory.mktemp("here"), None)
 
 
 @pytest.mark.parametrize(("transformers", "datasets"), PAIRS)
 def test_versions_make_no_difference(
-    transformers: str, datasets: str, here: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path
+    transformers: str, datasets: str, here: dict[str, Any], tmp_path: Path
 ) -> None:
     run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "environment")])
     environment = Environment(tmp_path / "environment")

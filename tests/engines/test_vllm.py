@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from both_hosts import TaskRun, configs_for_the_server, read_lm_eval, read_opencompass, run_command
+from both_hosts import configs_for_the_server, read_lm_eval, read_opencompass, run_command
+from engine_runs import samples, scores_of
 from judge_server import free_port
 
 from long_context_tasks.hosts.demo_model import demo_model_path
@@ -29,7 +30,7 @@ QUESTIONS = (
     "elitr_bench_qa_synthetic"  # several on one transcript, so that a cache of prefixes has something to keep
 )
 TASKS = ("ada_leval_bestanswer_1k_synthetic", QUESTIONS)
-OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k"}
+OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k", "LCT_TOKENIZER": str(demo_model_path())}
 METADATA = json.dumps({"lct_n": 6, "lct_length": "2k"})
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
 ENVIRONMENT = {
@@ -67,18 +68,6 @@ def lm_eval_in_process(model: str, arguments: str, folder: Path) -> Path:
     return made
 
 
-def samples(folder: Path, task: str) -> dict[str, dict[str, Any]]:
-    [path] = folder.rglob(f"samples_{task}_2*.jsonl")
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {row["doc"]["case"]: row for row in rows}
-
-
-def same_scores_where_responses_are(ours: TaskRun, theirs: TaskRun, alike: Sequence[str]) -> None:
-    assert alike, "no response is the same: other messages, another template, or another model?"
-    for case in alike:
-        assert ours.scores[case] == theirs.scores[case]
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vllm")
@@ -99,7 +88,7 @@ def test_in_lm_evals_process_the_prompts_and_scores_are_those_of_transformers(
             case: row["arguments"] for case, row in theirs.items()
         }
         alike = [case for case, row in ours.items() if row["resps"] == theirs[case]["resps"]]
-        same_scores_where_responses_are(read_lm_eval(in_process, task), read_lm_eval(hf, task), alike)
+        assert alike and all(scores_of(ours[case]) == scores_of(theirs[case]) for case in alike)
     for folder in (in_process, hf):
         [path] = folder.rglob("results_*.json")
         configs = json.loads(path.read_text(encoding="utf-8"))["configs"]
@@ -176,7 +165,7 @@ def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(ser
         alike = [
             case for case, row in samples(made / "lm_eval", task).items() if row["resps"][0][0] == said[case]
         ]
-        same_scores_where_responses_are(ours, theirs, alike)
+        assert alike and all(ours.scores[case] == theirs.scores[case] for case in alike)
 
 
 ENGINE = """
