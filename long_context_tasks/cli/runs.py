@@ -185,8 +185,8 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
     for one in made:
         run = one.evaluation.run
         for change in one.changes:
-            told = (run.host, run.model, run.made, run.task, _judge(one), change.case)
-            rows.append((*told, change.turn, change.repeat, change.metric, change.before, change.after))
+            shown = (run.host, run.model, run.made, run.task, _judge(one), change.case)
+            rows.append((*shown, change.turn, change.repeat, change.metric, change.before, change.after))
     write_whole(out, csv_lines([columns, *rows]))
 
 

@@ -140,7 +140,7 @@ class Cell:
         n_runs: repeats, also those inside a run, and runs of pooled seeds.
         run_sd: standard deviation of the means of the repeats within a host; None where no host has two, and of pooled seeds. See
             ``apart`` for hosts.
-        truncated: prompts that a host cut, over all runs; None where nobody knows.
+        truncated: prompts that a host cut, over all runs; None if unknown.
         n_cases: different cases.
         n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
         hosts: in order of their names.
@@ -347,8 +347,8 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     if limit is not None and not (whole and cell.n_cases < int(limit)):
         why.append(f"only the first cases ({_LIMITED})")
     if (cell.version or 0) < newest:
-        told = "an unknown version" if cell.version is None else f"version {cell.version}"
-        why.append(f"{told} of the task, the newest is {newest}")
+        noted = "an unknown version" if cell.version is None else f"version {cell.version}"
+        why.append(f"{noted} of the task, the newest is {newest}")
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
 
 
@@ -383,8 +383,8 @@ def turns_of_cells(
     )
     if not len(joined):
         return {}
-    told = _averaged(joined).select("cell", *_TURN_COLUMNS)
-    parts = told.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
+    noted = _averaged(joined).select("cell", *_TURN_COLUMNS)
+    parts = noted.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
     return {int(key[0]): part for key, part in parts.items()}
 
 
@@ -434,10 +434,10 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
     truncated = [cell.truncated for cell in parts]
     why = [cell.task for cell in parts if not cell.ranked]
     apart = [cell.apart for cell in parts if cell.apart is not None]
-    told = None
+    noted = None
     if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
         # The spread of the hosts' means over all parts is not known.
-        told = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
+        noted = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
     return replace(
         first,
         task=name,
@@ -446,7 +446,7 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
         official=means,
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
-        apart=told,
+        apart=noted,
         truncated=None if None in truncated else sum(one for one in truncated if one is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),

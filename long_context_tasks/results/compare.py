@@ -177,8 +177,8 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
             f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
         )
     if not names and len(there) != 2:
-        told = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
-        raise InputError(f"there are runs of {told}; name two or more with --model: {_listed(there)}")
+        noted = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
+        raise InputError(f"there are runs of {noted}; name two or more with --model: {_listed(there)}")
     return tuple(names or there)
 
 
@@ -238,7 +238,7 @@ def compare_models(
         names = ", ".join(sorted({row.tasks[0] for row, _ in shared})[:5])
         raise InputError(
             f"{', '.join(models)} share {names}, but no turn in which two of them have a score: were they run on other cases (lct_n, "
-            "lct_seed, other data), or has nobody judged them?"
+            "lct_seed, other data), or are they not judged yet?"
         )
     # A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
     groups: dict[tuple[object, ...], list[_Shared]] = {}
@@ -312,7 +312,7 @@ def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
 
 
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
-    """Return None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
+    """Return None where a cluster is alone or nothing differs: then the spread of differences is unknown."""
     if len(set(clusters)) < 2:
         return None
     spread = spread_of(differences, clusters)
@@ -382,10 +382,10 @@ def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Itera
             differing = [[n for n in _COMMON if getattr(cell, n) != getattr(one, n)] for one in near]
             if near:
                 nearest, names = min(zip(near, differing, strict=True), key=lambda pair: len(pair[1]))
-                told = (
+                noted = (
                     f"{n} {_value(getattr(nearest, n))} and not {_value(getattr(cell, n))}" for n in names
                 )
-                line += f" ({nearest.model} has {', '.join(told)})"
+                line += f" ({nearest.model} has {', '.join(noted)})"
             yield line
 
 
@@ -562,12 +562,12 @@ def notes(found: Comparisons) -> list[str]:
     ]
     margins = {row.points: row.comparison.margin for row in found.tasks if row.comparison.margin is not None}
     if margins:
-        told = (
+        noted = (
             f"{value:g} points" if points else f"{100 * value:g} %"
             for points, value in sorted(margins.items())
         )
         lines.append(
-            f"The margin is {', '.join(told)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
+            f"The margin is {', '.join(noted)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
         )
     if found.benchmarks:
         lines.append(

@@ -191,7 +191,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
     ]
     for (benchmark, judge, settings), group in sorted(groups.items()):
         title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
-        told = _told_settings(settings)
+        noted = _given_settings(settings)
         notes: list[str] = []
         by_place: dict[tuple[str, str], list[Cell]] = {}
         for cell in group:
@@ -203,7 +203,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
             own = [by_place.get((task, model), ()) for model in models]
             shown = ["; ".join(_marked(cell, notes) for cell in held) for held in own]
             rows.append([escape_markdown(task), *shown])
-        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(told)}", ""] if told else [])]
+        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(noted)}", ""] if noted else [])]
         lines += [*markdown_table(["task", *models], rows), ""]
         lines += [f"{number}. {note}" for number, note in enumerate(notes, start=1)]
         parts.append("\n".join([*lines, *([""] if notes else [])]))
@@ -228,7 +228,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts:
     ]
 
 
-def _told_settings(settings: str) -> str:
+def _given_settings(settings: str) -> str:
     return ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
 
 
@@ -241,7 +241,7 @@ def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
         place = definitions.setdefault(one.found.definition, len(definitions) + 1)
         text = f"{length_words(one.found)} [{place}]"
         judge = one.judge and f"judge {one.judge}"
-        parts = (one.family, one.variant, _told_settings(one.settings), judge, bar_words(one))
+        parts = (one.family, one.variant, _given_settings(one.settings), judge, bar_words(one))
         rows.setdefault(", ".join(part for part in parts if part), {})[one.model] = text
     shown = ([escape_markdown(name), *(own.get(model, "") for model in models)] for name, own in rows.items())
     return "\n".join(

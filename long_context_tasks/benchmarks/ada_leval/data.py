@@ -215,13 +215,13 @@ def _moved(case: Case, position: str) -> Case:
 
 
 def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
-    """Refuse cases whose segments cannot be told apart, before any model is loaded."""
+    """Refuse cases whose segments cannot be separated, before any model is loaded."""
     for case in cases:
         try:
             prompts.arrangements(case, documents)
         except ValueError as error:
             raise InputError(
-                f"case {case.id}: its segments, which the perplexity variant puts in every order, cannot be told apart: {error}; "
+                f"case {case.id}: its segments, which the perplexity variant puts in every order, cannot be separated: {error}; "
                 "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases"
             ) from error
 

@@ -2,7 +2,7 @@
 
 The questions are the same at every length (recast: from 2k on), and a longer case shows the answers of a shorter one and more. The asker adds sentences
 that say nothing, so that a case is at most two per cent below its length. Answers stay as they were drawn: were one chosen
-or changed for its length, the accepted one, which never is, could be told from the others.
+or changed for its length, the accepted one, which never is, would stand out.
 """
 
 import re
