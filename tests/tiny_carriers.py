@@ -5,6 +5,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from random import Random
 
+from written_book import DID, WHAT, WHEN
+
 PEOPLE = (
     "Anna Harker",
     "Thomas Bell",
@@ -16,33 +18,6 @@ PEOPLE = (
     "Robert Gale",
 )
 PLACES = ("Brighton", "Norwich", "Dover", "Exeter", "Durham", "Lincolnshire")
-DID = (
-    "crossed",
-    "remembered",
-    "looked back at",
-    "asked the way to",
-    "left",
-    "had once painted",
-    "passed",
-    "described",
-)
-WHAT = (
-    "the low bridge",
-    "the orchard wall",
-    "the empty station",
-    "the inn at the ford",
-    "a field of rye",
-    "the clock",
-    "the mill",
-)
-WHEN = (
-    "before the rain came",
-    "while the dog ran ahead",
-    "without a word",
-    "and nobody answered",
-    "as the light went",
-    "at noon",
-)
 _DAY = "2015-01-01T00:00:00.000"
 
 

@@ -44,3 +44,21 @@ def make_tiny_model(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def make_rope_checkpoint(folder: Path, kind: str) -> Path:
+    """An untrained model of a kind (``Llama``, ``Qwen2``) with RoPE base 1,000,000 and a window of 32,768, without tokenizer."""
+    import transformers
+
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=32768,
+        rope_theta=1e6,
+    )
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return folder

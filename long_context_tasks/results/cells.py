@@ -347,8 +347,8 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     if limit is not None and not (whole and cell.n_cases < int(limit)):
         why.append(f"only the first cases ({_LIMITED})")
     if (cell.version or 0) < newest:
-        noted = "an unknown version" if cell.version is None else f"version {cell.version}"
-        why.append(f"{noted} of the task, the newest is {newest}")
+        version = "an unknown version" if cell.version is None else f"version {cell.version}"
+        why.append(f"{version} of the task, the newest is {newest}")
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
 
 
@@ -383,8 +383,8 @@ def turns_of_cells(
     )
     if not len(joined):
         return {}
-    noted = _averaged(joined).select("cell", *_TURN_COLUMNS)
-    parts = noted.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
+    turns = _averaged(joined).select("cell", *_TURN_COLUMNS)
+    parts = turns.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
     return {int(key[0]): part for key, part in parts.items()}
 
 
@@ -434,10 +434,10 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
     truncated = [cell.truncated for cell in parts]
     why = [cell.task for cell in parts if not cell.ranked]
     apart = [cell.apart for cell in parts if cell.apart is not None]
-    noted = None
+    pooled = None
     if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
         # The spread of the hosts' means over all parts is not known.
-        noted = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
+        pooled = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
     return replace(
         first,
         task=name,
@@ -446,7 +446,7 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
         official=means,
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
-        apart=noted,
+        apart=pooled,
         truncated=None if None in truncated else sum(one for one in truncated if one is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),

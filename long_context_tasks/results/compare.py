@@ -177,8 +177,8 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
             f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
         )
     if not names and len(there) != 2:
-        noted = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
-        raise InputError(f"there are runs of {noted}; name two or more with --model: {_listed(there)}")
+        models = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
+        raise InputError(f"there are runs of {models}; name two or more with --model: {_listed(there)}")
     return tuple(names or there)
 
 
@@ -382,10 +382,10 @@ def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Itera
             differing = [[n for n in _COMMON if getattr(cell, n) != getattr(one, n)] for one in near]
             if near:
                 nearest, names = min(zip(near, differing, strict=True), key=lambda pair: len(pair[1]))
-                noted = (
+                differences = (
                     f"{n} {_value(getattr(nearest, n))} and not {_value(getattr(cell, n))}" for n in names
                 )
-                line += f" ({nearest.model} has {', '.join(noted)})"
+                line += f" ({nearest.model} has {', '.join(differences)})"
             yield line
 
 
@@ -562,12 +562,12 @@ def notes(found: Comparisons) -> list[str]:
     ]
     margins = {row.points: row.comparison.margin for row in found.tasks if row.comparison.margin is not None}
     if margins:
-        noted = (
+        shown = (
             f"{value:g} points" if points else f"{100 * value:g} %"
             for points, value in sorted(margins.items())
         )
         lines.append(
-            f"The margin is {', '.join(noted)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
+            f"The margin is {', '.join(shown)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
         )
     if found.benchmarks:
         lines.append(

@@ -163,17 +163,17 @@ def _older_renamed(
             reverse=True,
         )
         newest = _holding(ids[rows[0]["run"]], whole)
-        noted: dict[frozenset[str], str] = {}
+        by_cases: dict[frozenset[str], str] = {}
         for row in rows:
             cases = ids[row["run"]]
             own = newest if cases <= newest else _holding(cases, whole)
             count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
-            noted.setdefault(own, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
+            by_cases.setdefault(own, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
             if own != newest:
                 settings = {**json.loads(row["settings"]), "cases": _digits(own)}
                 renamed[row["run"]] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
         notes.append(
-            f"{rows[0]['task']}, {rows[0]['model']}: runs with different cases are not counted as repeats: {', '.join(noted.values())}; "
+            f"{rows[0]['task']}, {rows[0]['model']}: runs with different cases are not counted as repeats: {', '.join(by_cases.values())}; "
             "the newest keeps its settings, the others are shown with the setting cases"
         )
     return _with_settings(runs, renamed), notes
@@ -209,8 +209,8 @@ def _holding(cases: frozenset[str], sets: Iterable[frozenset[str]]) -> frozenset
 
 def seed_of(run: StoredRun) -> str:
     """The seed that tells a run from its repeats, as far as the host tells; empty when nothing does."""
-    noted = run.provenance.get("gen_kwargs")
-    given = dict(noted) if isinstance(noted, Mapping) else {}
+    arguments = run.provenance.get("gen_kwargs")
+    given = dict(arguments) if isinstance(arguments, Mapping) else {}
     candidates = (given.get("seed"), run.provenance.get("random_seed"), run.options.get("lct_seed"))
     return next((str(one) for one in candidates if one is not None), "")
 

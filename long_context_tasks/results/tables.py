@@ -191,7 +191,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
     ]
     for (benchmark, judge, settings), group in sorted(groups.items()):
         title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
-        noted = _given_settings(settings)
+        given = _given_settings(settings)
         notes: list[str] = []
         by_place: dict[tuple[str, str], list[Cell]] = {}
         for cell in group:
@@ -203,7 +203,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
             own = [by_place.get((task, model), ()) for model in models]
             shown = ["; ".join(_marked(cell, notes) for cell in held) for held in own]
             rows.append([escape_markdown(task), *shown])
-        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(noted)}", ""] if noted else [])]
+        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(given)}", ""] if given else [])]
         lines += [*markdown_table(["task", *models], rows), ""]
         lines += [f"{number}. {note}" for number, note in enumerate(notes, start=1)]
         parts.append("\n".join([*lines, *([""] if notes else [])]))

@@ -17,6 +17,7 @@ import pytest
 from both_hosts import configs_for_the_server, read_lm_eval, read_opencompass, run_command
 from engine_runs import samples, scores_of
 from judge_server import free_port
+from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.hosts.demo_model import demo_model_path
 
@@ -182,15 +183,8 @@ for folder in sys.argv[3:]:
 def test_the_engine_has_the_settings_of_the_yarn_config(made: Path) -> None:
     """Type, factor, original length and base, read from the engine's config; an override without a base shows 10,000."""
     yaml = pytest.importorskip("yaml")
-    transformers = pytest.importorskip("transformers")
-    folders = []
-    for kind in ("Llama", "Qwen2"):
-        config = getattr(transformers, f"{kind}Config")(
-            vocab_size=64, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
-            num_key_value_heads=1, max_position_embeddings=32768, rope_theta=1e6,
-        )  # fmt: skip
-        transformers.AutoModelForCausalLM.from_config(config).save_pretrained(made / kind)
-        folders.append(str(made / kind))
+    pytest.importorskip("transformers")
+    folders = [str(make_rope_checkpoint(made / kind, kind)) for kind in ("Llama", "Qwen2")]
     path = Path(__file__).resolve().parents[2] / "configs" / "models" / "ethic_yarn_lm_eval_vllm.yaml"
     arguments = yaml.safe_load(path.read_text(encoding="utf-8"))["model_args"]
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.hosts.rope import describe_rope, own_base, rope_settings
 
@@ -35,20 +36,8 @@ def test_settings_of_a_config(config: dict[str, Any], wanted: dict[str, tuple[st
 
 @pytest.fixture(scope="module", params=["Llama", "Qwen2"])
 def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    transformers = pytest.importorskip("transformers")
-    config = getattr(transformers, f"{request.param}Config")(
-        vocab_size=64,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=32768,
-        rope_theta=1e6,
-    )
-    folder: Path = tmp_path_factory.mktemp(request.param)
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    return folder
+    pytest.importorskip("transformers")
+    return make_rope_checkpoint(tmp_path_factory.mktemp(request.param), request.param)
 
 
 def test_a_loaded_model_shows_type_factor_length_and_base(
