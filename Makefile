@@ -44,7 +44,7 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 VLLM_PIP    = $(VLLM_VENV)/bin/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo check test test-vllm speed lint docs env clean
+.PHONY: help demo check test test-vllm test-ray speed faults lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -63,6 +63,13 @@ test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKE
 
 test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transformers and datasets: in environments of their own (4 GB)
 	LCT_VLLM=$(CURDIR)/$(VLLM_VENV) $(PYTEST) -m engines $(PYTEST_ARGS) tests/engines
+
+faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
+	OMP_NUM_THREADS=1 LCT_FAULTS=150 $(PYTEST) -m faults -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+test-ray: $(STAMP)  ## a Ray cluster of two nodes on this machine (installs Ray)
+	$(PIP) --editable '.[ray]'
+	$(PYTEST) -m engines $(PYTEST_ARGS) tests/engines/test_ray.py
 
 speed: $(STAMP)  ## only the speed ratios, on an idle machine
 	$(PYTEST) -m speed $(PYTEST_ARGS)

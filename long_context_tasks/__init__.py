@@ -8,7 +8,8 @@ TYPE_CHECKING = False  # as typing's, without the time that importing typing tak
 if TYPE_CHECKING:
     from long_context_tasks.api import (
         Task,
-        add_noise,
+        build,
+        inject_noise,
         leaderboard,
         load_results,
         load_task,
@@ -22,7 +23,8 @@ __version__ = "0.1.0"
 __all__ = [
     "InputError",
     "Task",
-    "add_noise",
+    "build",
+    "inject_noise",
     "leaderboard",
     "load_results",
     "load_task",

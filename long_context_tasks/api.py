@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema.response import Response
 
-__all__ = ["Task", "add_noise", "leaderboard", "load_results", "load_task", "task_names", "word_error_rate"]
+__all__ = [
+    "Task",
+    "build",
+    "inject_noise",
+    "leaderboard",
+    "load_results",
+    "load_task",
+    "task_names",
+    "word_error_rate",
+]
 
 ResponseText = str | Sequence[str | None] | None
 """The text of a response; for a conversation one text per turn. ``None`` where a response is missing."""
@@ -201,7 +210,33 @@ class Task:
         return [Response(text, None if text is not None else "endpoint_failed") for text in texts]
 
 
-def add_noise(
+def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1, **settings: Any) -> Path:
+    """Build test cases of any length, as ``lct build`` does; ``load_task(..., cases=out)`` reads them.
+
+    Args:
+        builder: name, as ``lct build`` lists them.
+        length: lengths with commas: ``"4k,32k"``.
+        out: folder for the cases; the builder gets a folder in it, and an older one is replaced.
+        jobs: processes; the bytes do not depend on it.
+        **settings: options of ``lct build`` with underscores: ``n=50``, ``seed=7``, ``books="books/"``.
+
+    Returns:
+        The folder of the builder.
+
+    Raises:
+        InputError: an unknown builder or option, a value that does not fit, or raw data that cannot be used.
+    """
+    from long_context_tasks.benchmarks.builders import ready_build
+    from long_context_tasks.benchmarks.building import Work
+    from long_context_tasks.engines import engine_of
+
+    ready = ready_build(builder, length, settings)
+    with engine_of(jobs) as engine:
+        ready.write(Path(out) / builder, Work(engine))
+    return Path(out) / builder
+
+
+def inject_noise(
     text: str, wer: float, *, seed: int = 0, rules: "Rules | None" = None, mode: str = "exact"
 ) -> "Noisy":
     """Put errors of speech recognition into a text.

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is judged by itself; `make faults` draws anew.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("drawn", deadline=None, print_blob=True)
+settings.load_profile("drawn" if "LCT_FAULTS" in os.environ else "fixed")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -6,8 +6,8 @@ from math import ceil
 
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
-from long_context_tasks.benchmarks.building import stable_seed
 from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only
+from long_context_tasks.schema.case_folder import stable_seed
 
 
 def _fill(tokens, start, cap, step):

@@ -26,6 +26,7 @@ from long_context_tasks.annotation.records import (
 )
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows, read_json, yaml_value
 
 _OUTPUT = "annotation_output"
 _DOCUMENT_MAX = 400_000
@@ -75,7 +76,9 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
 def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
     """Return POTATO's configuration for a scale."""
     template = importlib.resources.files("long_context_tasks.annotation") / "potato.yaml"
-    config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8"))
+    config: dict[str, Any] = yaml_value(
+        template.read_text(encoding="utf-8"), template.name, remedy="install the package again"
+    )
     config["annotation_task_name"] = config["server_name"] = scale.title
     config["port"] = config["server"]["port"] = port
     rating, feedback, _ = config["annotation_schemes"]
@@ -132,18 +135,19 @@ def import_potato(folder: Path, scale: Scale) -> list[Annotation]:
     return found
 
 
+_EXPECTED = "a file as POTATO writes it; copy it again"
+
+
 def _answers(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
     """Yield item and answers, ``{scheme: {label: value}}``, of a file of either version.
 
     Version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects.
     """
     try:
-        content = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            items = list(json.loads(content)["instance_id_to_label_to_value"].items())
+            items = list(read_json(path, _EXPECTED)["instance_id_to_label_to_value"].items())
         else:
-            rows = [json.loads(line) for line in content.split("\n") if line.strip()]
-            items = [(row["id"], row["label_annotations"]) for row in rows]
+            items = [(row["id"], row["label_annotations"]) for _, row in json_rows(path, _EXPECTED)]
         for item, given in items:
             found: dict[str, dict[str, Any]] = {}
             if isinstance(given, Mapping):
@@ -152,7 +156,9 @@ def _answers(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
                 for label, value in given:
                     found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
             yield str(item), found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: not as POTATO writes it ({type(error).__name__}: {error}); copy it again"
         ) from error

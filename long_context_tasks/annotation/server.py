@@ -31,6 +31,7 @@ from long_context_tasks.annotation.records import (
 )
 from long_context_tasks.annotation.study import Study, annotate, now
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import Checked, validated
 
 HOST = "127.0.0.1"
@@ -178,8 +179,8 @@ class _Page:
     async def annotate(self, request: web.Request) -> web.Response:
         """Store one annotation."""
         try:
-            row = await request.json()
-        except (ValueError, LookupError, RecursionError):  # LookupError: of an unknown charset
+            row = loads(await request.read())
+        except ValueError:
             return _problem(400, "not JSON")
         given = validated(_Posted, row, "annotation")
         codes = "".join(code for code in CODES if code in given.codes)

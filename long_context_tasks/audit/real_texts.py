@@ -1,13 +1,18 @@
-"""Real texts of a kind, in pieces as long as the texts of a task, to compare their overlap with."""
+"""Real texts of a kind: in pieces as long as the texts of a task, to compare their overlap with, and the n-grams of all of them."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
-from long_context_tasks.audit.overlap import OTHERS
+import numpy as np
+from numpy.typing import NDArray
+
+from long_context_tasks.audit.overlap import OTHERS, masked_grams
 from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
 from long_context_tasks.corpora.gutenberg import clean
-from long_context_tasks.corpora.plain_files import data_files, read_rows, read_text
+from long_context_tasks.corpora.meetings import read_meetings
+from long_context_tasks.corpora.plain_files import data_files, read_text
 from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
 
 
@@ -20,8 +25,7 @@ def _abstracts(folder: Path) -> Iterator[str]:
 
 
 def _meetings(folder: Path) -> Iterator[str]:
-    rows = (row for file in data_files(folder, "jsonl") for _, row in read_rows(file, "meetings"))
-    return ("\n".join(turn["content"] for turn in row["meeting_transcripts"]) for row in rows)
+    return ("\n".join(text for _, text in one.turns) for one in read_meetings(folder))
 
 
 def _forums(folder: Path) -> Iterator[str]:
@@ -59,3 +63,13 @@ def real_texts(folder: Path, kind: str, size: int) -> list[str]:
     # A piece of each text, then the second of each, and so on.
     turns = itertools.zip_longest(*itertools.islice(blocks(), OTHERS + 1))
     return [piece for turn in turns for piece in turn if piece is not None][: OTHERS + 1]
+
+
+@lru_cache(maxsize=1)
+def real_grams(folder: Path, kind: str) -> NDArray[np.uint64]:
+    """Return the masked n-grams of all that lies in the folder of a kind, each once.
+
+    Raises:
+        InputError: no such folder, or nothing that can be read.
+    """
+    return np.unique(masked_grams(_READERS[kind](folder / kind)))

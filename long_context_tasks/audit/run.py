@@ -12,7 +12,7 @@ from typing import Any
 from long_context_tasks.audit import attackers
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.audit.overlap import masked_overlap
-from long_context_tasks.audit.real_texts import real_texts
+from long_context_tasks.audit.real_texts import real_grams, real_texts
 from long_context_tasks.schema import Case, Documents, LoadedTask
 
 UNDERSTANDING = "understanding"
@@ -21,7 +21,7 @@ ABOVE_CHANCE = 0.15
 HALF = 0.6
 """Share of what is right that the first half of a text may give."""
 OVERLAP = 2.0
-"""Times the overlap of real texts of the kind that texts of a seed may have."""
+"""Times the overlap of real texts of the kind that texts of a seed may have, apart from what stands in real texts."""
 FIRST_HALF, CONSTANT = "first half", "constant"
 ATTACKERS = (*attackers.NAMES, CONSTANT, FIRST_HALF)
 """Those that attack every task; the others are rules on one."""
@@ -41,7 +41,9 @@ class Audit:
         errors: attacker to standard error of the difference from chance.
         chance: mean headline of answers of the right form, see :func:`attackers.guess`: the best of three shares.
         half_limit: what a reader scores who knows 60 % of what is right.
-        overlap, carriers: share of masked n-grams that other texts of the seed have, and that other real texts have.
+        overlap: share of masked n-grams that other texts of the seed have; in recast texts mostly passages that come again.
+        templated: share that other texts of the seed have and no real text of the kind has.
+        carriers: share of the n-grams of real texts that other ones have.
     """
 
     task: str
@@ -54,6 +56,7 @@ class Audit:
     chance: float
     half_limit: float
     overlap: float = math.nan
+    templated: float = math.nan
     carriers: float = math.nan
 
     @property
@@ -71,7 +74,7 @@ class Audit:
         for name, limit in ((FIRST_HALF, self.half_limit), (CONSTANT, self.chance)):
             if self.scores.get(name, 0) > limit + 3 * self.errors.get(name, 0):
                 failed.append(name)
-        if self.overlap > OVERLAP * self.carriers:
+        if self.templated + self.carriers > OVERLAP * self.carriers:
             failed.append("overlap")
         return failed
 
@@ -142,7 +145,7 @@ def audit(
     chance = max(guesses, key=fmean) if free else [fmean(each) for each in zip(*guesses, strict=True)]
     texts = list(dict.fromkeys(one.text for one in tested.challenges))
     kind, size = tested.challenges[0].carrier, int(fmean(map(len, texts)))
-    real = real_texts(carriers, kind, size) if carriers and (carriers / kind).is_dir() else []
+    folder = carriers if carriers and (carriers / kind).is_dir() else None
     return Audit(
         tested.task.name,
         length,
@@ -157,7 +160,8 @@ def audit(
         fmean(chance),
         fmean(tested.scores(partial(attackers.share_of_gold, random=random, share=HALF))),
         masked_overlap(texts),
-        masked_overlap(real) if len(real) > 1 else math.nan,
+        masked_overlap(texts, real_grams(folder, kind)) if folder else math.nan,
+        masked_overlap(real_texts(folder, kind, size)) if folder else math.nan,
     )
 
 

@@ -1,11 +1,10 @@
-"""What the case builders of all benchmarks have in common: reports, progress, lengths, cases from a seed or from a folder.
+"""What the case builders of all benchmarks have in common: reports, work, lengths, cases from a seed or from a folder.
 
 A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a builder and the function that builds::
 
-    def build(name, source, settings, folder, progress) -> list[TaskReport]
+    def build(name, source, settings, folder, work) -> list[TaskReport]
 """
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.recast.carriers import digest
 from long_context_tasks.schema import (
     Case,
@@ -24,7 +24,7 @@ from long_context_tasks.schema import (
     parse_length,
 )
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.schema.case_folder import cached_folder, read_manifest
+from long_context_tasks.schema.case_folder import Shard, cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
 
@@ -39,6 +39,49 @@ class Progress:
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
         """Yield the same items, counted while they are taken."""
         return items
+
+
+@dataclass(frozen=True)
+class MadeCases:
+    """Cases that are made together, with the texts they refer to, by key."""
+
+    cases: tuple[Case, ...]
+    documents: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Work(Progress):
+    """How a builder works: where, and whether it makes all cases.
+
+    Attributes:
+        engine: runs what makes the cases.
+        shard: the part of the cases that is made; None for all. Only builders that say so in their
+            :class:`~long_context_tasks.benchmarks.plugin.Builder` are given one.
+    """
+
+    engine: Engine = field(default_factory=InProcess)
+    shard: Shard | None = None
+
+    def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
+        """Return a writer of a case folder."""
+        return CaseWriter(folder, options, self.shard)
+
+    def cases(
+        self, writer: CaseWriter, make: Callable[[T], MadeCases], items: Sequence[T], what: str
+    ) -> Iterator[Case]:
+        """Yield the cases of each item in order, and write their texts.
+
+        Args:
+            writer: of the cases.
+            make: see :meth:`~long_context_tasks.engines.Engine.mapped`.
+            items: of a task or a part of it, such as numbers of cases of one length.
+            what: is made, for the user.
+        """
+        own = items if self.shard is None else self.shard.part(items)
+        writer.begin_part()
+        for made in self.over(self.engine.mapped(make, own), what, "case", len(own)):
+            writer.add_documents(made.documents)
+            yield from made.cases
 
 
 @dataclass(frozen=True)
@@ -115,11 +158,6 @@ def bound_of(card: TaskCard, length: int) -> int:
     return int(card.bounds.get(format_length(length), length))
 
 
-def stable_seed(*parts: Any) -> str:
-    """Return a seed for ``random.Random`` that depends on the parts only, not on order, process or Python version."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()
-
-
 def min_fill_option(check: Check) -> Any:
     """Make the field ``min_fill`` of settings, an option of several builders."""
     return option(
@@ -161,36 +199,37 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
     return tuple(sorted(lengths))
 
 
-def run_settings(task: str, kind: type[S], options: Options, cases: int, **own: Any) -> S:
+DEFAULT_LENGTH = 8_000
+"""Tokens of cases that are written from a seed, when no length is asked for."""
+
+
+def with_length(options: Kind) -> Kind:
+    """Return the options with the length of cases that are written from a seed, as results carry it."""
+    return replace(options, length=options.length or DEFAULT_LENGTH)
+
+
+def run_settings(kind: type[S], options: Options, cases: int, **own: Any) -> S:
     """Return a builder's settings for a run whose cases are written from a seed.
 
     A tokenizer that only counts changes no case, so only ``same_tokens`` keeps it.
 
     Args:
-        task: name, for messages.
         kind: class of the settings.
-        options: length, length policy, tokenizer, seed and number of cases count.
+        options: length (see :func:`with_length`), length policy, tokenizer, seed and number of cases count.
         cases: number of cases without ``lct_n`` and ``lct_subset``.
         own: fields of the builder's own.
 
     Raises:
-        InputError: no length, or one that is too short.
+        InputError: a length that is too short.
     """
-    if options.length is None:
-        raise no_length(task)
     return kind(
-        lengths=(options.length,),
+        lengths=(options.length or DEFAULT_LENGTH,),
         seed=options.seed,
         n=options.n or options.subset or cases,
         tokenizer=options.tokenizer if options.length_policy == "same_tokens" else None,
         length_policy=options.length_policy,
         **own,
     )
-
-
-def no_length(task: str) -> InputError:
-    """Return the error for a task of any length without one."""
-    return InputError(f"{task}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)")
 
 
 def cached_cases(

@@ -35,10 +35,12 @@ class Builder:
         task: the task of the card that the cases belong to.
         settings: path of a subclass of :class:`~long_context_tasks.tokens.build_settings.BuildSettings`; its fields are the
             options of ``lct build``.
-        write: path of ``(name, source, settings, folder, progress) -> list[TaskReport]``.
+        write: path of ``(name, source, settings, folder, work) -> list[TaskReport]``; ``work`` is a
+            :class:`~long_context_tasks.benchmarks.building.Work`.
         source: path of a :class:`~long_context_tasks.tokens.build_settings.SourceOption` that names the raw data; None when the
             cases are written from a seed.
         lengths: what ``...`` stands for in ``--length 2k,...,16k``; the lengths of the task's card when empty.
+        sharded: every case is made from the settings and its number, by ``work.cases``; so shards of them can be made apart.
     """
 
     task: str
@@ -46,6 +48,7 @@ class Builder:
     write: str
     source: str | None = None
     lengths: tuple[str, ...] = ()
+    sharded: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.files import yaml_value
 from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"
@@ -135,7 +135,7 @@ def parse_published(
         InputError: a key, task, metric, unit or figure that cannot be, a row of another length than the columns, or a figure
             given twice; table and row are named.
     """
-    content = validated(_File, yaml.safe_load(text), place)
+    content = validated(_File, yaml_value(text, place, remedy=_REMEDY), place)
     scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:
         for found in _figures(entry, content.windows, card, place, read):
@@ -188,7 +188,7 @@ def _layout(
     """Return columns as they are described (None: left out) and rows, from the entry or from the file that it names."""
     if entry.rows is not None:
         return list(entry.columns), entry.rows
-    tables = yaml.safe_load(read(entry.file))
+    tables = yaml_value(read(entry.file), entry.file, remedy=_REMEDY)
     if entry.key not in tables:
         raise InputError(f"{table}: {entry.file} has no {entry.key}; it has {', '.join(tables)}")
     held = tables[entry.key]

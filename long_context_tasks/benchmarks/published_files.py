@@ -18,6 +18,7 @@ from typing import IO, Any, TypeVar
 from pydantic import ConfigDict
 
 from long_context_tasks.schema import InputError, Options, file_sha256
+from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
 
@@ -86,13 +87,12 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
                 events = ijson.parse(_shallow(ijson.basic_parse(file, use_float=True)))
                 rows = enumerate(ijson.items(events, "item"), start=1)
             else:
-                rows = ((n, json.loads(line)) for n, line in enumerate(file, start=1) if line.strip())
+                rows = ((n, loads(line)) for n, line in enumerate(lines(file), start=1) if line.strip())
             for number, row in rows:
                 yield f"{path}, row {number}", row
     except (
         ijson.JSONError,
         ValueError,
-        RecursionError,
         EOFError,
         OSError,
         zlib.error,
@@ -258,7 +258,7 @@ def _forget(path: Path) -> None:
 def _arrived(url: str, path: Path) -> tuple[int, str | None]:
     """Bytes that an earlier try left of this very address, and the version they are of."""
     try:
-        notes = json.loads(_notes(path).read_text(encoding="utf-8"))
+        notes = loads(_notes(path).read_bytes())
         size = _part(path).stat().st_size
     except (OSError, ValueError):
         return 0, None

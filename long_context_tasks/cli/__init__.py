@@ -21,8 +21,10 @@ _COMMANDS = {
     "coverage": "coverage:app",
     "data": "data:app",
     "demo": "demo:app",
+    "gate": "gate:app",
     "generate": "installed:generate_app",
     "judge": "judge:app",
+    "length": "length:app",
     "new": "benchmark:new_app",
     "noise": "noise:app",
     "orca": "orca:app",
@@ -100,6 +102,11 @@ class _LazyCommands(TyperGroup):
             raise
         except (typer.Exit, typer.Abort):
             raise
+        except ModuleNotFoundError as error:
+            from long_context_tasks.cli import extras
+
+            missing = error.name or "a library"
+            _fail(f"error: {missing} is not installed: {extras.remedy(missing)}", BAD_INPUT, error, debug)
         except Exception as error:
             said = " ".join(str(error).split())
             remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"

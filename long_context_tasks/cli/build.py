@@ -1,24 +1,34 @@
 """`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
-from long_context_tasks.cli.options import Json, complete_family, examples, parameters_of, typed_options
+from long_context_tasks.cli.options import (
+    EngineName,
+    Jobs,
+    Json,
+    complete_family,
+    examples,
+    parameters_of,
+    typed_options,
+)
 from long_context_tasks.cli.output import print_table
-from long_context_tasks.schema import InputError, Options, resolve_options
-from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import Progress, TaskReport
-    from long_context_tasks.benchmarks.plugin import Benchmark, Builder
-    from long_context_tasks.tokens.build_settings import BuildOption, BuildSettings
+    from long_context_tasks.benchmarks.building import TaskReport, Work
+    from long_context_tasks.engines import Engine
+    from long_context_tasks.tokens.build_settings import BuildOption
 
+_MERGE = "merge"
+"""In the place of a builder: put shards together."""
 _WIDEST = 140
 """Characters of a table with a column for each task; a wider one has a line for each task and reason instead."""
 
@@ -78,6 +88,9 @@ def _show_reasons(reports: "Sequence[TaskReport]") -> None:
 def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> None:
     """Print a table of what was built, and why some places or questions gave no case."""
     built = [report for report in reports if report.tokens]
+    if not built:  # a shard of few cases
+        typer.echo(f"no cases in {out}", err=True)
+        return
     # Not a number where guessing is not worth a figure.
     guessing = not all(math.isnan(report.random_guess) for report in built)
     values: list[dict[str, Any]] = []
@@ -164,6 +177,8 @@ def _options() -> "list[BuildOption]":
     epilog=examples(
         "lct build BUILDER --length 4k,32k --n 50 --seed 7 --out cases/",
         "lct build BUILDER --length 2k,...,128k --out cases/",
+        "lct build BUILDER --length 128k --out cases/ --shard 2/7 --jobs 16",
+        "lct build merge --out cases/",
     ),
 )
 def build(
@@ -196,77 +211,83 @@ def build(
             show_default=False,
         ),
     ] = Path("cases"),
+    shard: Annotated[
+        str,
+        typer.Option(
+            "--shard",
+            help="Make only this part of the cases, from 1/7 to 7/7, on as many machines; then `lct build merge`.",
+            rich_help_panel="All tasks",
+            show_default=False,
+        ),
+    ] = "",
+    jobs: Jobs = 1,
+    engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
     """Build test cases of any length; both hosts run on them with the option lct_cases.
 
     A build that fails leaves nothing behind; an earlier folder of the same builder stays as it was until the new one is whole.
+    The bytes are the same with any number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
     """
-    from long_context_tasks.benchmarks.building import parse_lengths
+    from long_context_tasks.benchmarks.builders import ready_build
     from long_context_tasks.cli.output import give
+    from long_context_tasks.engines import engine_of
 
-    benchmark, chosen = _builder(builder)
-    kind, source = benchmark.settings_of(chosen), benchmark.source_of(chosen)
+    if builder == _MERGE:
+        _merge(out, bool(length or shard or engine or jobs > 1 or typed_options(ctx)))
+        return
     typed = typed_options(ctx)
-    settings = _settings(
-        builder,
-        kind,
-        {name: value for name, value in typed.items() if source is None or name != source.name},
-        parse_lengths(length, chosen.lengths or benchmark.card.tasks[chosen.task].lengths),
-    )
-    reports = benchmark.writer_of(chosen)(
-        builder, typed.get(source.name) if source else None, settings, out / builder, _bars()
-    )
-    show_reports(reports, settings.measure.name, out)
-    give(None, folder=out / builder)
+    ready = ready_build(builder, length, typed)
+    part = Shard.read(shard) if shard else None
+    if part is not None and not ready.builder.sharded:
+        raise InputError(
+            f"{builder}: cases are chosen among all that the texts give, so a shard would do the work of all; leave out --shard, "
+            "and give --jobs for more processes"
+        )
+    folder = part.folder(out / builder) if part else out / builder
+    with engine_of(jobs, engine) as running:
+        reports = ready.write(folder, _work(running, part))
+    show_reports(reports, ready.settings.measure.name, folder if part else out)
+    give(None, folder=folder)
     if typed.get("check_labels") is not None:
         show_label_quality(out / builder)
 
 
-def _builder(name: str) -> "tuple[Benchmark, Builder]":
-    from long_context_tasks.benchmarks import catalogue
+def _merge(out: Path, others: bool) -> None:
+    """Put together all builds of which there are shards in a folder."""
+    from long_context_tasks.cli.output import give, say
+    from long_context_tasks.schema.merge import merge_shards, sharded
 
-    builders = catalogue.builders()
-    if name in builders:
-        return builders[name]
-    needs = [
-        f"{each} (needs --{source.name})" if (source := benchmark.source_of(builder)) else each
-        for each, (benchmark, builder) in builders.items()
-    ]
-    raise InputError(f"nothing builds {name!r}; there are: {', '.join(needs)}")
-
-
-def _settings(
-    name: str, kind: "type[BuildSettings]", typed: Mapping[str, Any], lengths: tuple[int, ...]
-) -> Any:
-    """The settings of a builder from what was typed, common options also from the environment.
-
-    Raises:
-        InputError: an option of another builder, or a value that does not fit.
-    """
-    from long_context_tasks.tokens.build_settings import BuildSettings, build_options
-
-    options = {option.name: option for option in build_options(kind)}
-    for option in typed:
-        if option not in options:
-            raise InputError(f"{name} takes no --{option.replace('_', '-')}; see `lct build --help`")
-    common = [option.name for option in build_options(BuildSettings)]
-    run: Options = resolve_options({f"lct_{option}": typed.get(option) for option in common})
-    values = {option: getattr(run, option) for option in common if option in run.given}
-    values |= {
-        option: options[option].value_of(value) for option, value in typed.items() if option not in common
-    }
-    return kind(lengths=lengths, **values)
+    if others:
+        raise InputError(
+            f"lct build {_MERGE} takes only --out, the folder with the shards; leave out the rest"
+        )
+    folders = sharded(out)
+    if not folders:
+        raise InputError(
+            f"{out}: there are no shards; build them with --shard 1/2 and so on, or correct --out"
+        )
+    for folder in folders:
+        counts = merge_shards(folder)
+        rows = [[task, f"{n:,}"] for task, n in counts.items()]
+        print_table(
+            f"cases in {folder}",
+            ["task", "cases"],
+            rows,
+            values=[{"task": task, "cases": n} for task, n in counts.items()],
+        )
+    say("the shards are no longer needed")
+    give(None, folders=folders)
 
 
-def _bars() -> "Progress":
-    """Progress bars with a rate on stderr, where somebody can see them and the work takes a while."""
+def _work(engine: "Engine", shard: "Shard | None") -> "Work":
+    """Work with bars and a rate on stderr, where somebody can see them and it takes a while."""
     from tqdm import tqdm
 
-    from long_context_tasks.benchmarks.building import Progress
+    from long_context_tasks.benchmarks.building import Work
 
-    class Bars(Progress):
+    class Bars(Work):
         def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
             return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
 
-    return Bars()
+    return Bars(engine, shard)

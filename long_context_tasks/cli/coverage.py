@@ -190,7 +190,7 @@ def _published(name: str) -> list[str]:
     groups = {
         spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
         for spec in specs
-        if spec.length != catalogue.ANY and spec.source != "built"
+        if spec.length != catalogue.ANY and spec.source != "built" and not spec.card.nano
     }
     return [member for member, own in groups.items() if name in own]
 

@@ -13,7 +13,7 @@ import typer
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
 from long_context_tasks.cli.output import add_table, give, say
 from long_context_tasks.schema import InputError, parse_length, resolve_options
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as folder
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _place(benchmark: str, data_dir: Path | None) -> tuple[list[PublishedFile], 
 
 def _read_record(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        record = loads((folder / _RECORD).read_bytes())
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks import __version__
+from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import add_table, give
 from long_context_tasks.schema.files import InputError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_NEEDED = ("lm_eval", "opencompass", "torch", "transformers", "gguf", "polars", "jinja2", "plotly")
 app = typer.Typer(add_completion=False)
 
 
@@ -39,6 +41,7 @@ def demo(
 
     No model hub, no key. A second run reuses the model, the cases and the responses.
     """
+    require("demo", "lct demo", *_NEEDED)
     from rich.console import Console
 
     from long_context_tasks.benchmarks.catalogue import demo as demo_benchmark

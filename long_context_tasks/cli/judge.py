@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import (
+    EngineName,
+    Jobs,
     Json,
     Judges,
     JudgeSeeds,
@@ -56,6 +58,8 @@ def run(
     seeds: JudgeSeeds = "",
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
+    jobs: Jobs = 1,
+    engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
     """Judge the stored responses of either host, without generating anew.
@@ -64,9 +68,12 @@ def run(
     folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
     could not be reached for some responses.
     """
+    from functools import partial
+
+    from long_context_tasks.engines import engine_of
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
-    from long_context_tasks.results.rescore import judge_run, prepare, with_seeds
+    from long_context_tasks.results.rescore import RunTasks, judged_run, prepare, with_seeds
 
     found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)
@@ -74,7 +81,8 @@ def run(
     for config in configs:
         check_judge(config)
     any_task = any(kind_of(config).prepare is not None for config in configs)
-    ready, skipped = prepare(chosen, data_dir, any_task=any_task)
+    loaded = RunTasks(data_dir)
+    ready, skipped = prepare(chosen, loaded, any_task=any_task)
     skipped = [*(problem.message for problem in found.problems), *skipped]
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
@@ -84,18 +92,16 @@ def run(
             f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
         )
     judged: list[JudgedRun] = []
-    for config in configs:
-        for one, task in ready:
-            try:
-                made = judge_run(one, task, config)
-            except InputError as error:
-                skipped.append(str(error))
-                typer.echo(f"skipped: {error}", err=True)
-                continue
-            if made is not None:
-                judged.append(made)
-                for note in made.scored.notes:
-                    typer.echo(f"note: {one}: {note}", err=True)
+    with engine_of(jobs, engine) as running:
+        for config in configs:
+            for made in running.mapped(partial(judged_run, loaded, config), ready):
+                if isinstance(made, str):
+                    skipped.append(made)
+                    typer.echo(f"skipped: {made}", err=True)
+                elif made is not None:
+                    judged.append(made)
+                    for note in made.scored.notes:
+                        typer.echo(f"note: {made.scored.run}: {note}", err=True)
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
     _print_judged(results, judged)
@@ -291,18 +297,18 @@ def _figure(value: float) -> str:
 def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
     from long_context_tasks.stats import Interval
 
-    headlines = {each.scored.task.metrics[0] for each in judged}
-    official = {name for each in judged for name in each.scored.task.metrics if name.startswith("official_")}
+    headlines = {each.scored.metrics[0] for each in judged}
+    official = {name for each in judged for name in each.scored.metrics if name.startswith("official_")}
     columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
     columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
     columns += [next(iter(official)) if len(official) == 1 else "official"] if official else []
     rows, values = [], []
     for each in judged:
-        run, task, numbers = each.scored.run, each.scored.task, each.scored.numbers
-        headline, not_scored = task.metrics[0], each.scored.not_scored
-        places = 2 if headline in task.points else 3
+        run, scored, numbers = each.scored.run, each.scored, each.scored.numbers
+        headline, not_scored = scored.metrics[0], scored.not_scored
+        places = 2 if headline in scored.points else 3
         low, high = (numbers.get(f"{headline}_{end}") for end in ("low", "high"))
-        theirs = next((figure_text(numbers[name], places) for name in task.metrics if name in official), "")
+        theirs = next((figure_text(numbers[name], places) for name in scored.metrics if name in official), "")
         rows.append(
             [
                 *(run.host, run.model, run.made.split(".")[0], run.task, each.judge),

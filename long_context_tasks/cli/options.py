@@ -267,6 +267,18 @@ JudgeSeeds = Annotated[
     str, typer.Option("--seeds", help="Seeds of the judges with commas, in place of those in their files.")
 ]
 
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Processes on this machine. Default: 1", show_default=False)
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="ray: a Ray cluster works, that of this machine or of RAY_ADDRESS; or its address, ray://host:10001.",
+        show_default=False,
+    ),
+]
+
 Device = Annotated[
     str, typer.Option("--device", help="auto: the GPU when there is one; cpu, cuda, cuda:1 ...")
 ]

@@ -20,6 +20,7 @@ from long_context_tasks.schema.report import Table
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.commands_for import Missing
     from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
+    from long_context_tasks.results.plan.prefixes import PrefixCache
 
 _OFFLINE = "HF_HUB_OFFLINE"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
@@ -30,6 +31,7 @@ app = typer.Typer(add_completion=False)
     epilog=examples(
         "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/",
         "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
+        "lct plan --tasks lct_synthetic --length 8k --prefix-cache vllm --cache-size 500k",
         "lct plan --missing results/ outputs/ --tasks lct_official",
     )
 )
@@ -95,6 +97,28 @@ def plan(
     completion_price: Annotated[
         float | None, typer.Option("--completion-price", min=0, help="Price of a million tokens of answers.")
     ] = None,
+    prefix_cache: Annotated[
+        str,
+        typer.Option(
+            "--prefix-cache",
+            help="Compare prompts, for a cache of prefixes: vllm (blocks of 16 tokens), openai (1,024 tokens and more by 128), or "
+            "STEP:LEAST. Renders and encodes every prompt.",
+        ),
+    ] = "",
+    cache_size: Annotated[
+        str, typer.Option("--cache-size", help="Tokens that the cache holds, e.g. 500k. Default: all.")
+    ] = "",
+    cache_order: Annotated[
+        str,
+        typer.Option(
+            "--cache-order",
+            help="cases: as a server gets them. longest: longest first, as lm-eval gives them to vLLM in its own process.",
+        ),
+    ] = "cases",
+    cached_price: Annotated[
+        float | None,
+        typer.Option("--cached-price", min=0, help="Price of a million tokens of prompts from the cache."),
+    ] = None,
     host: Annotated[
         str, typer.Option("--host", help="lm_eval, opencompass or both: commands for models without any run.")
     ] = "both",
@@ -129,6 +153,7 @@ def plan(
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
     from long_context_tasks.results.plan.cost import Settings, expand_tasks, facts_of_folder, make_plan
+    from long_context_tasks.tokens import get_tokenizer
 
     if not tasks and not missing:
         raise InputError(
@@ -144,6 +169,7 @@ def plan(
         )
     if host not in ("both", "lm_eval", "opencompass"):
         raise InputError(f"--host must be lm_eval, opencompass or both, not {host!r}")
+    cache = _cache(prefix_cache, cache_size, cache_order, cached_price)
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
     given = {**typed, "tokenizer": tokenizer, "window": window}
@@ -162,9 +188,13 @@ def plan(
         if len(named) > 1:
             raise InputError("one plan is for one --model; several go with --missing only")
         rate = _rate(rate_prompt, rate_answer, rate_from, options)
-        price = _price(prompt_price, completion_price)
+        price = _price(prompt_price, completion_price, cached_price)
         tokenizer = options.tokenizer or CL100K
-        settings = Settings(_counters(options), tokenizer, options.window, answer_tokens or None, repeats)
+        counters = _counters(options)
+        settings = Settings(
+            *(counters, tokenizer, options.window, answer_tokens or None, repeats, cache),
+            get_tokenizer(tokenizer).encode if cache else None,
+        )
         with without_downloads():
             made = make_plan(names, options, settings)
         _show_plan(made, named[0] if named else "", rate, price, as_json)
@@ -282,11 +312,22 @@ def _rate(
     return Rate(prompt, answer), [f"Rates as given: {prompt:,g} and {answer:,g} tokens a second."]
 
 
-def _price(prompt: float | None, completion: float | None) -> "Price | None":
+def _price(prompt: float | None, completion: float | None, cached: float | None) -> "Price | None":
     from long_context_tasks.results.plan.cost import Price
 
-    if prompt is None and completion is None:
+    if prompt is None and completion is None and cached is None:
         return None
     if prompt is None or completion is None:
         raise InputError("a price needs both: --prompt-price and --completion-price")
-    return Price(prompt, completion)
+    return Price(prompt, completion, cached)
+
+
+def _cache(name: str, size: str, order: str, price: float | None) -> "PrefixCache | None":
+    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.schema import parse_length
+
+    if name:
+        return PrefixCache.named(name, parse_length(size) if size else None, order)
+    if size or price is not None:
+        raise InputError("--cache-size and --cached-price need a cache: add --prefix-cache vllm, or openai")
+    return None

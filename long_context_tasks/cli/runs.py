@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import (
+    EngineName,
+    Jobs,
     Json,
     JudgeSeeds,
     OnlyTasks,
@@ -19,6 +21,7 @@ from long_context_tasks.schema.report import figure_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from long_context_tasks.engines import Engine
     from long_context_tasks.results.rescore import Rescored
     from long_context_tasks.schema import Options
 
@@ -66,6 +69,8 @@ def rescore(
         Path | None,
         typer.Option("--out", "-o", help="Write every changed score here, CSV: ids, old and new value."),
     ] = None,
+    jobs: Jobs = 1,
+    engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
     """Score stored responses again by today's rules, without running a model; with --judge, by a judge.
@@ -76,6 +81,7 @@ def rescore(
     """
     from long_context_tasks.cli import judge
     from long_context_tasks.cli.output import give, say
+    from long_context_tasks.engines import engine_of
     from long_context_tasks.schema import InputError
 
     if judge_files or seeds:
@@ -84,9 +90,10 @@ def rescore(
             raise InputError(
                 f"{', '.join(given)}: for scoring without a judge; leave out {'it' if len(given) == 1 else 'them'}, or --judge and --seeds"
             )
-        judge.run(results, judge_files, seeds, tasks, data_dir)
+        judge.run(results, judge_files, seeds, tasks, data_dir, jobs, engine)
         return
-    made, skipped = _scored_again(results, tasks, data_dir, write=not dry_run)
+    with engine_of(jobs, engine) as running:
+        made, skipped = _scored_again(results, tasks, data_dir, running, write=not dry_run)
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
     if out is not None:
@@ -110,29 +117,25 @@ def rescore(
 
 
 def _scored_again(
-    results: Path, tasks: str, data_dir: Path | None, *, write: bool
+    results: Path, tasks: str, data_dir: Path | None, engine: "Engine", *, write: bool
 ) -> "tuple[list[Rescored], list[str]]":
     """Return what was scored again, and why other runs were not."""
+    from functools import partial
+
     from long_context_tasks.cli.judge import chosen_runs, runs_below
-    from long_context_tasks.results.rescore import naming, rescore, to_rescore, write_rescored
+    from long_context_tasks.results.rescore import RunTasks, rescored_run
     from long_context_tasks.schema import InputError
 
     found = runs_below(results)
     skipped = [problem.message for problem in found.problems]
     made: list[Rescored] = []
-    for each in to_rescore(chosen_runs(found.runs, tasks), data_dir):
-        if isinstance(each, str):
-            skipped.append(each)
-            continue
-        evaluation, task = each
-        try:
-            one = rescore(evaluation, task)
-            if write:
-                write_rescored(one)
-        except InputError as error:
-            skipped.append(naming(evaluation.run, error))
-            continue
-        made.append(one)
+    again = partial(rescored_run, RunTasks(data_dir), write)
+    for run in engine.mapped(again, chosen_runs(found.runs, tasks)):
+        for one in run:
+            if isinstance(one, str):
+                skipped.append(one)
+            else:
+                made.append(one)
     if not made:
         more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
         raise InputError(f"{results}: nothing could be scored again: {skipped[0]}{more}")
@@ -146,14 +149,14 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
     rows: list[list[str]] = []
     values: list[dict[str, object]] = []
     for one in made:
-        run, old, new = one.evaluation.run, one.evaluation.version, one.scored.task.version
+        run, old, new = one.evaluation.run, one.evaluation.version, one.scored.version
         version = str(new) if old == new else f"{'?' if old is None else old} → {new}"
         for metric in one.metrics:
             n = one.changed_cases(metric)
             if only_changed and not n:
                 continue
             means = one.before(metric), one.after(metric)
-            shown = [figure_text(mean, 2 if metric in one.scored.task.points else 3) for mean in means]
+            shown = [figure_text(mean, 2 if metric in one.scored.points else 3) for mean in means]
             who = [run.host, run.model, run.made.split(".")[0], run.task, _judge(one), version, metric]
             rows.append([*who, *shown, str(n)])
             values.append(

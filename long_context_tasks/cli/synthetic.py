@@ -60,7 +60,7 @@ def audit_command(
 
 
 def _made_tasks() -> list[str]:
-    """Every task that is made from a seed and answered in words, once."""
+    """Every task that is made from a seed and answered in words, once; those of lct_nano ask about the same texts."""
     from long_context_tasks.benchmarks import catalogue
 
     return [
@@ -70,6 +70,7 @@ def _made_tasks() -> list[str]:
         and spec.scoring == "generate"
         and spec.length in ("", catalogue.ANY)
         and not any(variant.axis for variant in spec.variants)
+        and not spec.card.nano
     ]
 
 
@@ -104,6 +105,7 @@ def _print(found: "list[Audit]") -> None:
         "chance",
         "half limit",
         "overlap",
+        "templated",
         "carriers",
         "fails",
     ]
@@ -111,7 +113,7 @@ def _print(found: "list[Audit]") -> None:
     for one in found:
         rules = [score for name, score in one.scores.items() if name not in ATTACKERS]
         figures = [one.scores.get(name, math.nan) for name in ATTACKERS] + [max(rules, default=math.nan)]
-        figures += [one.chance, one.half_limit, one.overlap, one.carriers]
+        figures += [one.chance, one.half_limit, one.overlap, one.templated, one.carriers]
         shown = ["-" if math.isnan(value) else f"{value:.2f}" for value in figures]
         rows.append([one.task, one.length, one.claim or "-", *shown, ", ".join(one.failures) or "-"])
         values.append({**asdict(one), "best": one.best[0], "fails": one.failures, "failed": one.failed})

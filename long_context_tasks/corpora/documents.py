@@ -2,11 +2,10 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from html import unescape
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +27,7 @@ from long_context_tasks.corpora.plain_files import (
     stem_of,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import validated
 
 DEBATE_FORMS = (
@@ -112,13 +112,18 @@ def _line(text: str) -> str:
 
 # What printers put between columns and pages ("Column 701", "[Page S 123]"); a sentence may run through it.
 _COLUMN = re.compile(
-    r"(?P<above>\s*)^[ \t]*\[?(?:column|col\.?|page|pg\.?)[ \t]*[A-Z]{0,2}[ \t]*\d{1,6}[A-Z]{0,2}\]?[ \t]*$(?P<below>\s*)(?P<next>\S?)",
+    r"(?<!\s)(?P<above>\s*)^[ \t]*\[?(?:column|col\.?|page|pg\.?)[ \t]*(?:[A-Z]{1,2}[ \t]*)?\d{1,6}[A-Z]{0,2}\]?[ \t]*$(?P<below>\s*)(?P<next>\S?)",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
+# A heading has no full stop either, but is shorter than a line of a speech.
+_RUNS_ON = re.compile(r"[^\n]{40,}[\w,’'](?![\s\S])")
+
+
 def _joint(found: re.Match[str]) -> str:
-    runs_on = found["next"].islower() or (found["above"] + found["below"]).count("\n") < 3
+    open_line = _RUNS_ON.search(found.string, max(0, found.start() - 200), found.start()) is not None
+    runs_on = found["next"].islower() or open_line or (found["above"] + found["below"]).count("\n") < 3
     return f"{' ' if runs_on else chr(10) * 2}{found['next']}"
 
 
@@ -241,7 +246,7 @@ class _Record(SourceRow):
 def _opinion_of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
     """Read a record; those without a text, scanned and not read, are passed over."""
     try:
-        row = json.loads(read_text(file))
+        row = loads(read_text(file))
     except ValueError as error:
         raise InputError(f"{file}: no JSON ({error}); give a record of CourtListener") from error
     opinion = validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
@@ -269,7 +274,7 @@ def _text_of(marked: str) -> str:
 
 
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.
-_PAGE_NUMBER = re.compile(r"^[ \t]*-?[ \t]*\d{1,4}[ \t]*-?[ \t]*$", re.MULTILINE)
+_PAGE_NUMBER = re.compile(r"^[ \t]*(?:-[ \t]*)?\d{1,4}[ \t]*(?:-[ \t]*)?$", re.MULTILINE)
 _SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et", "al"))
 
 
@@ -326,7 +331,7 @@ class Review:
     studies: tuple[Study, ...]
     pubmed: bool
 
-    @property
+    @cached_property
     def included(self) -> frozenset[str]:
         """Ids of the studies that the finished review uses."""
         return frozenset(study.id for study in self.studies if study.included)
@@ -355,7 +360,7 @@ def _is_included(value: object) -> bool:
 
 
 def _untagged(text: object) -> str:
-    return _line(_TAG.sub("", text)) if isinstance(text, str) else ""
+    return _line(_TAG.sub("", unescape(text))) if isinstance(text, str) else ""
 
 
 _Untagged = Annotated[str, BeforeValidator(_untagged)]
@@ -443,7 +448,7 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
 def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
     """Read a record of MS^2: the background are the sentences of the review's own abstract with that label."""
     try:
-        record = json.loads(read_text(file))
+        record = loads(read_text(file))
     except ValueError as error:
         raise InputError(f"{file}: no JSON ({error}); give a record of MS^2") from error
     for number, held in enumerate(record if isinstance(record, list) else [record], start=1):

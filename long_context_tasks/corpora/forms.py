@@ -26,8 +26,9 @@ _LETTER_TITLE = re.compile(
     re.IGNORECASE,
 )
 _SPEAKER = re.compile(
-    r"_?((?:[A-Z][A-Za-z’']*\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
+    r"_?((?:[A-Z][A-Za-z’']*(?![A-Za-z’'])\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
 )
+_SPEAKER_IN_A_COLUMN = re.compile(r"([A-Z][A-Z’' ]+?)(?:\t|  )")
 _TITLES = frozenset(
     ["mr", "mrs", "ms", "dr", "st", "m", "mme", "sir", "yes", "no", "oh", "ah", "well", "chapter"]
 )
@@ -98,7 +99,9 @@ def is_verse(block: Block) -> bool:
 def speeches(blocks: Sequence[Block]) -> float:
     """Return the share of blocks that begin with the name of somebody who speaks more than a few times."""
     names = Counter(
-        found[1].strip(" .") for block in blocks if (found := _SPEAKER.match(block.lines[0].strip()))
+        found[1].strip(" .")
+        for block in blocks
+        if (found := _SPEAKER.match(line := block.lines[0].strip()) or _SPEAKER_IN_A_COLUMN.match(line))
     )
     known = {
         name: count

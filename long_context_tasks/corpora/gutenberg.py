@@ -52,18 +52,19 @@ _END_LINE = re.compile(
 _TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 
 _ASIDE = re.compile(
-    r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
-    r"Pg\b\.?|Page \d|p\. ?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
-    r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:Pg|Page|p\.)?\s*[\dxvi]+\s*)\})",
+    r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|TN\b|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
+    r"Note\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page \d|p\.? ?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
+    r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:(?:Pg|Page|p\.)\s*)?[\dxvi]+\s*)\})",
     re.I,
 )
-_HEADING_INSIDE = re.compile(r"\n\s*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
+_HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
 _BLANK_ABOVE = re.compile(r"(?:[^\S\n]*\n)+")
 _MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
+    r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
 )
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 # Lines of a box drawn around a sign or a visiting card.
@@ -71,7 +72,8 @@ _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
 # Pictures and links to them, left over from a page with pictures; what magazines and printers add.
 _NO_STORY = re.compile(
     r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|Full Size|\[?(?:See|View) larger .{1,20}"
-    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed by .{1,80})$",
+    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed by .{1,80}"
+    r"|(?:page|p\.) ?\d{1,4}|(?:<<)?illustration: .{1,200}|.{1,200}[\[(]_?(?:see )?page \d{1,4}[._]*[\])]?_?)$",
     re.I,
 )
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
@@ -199,12 +201,18 @@ _CREDIT = re.compile(
     re.I,
 )
 _SYNOPSIS = re.compile(r"_?\[[^\[\]]{20,900}\]_?")
-_NOTE = re.compile(r"\s*(?:\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z])\]\s*\S)")
-_NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z])\]")
+_NOTE = re.compile(
+    r"\s*(?:\((?:\*+|[†‡])\)\s*\S|\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z](?!\][a-z]))\]\s*\S)"
+)
+# What an editor says of this edition and others, in a block of its own: where their volumes end, what they add.
+_OF_EDITIONS = re.compile(r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$")
+_MOST_OF_EDITIONS = 600  # characters
+_NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
 _MOST_TEASER_WORDS = 30
-_CONTEXT_OF_NOTE = 6  # blocks
+_CONTEXT_OF_NOTE = 6  # blocks; a note as far from the text as a heading may belong to any part of it
+_GAP_OF_NOTE = 3  # blank lines
 _FEWEST_STORY_WORDS = 60
 _MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
 # Shares of the words of a book.
@@ -218,7 +226,8 @@ def clean(text: str) -> Story:
     A text without a START line is taken as it stands, minus what is recognised; a text without headings is one
     chapter. The result has no paragraphs when no story is found.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
+    # DOS ends files with the control character 26.
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n").replace("\x1a", "")
     if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
         text = _SPACED.sub(_closed_up, text)
     body, marked = _between_markers(text)
@@ -229,7 +238,7 @@ def clean(text: str) -> Story:
     alone = []
     marks: set[str] = set()
     for i, block in enumerate(blocks):
-        alone.append(_label_alone(block, blocks[max(0, i - _CONTEXT_OF_NOTE) : i], marks))
+        alone.append(_label_alone(blocks, i, marks))
         if "[" in block.text:
             marks |= set(_NOTE_NUMBER.findall(block.text))
     listing, contents = _contents_pages(blocks, alone)
@@ -257,9 +266,14 @@ def clean(text: str) -> Story:
     )
 
 
-def _label_alone(block: Block, before: Sequence[Block], marks: Set[str]) -> Label:
+def _label_alone(blocks: Sequence[Block], i: int, marks: Set[str]) -> Label:
     """Return what a block is by itself; a number that stands in no count may still be none."""
-    if block.text[0] in "*†‡[" and (note := _NOTE.match(block.lines[0])) and _is_note(note, before, marks):
+    block = blocks[i]
+    if block.text[0] in "*†‡[(" and (note := _NOTE.match(block.lines[0])):
+        near = 0 if block.gap >= _GAP_OF_NOTE else max(0, i - _CONTEXT_OF_NOTE)
+        if _is_note(note, blocks[near:i], marks):
+            return DROP
+    if block.text[0] == "[" and len(block.text) < _MOST_OF_EDITIONS and _OF_EDITIONS.match(block.text):
         return DROP
     if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _NO_STORY.match(block.text)):
         return DROP
@@ -342,7 +356,7 @@ def _may_begin(heading: Heading | None) -> bool:
 def _is_list(block: Block) -> bool:
     """Return whether most lines of a block end in a page number, or are titles."""
     entries = sum(
-        bool(re.search(r"(?:\s{2}|\.)\s*\d{1,4}$", line)) or is_title(Block((line,), 1), final_stop=True)
+        bool(re.search(r"(?:\s{2}|\.\s?)\d{1,4}$", line)) or is_title(Block((line,), 1), final_stop=True)
         for line in block.lines
     )
     return 2 * entries >= len(block.lines) > 1
@@ -361,11 +375,8 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
             and heading.style == "back"
             and total - page.before[i] < _MOST_BACK * total
             and page.before[i]
-            # Below the notes of one chapter the next one begins.
-            and not (
-                is_notes(blocks[i])
-                and any((h := labels[j].heading) and h.number for j in headings[:-1] if j > i)
-            )
+            # Below the notes of one chapter the next one begins, with a number like the others; notes have their own.
+            and not (is_notes(blocks[i]) and _styles_counted(labels[:i]) & _styles_counted(labels[i:]))
         ):
             stop = i
             break
@@ -397,6 +408,11 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
     if before and (not marked or sum(sizes[i] for i in before) > most):
         return before[0], stop
     return limit, stop
+
+
+def _styles_counted(labels: Sequence[Label]) -> set[str]:
+    """Return what is counted in headings."""
+    return {found.heading.style for found in labels if found.heading and found.heading.number}
 
 
 def _walk(

@@ -93,10 +93,10 @@ _TITLE_BESIDE = (
     rf"(?P<title>\s*(?:[.:;—–-]+|,(?=\s(?i:{_PARTS})\s)|(?=[(\[])|(?=\s))\s*.*)?$"  # "Book I, Chapter 2"
 )
 _NUMBERED = re.compile(
-    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}", re.DOTALL
+    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?!\s)(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}", re.DOTALL
 )
 _COUNTED_WORD = re.compile(
-    rf"(?P<part>[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}})\.?\s+(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
+    rf"(?P<part>[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}})\.?\s+(?!\s)(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
     re.DOTALL,
 )
 _ORDERED = re.compile(
@@ -122,12 +122,12 @@ _FRONT = re.compile(
 )
 _BACK = re.compile(
     r"(?:the end|finis|fin|end|a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
-    r"(?:foot|end)?notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
+    r"(?:(?:foot|end)?|(?:historical|explanatory) )notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
     r"about the author)[.:!]?$",
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"(?:the end|finis|fin|end)[.:!]?$", re.IGNORECASE)
-_NOTES = re.compile(r"(?:foot|end)?notes[.:]?$", re.IGNORECASE)
+_NOTES = re.compile(r"(?:(?:foot|end)?|(?:historical|explanatory) )notes[.:]?$", re.IGNORECASE)
 _CLOSING = re.compile(
     rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
     re.IGNORECASE,
@@ -135,7 +135,7 @@ _CLOSING = re.compile(
 _SEPARATORS = "*_=~#•·.+-—–"
 _SEPARATOR = re.compile(rf"[\s{re.escape(_SEPARATORS)}]+$")
 _MARKED = re.compile(
-    r"#{1,6}\s+(?P<behind>[^\n]*\w[^\n]*)$|(?P<above>\w[^\n]*)\n\s*(?:={4,}|-{4,}|~{4,})\s*$"
+    r"#{1,6}\s+(?P<behind>(?=\S)(?=[^\n]*\w)[^\n]*)$|(?P<above>\w[^\n]*)\n\s*(?:={4,}|-{4,}|~{4,})\s*$"
 )
 _QUOTED = re.compile(r"[\"“‘]([^\"“”]+)[\"”’]$")
 _QUOTES = "\"'“”‘’«»‹›"
@@ -146,7 +146,7 @@ _ARGUMENT = re.compile(
 )
 _SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
-_PAGE = re.compile(r"[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
+_PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
 _LONGEST_HEADING = 120  # characters
 _LONGEST_CLOSING = 90
 _MOST_HEADING_LINES = 3
@@ -303,7 +303,9 @@ def is_closing(block: Block, *, above_heading: bool = False) -> bool:
     if len(block.lines) > 2 or len(block.text) > 2 * _LONGEST_CLOSING:
         return False
     text = bare(block.text)
-    apart = above_heading or block.gap >= 2 or text.isupper()
+    bracketed = f"{text[:1]}{text[-1:]}" in ("()", "[]")
+    apart = above_heading or bracketed or block.gap >= 2 or text.isupper()
+    text = bare(text[1:-1]) if bracketed else text
     return apart and len(text) < _LONGEST_CLOSING and text[:1].isupper() and bool(_CLOSING.match(text))
 
 
@@ -790,7 +792,10 @@ def is_motto(blocks: Sequence[Block], labels: Sequence[Label], i: int, usual: bo
     run = blocks[i:end]
     if not run or end == len(blocks) or sum(len(block.text.split()) for block in run) > _MOST_MOTTO_WORDS:
         return False
-    return usual or any(_has_author(block) for block in run)
+    # The author may stand in a block of its own.
+    above, last = blocks[end - 2], blocks[end - 1]
+    apart = end > 1 and len(above.lines) > 1 == len(last.lines) and _is_indented(above)
+    return usual or any(map(_has_author, run)) or (apart and _has_author(Block(above.lines + last.lines, 1)))
 
 
 def _has_author(block: Block) -> bool:

@@ -11,7 +11,8 @@ from long_context_tasks.schema import InputError
 _NOTES = {"{disfmarker}": "-", "{gap}": "<unintelligible/>", "{vocalsound}": "<laugh/>"}
 _NOTE = re.compile(r"\{\w+\}")
 _SPELLED = re.compile(r"(?<=[A-Za-z])_(?=[A-Za-z]?)")
-_BEFORE_MARK = re.compile(r" +(?=[.,?!;:]|['’](?:s|re|ve|d|ll|m|t)\b)")
+# One blank: longer runs are one blank by then.
+_BEFORE_MARK = re.compile(r" (?=[.,?!;:]|['’](?:s|re|ve|d|ll|m|t)\b)")
 _SPACE = re.compile(r"\s+")
 
 

@@ -5,12 +5,14 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import IO, Annotated, Any, Protocol, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import Checked, validated
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -99,33 +101,65 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
     )
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8 or ISO-8859-1, plain or gzipped, with ``\\n`` as line end.
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, plain or gzipped.
 
     Raises:
-        InputError: cannot be read, or is damaged.
+        InputError: it cannot be read, or is damaged, while it is open.
     """
     try:
-        data = path.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
+        with path.open("rb") as file:
+            zipped = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            yield gzip.GzipFile(fileobj=file) if zipped else file  # type: ignore[misc]
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path}: the compressed file is cut off or damaged ({error}); fetch it again"
         ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
+
+
+def _binary(path: Path) -> InputError:
+    return InputError(f"{path}: no text but a binary file; give plain text in UTF-8 or ISO-8859-1")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text, one in memory at a time, in UTF-8, or in ISO-8859-1 from the first line on that is no UTF-8."""
+    encoding = "utf-8-sig"
+    with _opened(path) as file:
+        for data in file:
+            try:
+                line = data.decode(encoding)
+            except UnicodeDecodeError:
+                encoding = "iso-8859-1"
+                line = data.decode(encoding)
+            encoding = encoding.removesuffix("-sig")
+            if "\x00" in line:
+                raise _binary(path)
+            yield from line.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8 or ISO-8859-1, plain or gzipped, with ``\\n`` as line end.
+
+    Raises:
+        InputError: cannot be read, or is damaged.
+    """
+    with _opened(path) as file:
+        data = file.read()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("iso-8859-1")
     if "\x00" in text or len(_CONTROL.findall(text)) > _MOST_CONTROL * len(text):
-        raise InputError(f"{path}: no text but a binary file; give plain text in UTF-8 or ISO-8859-1")
+        raise _binary(path)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``).
+    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``), a line in memory at a time.
 
     Args:
         path: of the file.
@@ -134,15 +168,15 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         InputError: a line that is no JSON object.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         place = f"{path}, line {number}"
         try:
-            row = json.loads(line)
+            row = loads(line)
             if "\\ud" in line or "\\uD" in line:
                 # Half a surrogate pair has no bytes; it becomes a question mark.
-                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+                row = loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
         except ValueError as error:
             raise InputError(f"{place}: no JSON ({error}); write {what} as one JSON object a line") from error
         if not isinstance(row, dict):

@@ -1,8 +1,9 @@
 """Streaming reader of Stack Exchange data dumps (``Posts.xml``) and of posts in JSON Lines.
 
 A dump can be 100 GB, so nothing here holds more of it than a few hundred kilobytes: :func:`build_index` makes one
-pass and keeps numbers only (some 40 bytes a post), :func:`read_bodies` makes a second one and gives the texts of the
-posts that are wanted. Files may be plain, ``.gz`` or ``.7z``; a JSON Lines file has one object a line with the names
+pass and keeps numbers only (some 40 bytes a post), which :func:`kept_index` stores for the next time; :func:`read_bodies`
+gives the texts of the posts that are wanted, and passes over the others without parsing them. Files may be plain, ``.gz`` or
+``.7z``; a JSON Lines file has one object a line with the names
 of the dump's attributes (``Id``, ``PostTypeId``, ``Body`` ...). See the dump's own description of ``Posts.xml``.
 
 A body becomes plain text by :func:`html_to_text`. The texts of the published Ada-LEval BestAnswer files are the text content of the rendered post: a newline, then
@@ -16,13 +17,16 @@ both kinds of bodies come out alike (Wang et al., NAACL 2024, section 3.2; compa
 from __future__ import annotations
 
 import gzip
-import json
+import hashlib
+import logging
+import os
 import queue
 import re
 import threading
+import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,6 +39,10 @@ import numpy.typing as npt
 from lxml import etree
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.options import cache_dir
+
+logger = logging.getLogger(__name__)
 
 # Chunks that wait between the thread that unpacks and the reader: a few, so that memory stays constant.
 _WAITING = 8
@@ -50,9 +58,17 @@ def _read_member(path: Path, member: str) -> Iterator[bytes]:
 
     py7zr pushes and readers pull, so the unpacking runs in a thread of its own, at most a few chunks ahead. A reader that
     stops early stops the thread.
+
+    Raises:
+        InputError: py7zr is not installed.
     """
-    import py7zr
-    from py7zr.io import Py7zIO, WriterFactory
+    try:
+        import py7zr
+        from py7zr.io import Py7zIO, WriterFactory
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{path}: reading packed dumps needs py7zr: pip install 'long_context_tasks[dumps]', or unpack it and give Posts.xml"
+        ) from error
 
     waiting: queue.Queue[bytes | Exception | None] = queue.Queue(_WAITING)
     stopped = threading.Event()
@@ -156,10 +172,15 @@ _REMEDY = (
 # What may stand before the first row; a file that goes on longer without one is no dump of posts.
 _LONGEST_PROLOG = 1 << 20
 _ROOT = re.compile(rb"<([A-Za-z_][^\s/>]*)")
-_NO_ROOT = re.compile(rb"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
+_ASIDE = re.compile(rb"<\?|<!--|<!DOCTYPE")
+_ENDS = {b"<?": b"?>", b"<!--": b"-->", b"<!DOCTYPE": b">"}
 # Some exports name a DTD file (never loaded); declarations inside the file itself are refused.
-_DECLARATIONS = re.compile(rb"<!DOCTYPE[^>\[]*\[|<!ENTITY")
+_DECLARATIONS = re.compile(rb"[^>\[]*\[")
 _LONGEST_LINE = 1 << 26
+_BEGIN_OF_ROW = re.compile(rb'\s*<row Id="(\d+)"')
+_OTHER_ENCODING = re.compile(rb"""encoding=["'](?!utf-8["'])""", re.IGNORECASE)
+_KEPT = 1
+"""Version of the columns that are kept."""
 
 
 class Row(Protocol):
@@ -241,13 +262,29 @@ def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
     else:
         end = -1
     before = prolog[:end] if end >= 0 else prolog
-    if _DECLARATIONS.search(before):
+    if b"<!ENTITY" in before or any(map(_DECLARATIONS.match, before.split(b"<!DOCTYPE")[1:])):
         raise InputError(f"{path}: the XML declares entities of its own, which is refused. {_REMEDY}")
-    root = _ROOT.search(_NO_ROOT.sub(b"", before))
+    root = _ROOT.search(_without_asides(before))
     if root is None or root[1] != b"posts":
         name = f"its root is <{root[1].decode('utf-8', 'replace')[:40]}>" if root else "it is no XML"
         raise InputError(f"{path}: not a dump of posts ({name}, not <posts>). {_REMEDY}")
     return prolog
+
+
+def _without_asides(xml: bytes) -> bytes:
+    """Return XML without instructions, comments and document types; those without an end stay."""
+    pieces: list[bytes] = []
+    done, endless = 0, set()
+    for found in _ASIDE.finditer(xml):
+        mark = _ENDS[found[0]]
+        if found.start() < done or mark in endless:
+            continue
+        if (end := xml.find(mark, found.end())) < 0:
+            endless.add(mark)
+        else:
+            pieces.append(xml[done : found.start()])
+            done = end + len(mark)
+    return b"".join([*pieces, xml[done:]])
 
 
 class _JsonRow(dict[str, str]):
@@ -268,7 +305,7 @@ def _json_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
         if not text:
             continue
         try:
-            post = json.loads(text)
+            post = loads(text)
         except ValueError as error:
             raise _bad_row(path, _JsonRow(number, {}), f"the line is no JSON ({error})") from error
         if not isinstance(post, dict):
@@ -327,6 +364,41 @@ class PostIndex:
         return self.tag_ids[self.tag_offsets[i] : self.tag_offsets[i + 1]]
 
 
+def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = iter) -> PostIndex:
+    """Return the columns of a dump, read from the user's cache where the file is as it was (size and time of its last change).
+
+    Args and errors are those of :func:`build_index`.
+    """
+    try:
+        now = path.stat()
+    except OSError:
+        return build_index(path, watch)  # which says what is wrong
+    key = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    kept, made_from = cache_dir() / "post_indexes" / f"{key}.npz", [_KEPT, now.st_size, now.st_mtime_ns]
+    if kept.is_file():
+        with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(kept) as stored:
+            if stored["made_from"].tolist() == made_from:
+                known = {name: stored[name] for name in PostIndex.__dataclass_fields__}
+                return PostIndex(
+                    **known | {"tags": tuple(known["tags"].tolist()), "rows": int(known["rows"])}
+                )
+    index = build_index(path, watch)
+    columns = {**vars(index), "tags": np.array(index.tags, dtype=str), "made_from": np.array(made_from)}
+    part = kept.with_name(f".{key}.{os.getpid()}.npz")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(part, **columns)
+        part.replace(kept)
+    except OSError as error:
+        logger.warning(
+            "%s: the index cannot be kept there (%s); the next build reads the dump again", kept, error
+        )
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return index
+
+
 def read_posts(path: Path) -> Iterator[dict[str, str]]:
     """Yield the attributes of every post in file order, streaming.
 
@@ -337,18 +409,36 @@ def read_posts(path: Path) -> Iterator[dict[str, str]]:
         yield {name: value for name, value in row.items() if value is not None}
 
 
-def read_bodies(path: Path, wanted: Container[int]) -> Iterator[tuple[int, str]]:
+def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]]:
     """Yield ``(Id, HTML body)`` of the wanted posts in file order, streaming.
 
-    A post without a body gives an empty text; a wanted Id that the file lacks gives nothing.
+    A post without a body gives an empty text; a wanted Id that the file lacks gives nothing. In a file with a row on each line only
+    the wanted ones are parsed; where that does not find them all, the whole file is.
 
     Raises:
         InputError: As :func:`read_posts`; or an Id is no number.
     """
-    for row in rows(path):
-        post_id = _number(path, row, "Id")
-        if post_id in wanted:
+    found: set[int] = set()
+    chunks = _read_chunks(path)
+    head = next(chunks, b"")
+    begin = head.find(b"<row")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    if begin >= 0 and b"\n" in head[begin:] and not _OTHER_ENCODING.search(head[:begin]):
+        for line in _lines(path, chain([head], chunks)):
+            match = _BEGIN_OF_ROW.match(line)
+            if match is None or (post_id := int(match[1])) not in wanted or post_id in found:
+                continue
+            try:
+                row = etree.fromstring(line, parser)
+            except etree.XMLSyntaxError:
+                break  # a row of several lines, or damage that the parser of the whole file names
+            found.add(post_id)
             yield post_id, row.get("Body") or ""
+    if len(found) < len(wanted):
+        for one in rows(path):
+            post_id = _number(path, one, "Id")
+            if post_id in wanted and post_id not in found:
+                yield post_id, one.get("Body") or ""
 
 
 def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = iter) -> PostIndex:

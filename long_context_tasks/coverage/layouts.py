@@ -3,7 +3,6 @@
 The keys of a row tell its layout; each reader returns cases in the columns of :func:`~long_context_tasks.coverage.items.file_cases`.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import read_json
+from long_context_tasks.schema.validated import validated
 
 GAP = "[...]"
 """Stands in a query where the context was."""
@@ -97,8 +98,8 @@ def _context_and_input(row: Row, file: Path) -> Columns:
 def _prompts(folder: Path) -> dict[str, str]:
     for place in (folder, folder.parent, folder.parent / "config"):
         if (place / _PROMPTS).is_file():
-            found: dict[str, str] = json.loads((place / _PROMPTS).read_text(encoding="utf-8"))
-            return found
+            found = read_json(place / _PROMPTS, "{TASK: instruction}, as LongBench's code has it")
+            return validated(dict[str, str], found, str(place / _PROMPTS))
     return {}
 
 
@@ -136,8 +137,8 @@ def _loong_document(row: Row, name: str, folder: Path) -> str:
 
 @cache
 def _legal(file: Path) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    found = read_json(file, "the opinions of Loong")
+    return validated(dict[str, dict[str, str]], found, str(file))
 
 
 def _around(before: str, after: str) -> str:

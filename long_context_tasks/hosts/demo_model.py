@@ -9,7 +9,6 @@ faster, and both hosts follow the type that the folder declares.
 """
 
 import importlib.metadata
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from filelock import FileLock
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
 
 MODEL_NAME = "smollm2-135m-instruct"
@@ -125,7 +125,7 @@ def _repaired_tokenizer(read: Any, config: Any) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     make: Any = PreTrainedTokenizerFast
-    saved = json.loads(read.backend_tokenizer.to_str())
+    saved = loads(read.backend_tokenizer.to_str())
     merges = [tuple(merge) for merge in saved["model"]["merges"]]
     backend = Tokenizer(models.BPE(vocab=saved["model"]["vocab"], merges=merges))
     backend.pre_tokenizer = pre_tokenizers.Sequence(

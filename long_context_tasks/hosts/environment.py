@@ -12,12 +12,20 @@ logger = logging.getLogger(__name__)
 
 OTHER_VARIABLES = (
     *("LCT_API_BASE", "LCT_API_MODEL", "LCT_BATCH_SIZE", "LCT_CACHE_DIR", "LCT_COLLECT_CASES"),
-    *("LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL", "LCT_EVAL_GPUS", "LCT_GPUS"),
+    *(
+        "LCT_COLLECT_CHARACTERS",
+        "LCT_COLLECT_RUNS",
+        "LCT_DEMO_MODEL",
+        "LCT_EVAL_GPUS",
+        "LCT_FAULTS",
+        "LCT_GPUS",
+    ),
     *("LCT_MEMORY_CASES", "LCT_MODEL", "LCT_MODEL_TYPE", "LCT_NO_HOOK", "LCT_OVERHEAD_CASES"),
     *(
         "LCT_OVERHEAD_COMMAND",
         "LCT_PRESET",
         "LCT_QUERIES_PER_SECOND",
+        "LCT_RANGE",
         "LCT_RUNS",
         "LCT_RUN_SEED",
         "LCT_SHARED",

@@ -17,6 +17,7 @@ from long_context_tasks.schema.response import Response
 
 LM_EVAL = "lm_eval"
 OPENCOMPASS = "opencompass"
+INSPECT = "inspect"
 OWN = "own"
 """A pipeline of the user's, whose responses ``lct runs score`` has scored."""
 JUDGED_FOLDER = "judged"
@@ -90,7 +91,7 @@ def _if_any(verdicts: Any) -> Any:
     return verdicts if any(verdicts or ()) else ()
 
 
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 """What is raised where a file holds something else than its host writes."""
 _Value = Annotated[float | None, BeforeValidator(value_of)]
 _Number = Annotated[float, BeforeValidator(number_of)]
@@ -146,7 +147,7 @@ class StoredRun:
     """A run of one task with one model.
 
     Attributes:
-        host: ``lm_eval``, ``opencompass`` or ``own``.
+        host: ``lm_eval``, ``opencompass``, ``inspect`` or ``own``.
         model: as the host names it.
         task: task name.
         options: the ``lct_*`` options that the host wrote down; :func:`long_context_tasks.schema.resolve_options` reads them.
@@ -215,7 +216,9 @@ def metric_names(keys: list[str]) -> list[str]:
         for key in keys
         if key not in ("n", "coverage")
         and not key.startswith("n_")
-        and not any(key.endswith(end) and key.removesuffix(end) in known for end in ("_low", "_high"))
+        and not any(
+            key.endswith(end) and key.removesuffix(end) in known for end in ("_low", "_high", "_stderr")
+        )
     ]
 
 

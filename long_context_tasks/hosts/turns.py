@@ -7,7 +7,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from long_context_tasks.judges import ENDPOINT_FAILED
 from long_context_tasks.judges.task_judge import Verdicts
@@ -66,16 +65,3 @@ def cases_digest(task: LoadedTask) -> str:
         return ""
     hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
-
-
-_FIELDS = ("reasoning_content", "reasoning")
-"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
-
-
-def thinking_of(message: Any) -> str:
-    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
-    for name in _FIELDS:
-        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
-        if isinstance(value, str) and value:
-            return value
-    return ""

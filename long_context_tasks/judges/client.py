@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -26,6 +26,8 @@ from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.response import thinking_of
 
 # Its own line for each try comes without the reason in most log formats; a failure is reported here, with its reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
@@ -114,14 +116,20 @@ class EndpointClient:
         """Close the pool."""
         await self._http.close()
 
-    async def complete(self, messages: Sequence[Message], draw: Draw) -> Reply:
+    async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
         """Return the reply to a call, after as many tries as the judge file allows.
+
+        Args:
+            messages: to send.
+            draw: with its seed.
+            max_tokens: of the reply; None takes the judge file's.
 
         Raises:
             EndpointError: no try was answered.
             InputError: messages that cannot be sent as plain text.
         """
-        return await self._retry(self._once, request_body(messages, draw, self.config))
+        config = self.config if max_tokens is None else self.config.changed(max_tokens=max_tokens)
+        return await self._retry(self._once, request_body(messages, draw, config))
 
     def _backoff(self, error: Exception) -> bool | float:
         """Whether to try again, and after how many seconds when the endpoint names them (a float, for stamina)."""
@@ -162,12 +170,28 @@ class EndpointClient:
     async def models(self) -> list[str]:
         """Names of the models that the endpoint offers; empty when it does not say."""
         try:
-            async with self._http.get(
-                f"{self.config.base_url}/models", proxy=self._proxy, allow_redirects=False
-            ) as response:
-                return [str(row["id"]) for row in json.loads(await response.read())["data"]]
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError):
+            return [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
+        except (KeyError, TypeError):
             return []
+
+    async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON at an address of the endpoint, asked once; None where there is none.
+
+        Args:
+            address: whole.
+            body: to post; None: the address is only read.
+        """
+        try:
+            async with self._http.request(
+                "GET" if body is None else "POST",
+                address,
+                json=body,
+                proxy=self._proxy,
+                allow_redirects=False,
+            ) as response:
+                return loads(await response.read()) if response.status == 200 else None
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError):
+            return None
 
 
 def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
@@ -207,7 +231,7 @@ def _retry_after(text: str) -> float | None:
 
 def _message(body: str) -> str:
     try:
-        row = json.loads(body)
+        row = loads(body)
         error = row.get("error", row)
         return str(error.get("message", "")) if isinstance(error, dict) else str(error)
     except (ValueError, AttributeError):
@@ -217,9 +241,10 @@ def _message(body: str) -> str:
 def _read(body: str) -> Reply:
     """Return the reply in a 200 answer; another shape comes from a proxy or a server that goes down, and is tried again."""
     try:
-        row = json.loads(body)
+        row = loads(body)
         choice = row["choices"][0]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
+        thinking = "" if text else thinking_of(choice.get("message"))
         if text is not None and not isinstance(text, str):
             raise TypeError
         usage = row.get("usage") or {}
@@ -229,7 +254,12 @@ def _read(body: str) -> Reply:
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         raise EndpointError("an answer that is no OpenAI-style completion", 200, again=True) from None
     return Reply(
-        text or "", prompt, completion, None if reason is None else str(reason), _top_logprobs(likely)
+        text or "",
+        prompt,
+        completion,
+        None if reason is None else str(reason),
+        _top_logprobs(likely),
+        thinking,
     )
 
 

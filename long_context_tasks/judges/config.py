@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from typing_extensions import Self
 
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.secrets import holds_secret
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 
@@ -181,7 +182,7 @@ class JudgeConfig(Checked):
     def _body(cls, value: Any) -> Any:
         if isinstance(value, str):
             try:
-                value = json.loads(value)
+                value = loads(value)
             except ValueError:
                 value = None
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):

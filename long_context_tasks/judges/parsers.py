@@ -22,7 +22,9 @@ _JOINED = re.compile(r"\}[\s$]{0,4}(?:[-–—/~]|or|to|and)[\s$]{0,4}\Z", re.IG
 
 # \boxed, also with the backslash doubled, or read as a backspace or lost on the way through JSON.
 _BOX = re.compile(r"\\[bB]oxed|\\fbox|\x08oxed|(?<![A-Za-z\\])boxed(?=\s{0,9}\{)")
-_IN_BOX = re.compile(r"\s*\{\s*(?:\\(?:text|textbf|mathrm|mathbf|bf)\s*\{([^{}]{0,40})\}|([^{}]{0,40}))\s*\}")
+_IN_BOX = re.compile(
+    r"\s*\{\s*(?!\s)(?:\\(?:text|textbf|mathrm|mathbf|bf)\s*\{([^{}]{0,40})\}|([^{}]{0,40}))\s*\}"
+)
 _RESULT = re.compile(r"\[\s{0,9}RESULT\s{0,9}\]", re.IGNORECASE)
 _AFTER_RESULT = re.compile(
     r"[\s:*_]{0,20}(?:Score[\s:*_]{1,9})?[(\[{]?\s{0,9}([-+]?\d{1,9}(?:[.,]\d{1,9})?)",

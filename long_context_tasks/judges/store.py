@@ -23,9 +23,11 @@ from pathlib import Path
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
 
 _LOG = logging.getLogger(__name__)
+_SHOWN = 10
 
 
 def default_store_path(config: JudgeConfig) -> Path:
@@ -38,7 +40,7 @@ class Store:
 
     Attributes:
         path: of the file.
-        broken: lines that could not be read so far.
+        damaged: numbers of the lines that could not be read so far; they stay in the file, and count for nothing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,9 +50,9 @@ class Store:
             InputError: the place cannot be read or written.
         """
         self.path = path
-        self.broken = 0
+        self.damaged: list[int] = []
         self._replies: dict[str, Reply] = {}
-        self._read_to = 0
+        self._read_to = self._lines = 0
         # Reading must not wait for the disk while another thread writes: the event loop reads.
         self._reading = threading.Lock()
         self._writing = threading.Lock()
@@ -60,9 +62,11 @@ class Store:
             with self._locked() as file:
                 self._refresh()
                 unfinished = os.fstat(file).st_size > self._read_to
-        if self.broken or unfinished:
-            text = "%s: %d broken line(s) skipped, left by a killed run; these calls are made again"
-            _LOG.warning(text, path, self.broken + unfinished)
+        numbers = [*self.damaged, *([self._lines + 1] if unfinished else ())]
+        if numbers:
+            shown = ", ".join(map(str, numbers[:_SHOWN])) + (", ..." if len(numbers) > _SHOWN else "")
+            text = "%s: %d damaged line(s) passed over (line %s), as a killed run leaves them; these calls are made again"
+            _LOG.warning(text, path, len(numbers), shown)
 
     def __len__(self) -> int:
         """Number of replies."""
@@ -146,6 +150,7 @@ class Store:
                 # Nothing to read again, then; otherwise the next reading meets these lines and the broken line.
                 self._replies.update(replies)
                 self._read_to += len(text)
+                self._lines += len(replies)
 
     def _refresh(self) -> None:
         """Read the whole lines that were added since the last time."""
@@ -156,7 +161,8 @@ class Store:
                 size = 0
             if size < self._read_to:
                 # Somebody cut or removed the file; what was read stays known.
-                self._read_to = 0
+                self._read_to = self._lines = 0
+                self.damaged.clear()
             if size == self._read_to:
                 return
             with self.path.open("rb") as file:
@@ -164,14 +170,17 @@ class Store:
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
             # Not splitlines, which ends lines at other bytes too.
-            for line in filter(bytes.strip, whole.split(b"\n")):
+            for number, line in enumerate(whole.split(b"\n"), start=self._lines + 1):
+                if not line.strip():
+                    continue
                 try:
                     key, reply = _row(line)
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    self.broken += 1
+                except (ValueError, LookupError, TypeError, AttributeError):
+                    self.damaged.append(number)
                 else:
                     self._replies.setdefault(key, reply)
             self._read_to += len(whole)
+            self._lines += whole.count(b"\n")
 
 
 _FIELDS = ("prompt_tokens", "completion_tokens", "finish_reason")
@@ -181,12 +190,21 @@ def _line(key: str, reply: Reply) -> str:
     row = {"key": key, "reply": reply.text} | {name: getattr(reply, name) for name in _FIELDS}
     if reply.top_logprobs is not None:
         row["top_logprobs"] = reply.top_logprobs
+    if reply.thinking:
+        row["thinking"] = reply.thinking
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
 def _row(line: bytes) -> tuple[str, Reply]:
-    row = json.loads(line)
+    row = loads(line)
     top = row.get("top_logprobs")
-    likely = None if top is None else tuple((str(token), value) for token, value in top)
-    reply = Reply(str(row["reply"]), top_logprobs=likely, **{name: row[name] for name in _FIELDS})
-    return str(row["key"]), reply
+    likely = None
+    if top is not None:
+        likely = tuple((str(token), None if value is None else float(value)) for token, value in top)
+    key, text, *tokens, reason = (row[name] for name in ("key", "reply", *_FIELDS))
+    thinking = row.get("thinking", "")
+    if not all(isinstance(one, str) for one in (key, text, thinking, reason or "")):
+        raise TypeError("a field is no text")
+    if not all(number is None or type(number) is int for number in tokens):
+        raise TypeError("a number of tokens is none")
+    return key, Reply(text, tokens[0], tokens[1], reason, likely, thinking)

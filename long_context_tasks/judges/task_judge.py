@@ -1,5 +1,7 @@
 """A judge for the responses of a task, as the hosts and ``lct judge run`` use it."""
 
+import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,8 @@ from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict, summarize
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Score
 from long_context_tasks.schema.response import NOT_JUDGED, Response
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,15 @@ class TaskJudge:
             check_prompts(requests[:1], self.config)
         check_judge(self.config)
 
-    def verdicts(self, task: LoadedTask, responses: Mapping[str, Sequence[Response]]) -> tuple[Verdicts, str]:
+    def verdicts(
+        self, task: LoadedTask, responses: Mapping[str, Sequence[Response]], *, progress: bool = True
+    ) -> tuple[Verdicts, str]:
         """Judge what there is; an answer that the store holds is not asked for again.
 
         Args:
             task: of the responses.
             responses: case to one response per turn.
+            progress: show a progress bar on standard error.
 
         Returns:
             The verdicts, and one line that sums them up.
@@ -94,13 +101,53 @@ class TaskJudge:
             requests += asked
             places += [(case_id, int(request.meta["turn"])) for request in asked]
         rubric = self.judging.rubric(self.rubric_name)
-        judged = judge_all(requests, self.config, rubric, Store(default_store_path(self.config)))
+        store = Store(default_store_path(self.config))
+        judged = judge_all(requests, self.config, rubric, store, progress=progress)
         found: dict[str, list[Sequence[Verdict]]] = {
             case: [()] * len(turns) for case, turns in responses.items()
         }
         for (case_id, place), verdicts in zip(places, judged, strict=True):
             found[case_id][place] = (*found[case_id][place], *verdicts)
         return found, str(summarize(judged, self.config))
+
+
+class BatchedJudge:
+    """A judge for a host that scores each case by itself, in threads: cases that wait are judged together, one batch after the other.
+
+    Each batch is judged as parallel as the judge file says.
+    """
+
+    def __init__(self, judge: TaskJudge, task: LoadedTask) -> None:
+        """Judge responses to a task."""
+        self._judge, self._task = judge, task
+        self._batch = threading.Lock()
+        self._waiting: dict[tuple[int, str], Sequence[Response]] = {}
+        self._found: dict[tuple[int, str], Sequence[Sequence[Verdict]]] = {}
+
+    def verdicts(
+        self, case: str, responses: Sequence[Response], repeat: int = 0
+    ) -> Sequence[Sequence[Verdict]]:
+        """The verdicts on each turn of a case; blocks until they are there. None when judging fails, which is logged.
+
+        Args:
+            case: id.
+            responses: one per turn.
+            repeat: distinguishes several answers to a case.
+        """
+        self._waiting[repeat, case] = responses
+        with self._batch:
+            if (repeat, case) in self._waiting:
+                keys = [key for key in list(self._waiting) if key[0] == repeat]
+                batch = {key[1]: self._waiting.pop(key) for key in keys}
+                try:
+                    found, line = self._judge.verdicts(self._task, batch, progress=False)
+                except Exception:
+                    # Whatever happens here must not cost the answers.
+                    logger.exception("%s: judging failed", self._task.name)
+                else:
+                    logger.info("%s: %s", self._task.name, line)
+                    self._found.update({(repeat, name): verdicts for name, verdicts in found.items()})
+        return self._found.pop((repeat, case), ())
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:

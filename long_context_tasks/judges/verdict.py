@@ -105,6 +105,7 @@ class Reply:
         prompt_tokens, completion_tokens: as the endpoint counts them; None when it does not.
         finish_reason: the endpoint's word for why the reply ended (``length``: cut at max_tokens).
         top_logprobs: see :data:`TopLogprobs`; None when they were not asked for or not given.
+        thinking: that the endpoint separated from a reply of no text; empty beside a text.
     """
 
     text: str
@@ -112,6 +113,7 @@ class Reply:
     completion_tokens: int | None = None
     finish_reason: str | None = None
     top_logprobs: TopLogprobs | None = None
+    thinking: str = ""
 
     @property
     def usage(self) -> Usage:

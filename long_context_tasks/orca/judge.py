@@ -25,6 +25,7 @@ from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import clamp
 from long_context_tasks.orca.results import read_threshold
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import (
     ANSWER_CUT,
     EMPTY,
@@ -246,8 +247,7 @@ def _load(config: JudgeConfig) -> Generate:
         from long_context_tasks.orca.scoring import score_items
 
         items = [
-            OrcaItem(id=str(number), **json.loads(message.content))
-            for number, [message] in enumerate(prompts)
+            OrcaItem(id=str(number), **loads(message.content)) for number, [message] in enumerate(prompts)
         ]
         scoring = score_items(checkpoint, items)
         if scoring.shortened or scoring.unfit:

@@ -17,7 +17,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
-import yaml
 from pydantic import Field
 
 from long_context_tasks.recast.entities import Entities, find_entities
@@ -25,7 +24,7 @@ from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.substitution import Recast, Span, substitute
 from long_context_tasks.schema import InputError, Options, file_sha256
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import loads, read_yaml, write_whole
 from long_context_tasks.schema.options import cache_dir, data_dir
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.tokens.build_settings import SourceOption
@@ -38,7 +37,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
-_RULES = 4
+_RULES = 6
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
 
@@ -78,7 +77,8 @@ class _Set(Checked):
 def carrier_files() -> tuple[CarrierFile, ...]:
     """Return the files of ``carriers.yaml``."""
     path = Path(__file__).with_name("carriers.yaml")
-    sets = [validated(_Set, row, str(path)) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    rows = read_yaml(path, "list of carriers", remedy="install the package again")
+    sets = [validated(_Set, row, str(path)) for row in rows]
     listed = (
         CarrierFile(one.kind, name, file.url, file.sha256) for one in sets for name, file in one.files.items()
     )
@@ -180,7 +180,7 @@ def entities_of(text: str, *, listed: bool = False) -> Entities:
     key = hashlib.sha256(f"{_RULES} {listed} {text}".encode("utf-8", "surrogatepass")).hexdigest()
     path = cache_dir() / "recast" / f"{key[:32]}.json.gz"
     try:
-        return Entities.of_rows(json.loads(gzip.decompress(path.read_bytes())))
+        return Entities.of_rows(loads(gzip.decompress(path.read_bytes())))
     except (OSError, EOFError, ValueError, TypeError):
         found = find_entities(text, listed=listed)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,9 +23,11 @@ PERSON = frozenset(("woman", "man", "surname"))
 NAMES = PERSON | {"place", "organisation", "acronym", "name", "initial"}
 
 _WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
-_CONTRACTION = re.compile(r".*(?:['’](?:ll|m|ve|d|re|em|tis|twas)|n['’]t)")
+_CONTRACTION = re.compile(r".*(?:['’](?:ll|m|ve|d|re|em|tis|twas|t))")
 _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 _ROMAN = re.compile(r"[IVXLC]+")
+_SPOKEN = re.compile(r"(?=.{5})(?!.*[^AEIOUY]{3})(?!.*[AEIOU]{3})(?=.*[AEIOU]).*")
+"""Letters that may be a name in capitals, as in the caption of an opinion."""
 _POSSESSIVE = re.compile(r"['’][sS]$")
 
 
@@ -265,6 +267,11 @@ class _Evidence:
             and _ROMAN.fullmatch(letters) is None
         )
 
+    def kind_of_acronym(self, key: str) -> str:
+        """Return whether a word that is written in capitals only is a name, or letters."""
+        named = key in self.men or key in self.women or _SPOKEN.fullmatch(key.upper())
+        return "name" if named else "acronym"
+
     def kind(self, key: str) -> str:
         """Return what a name stands for."""
         count = self.count[key]
@@ -299,7 +306,7 @@ def _names(tokens: list[_Token], text: str, listed: bool) -> Iterator[Mention]:
     if listed:
         kinds = {key: kind for key, kind in kinds.items() if key in known.places or key in _demonyms()}
     else:
-        kinds |= dict.fromkeys(filter(known.is_acronym, list(known.count)), "acronym")
+        kinds |= {key: known.kind_of_acronym(key) for key in list(known.count) if known.is_acronym(key)}
     _pass_on(tokens, kinds)
     roots = {key: _root(key, kinds) for key in kinds}
     firsts = _firsts(tokens, kinds)

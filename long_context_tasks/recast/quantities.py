@@ -10,7 +10,12 @@ _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
     rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month2>{_MONTH})\b)"
 )
-_YEAR = re.compile(r"(?<![\d.,$£€/-])\b(?:1[5-9]\d\d|20\d\d)(?=s?\b)(?![.,]\d|%)")
+_YEAR = re.compile(
+    r"(?:(?<![\d.,$£€/-])|(?<=\b[Mm]id-)|(?<=\b[Pp]re-)|(?<=\b[Pp]ost-)|(?<=\b[12]\d\d\d-))\b(?:1[5-9]\d\d|20\d\d)(?=s?\b)(?![.,]\d|%)"
+)
+_LATER = re.compile(r"[-–/](\d\d)\b(?![-–/.,]?\d)")
+"""The end of a span of years: 2008-09."""
+_LONGEST_SPAN = 15
 _WORDS = {in_words(number): number for number in range(2, 100)}
 _WORD_NUMBER = "|".join(sorted(_WORDS, key=len, reverse=True))
 _PEOPLE = (
@@ -18,9 +23,20 @@ _PEOPLE = (
     r"males|females|outpatients|inpatients|users|controls|cases|residents|respondents|students|physicians|nurses|adolescents|mothers|twins|"
     r"survivors|members|soldiers|employees|workers|families)"
 )
+_NOT_BEHIND = "".join(
+    rf"(?<!{words} )"
+    for words in (
+        *("hundred", "thousand", "hundred and", "thousand and", "enty", "irty", "orty", "ifty", "ixty", "ighty", "inety"),
+        *("ype", "roup", "hase", "rade", "tage"),
+    )
+)  # fmt: skip
+"""No part of a longer number, and not the number of a type, a group, a phase, a grade, a stage."""
+_TIME = r"(?:years?|months?|weeks?|days?|hours?|minutes?|times)"
 _COUNT = re.compile(
-    rf"(?<![\d.,/$£€-])\b(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b(?![.,]\d|%| %|-)"
-    rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
+    rf"(?<![\d.,/$£€-]){_NOT_BEHIND}(?!(?:(?<=in )|(?<=to )|(?<=and )|(?<=from )|(?<=since ))(?:19|20)\d\d\b)"
+    rf"\b(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
+    rf"(?![.,]\d|%| %|-| ?per ?cent| {_TIME}\b| (?i:{_WORD_NUMBER}|hundred|thousand)\b)"
+    rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:(?!(?:with|for|that|who|in|to|by|was|were)\b)[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
     r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"
 )
 _NUMBER = re.compile(
@@ -59,6 +75,9 @@ def quantity_mentions(text: str) -> Iterator[Mention]:
     for match in _YEAR.finditer(text):
         if free(*match.span()):
             yield Mention(*match.span(), "date", f"year|{match[0]}")
+            later = _LATER.match(text, match.end())
+            if later and 0 < int(later[1]) - int(match[0][2:]) <= _LONGEST_SPAN and free(*later.span(1)):
+                yield Mention(*later.span(1), "date", f"later|{later[1]}")
     for match in _NUMBER.finditer(text):
         value = value_of(match[0])
         if value >= LEAST and not MEASURE.match(text, match.end()) and free(*match.span()):

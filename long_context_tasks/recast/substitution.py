@@ -21,6 +21,8 @@ _PAGES_ON = (1, 400)
 _TITLES = 50
 _VOWELS, _CONSONANTS = "AEIOU", "BCDFGHJKLMNPQRSTVWXYZ"
 _WORD = re.compile(r"[^\W\d_]+")
+_BARE_POSSESSIVE = re.compile(r"['’](?= [a-z])")
+"""Behind a name in s: "Walters' voice"."""
 
 
 class Span(NamedTuple):
@@ -29,7 +31,7 @@ class Span(NamedTuple):
     Attributes:
         start, end: characters of the new text.
         kind: see :class:`~long_context_tasks.recast.mention.Mention`.
-        original, replacement: the words there.
+        original, replacement: the words there, with "'s" where the original has a bare apostrophe.
     """
 
     start: int
@@ -62,11 +64,14 @@ def substitute(text: str, entities: Entities, seed: int) -> Recast:
     for mention in entities.mentions:
         original = text[mention.start : mention.end]
         new = cast.replacement(mention, original)
+        end = mention.end
+        if original[-1:] in "sS" and new[-1:] not in "sS" and _BARE_POSSESSIVE.match(text, end):
+            original, new, end = original + text[end], f"{new}{text[end]}s", end + 1
         kept = text[done : mention.start]
         start = size + len(kept)
         parts += [kept, new]
         spans.append(Span(start, start + len(new), mention.kind, original, new))
-        done, size = mention.end, start + len(new)
+        done, size = end, start + len(new)
     return Recast("".join([*parts, text[done:]]), tuple(spans))
 
 
@@ -136,6 +141,8 @@ class _Cast:
     def _date(self, part: str, value: str) -> str:
         if part == "month":
             return MONTHS[(MONTHS.index(value) + self.months) % 12]
+        if part == "later":
+            return f"{(int(value) - self.years) % 100:02}"
         return str(int(value) - self.years if part == "year" else (int(value) - 1 + self.days) % 28 + 1)
 
     def _citation(self, key: str) -> str:

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from long_context_tasks.hosts.inspect.results import inspect_runs
 from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
 from long_context_tasks.hosts.opencompass.results import PREDICTIONS, opencompass_runs
 from long_context_tasks.hosts.own.score import own_runs
@@ -40,7 +41,8 @@ class FoundRuns:
 
 
 def find_runs(path: Path) -> FoundRuns:
-    """Every run of our tasks under a folder: what lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above or below.
+    """Every run of our tasks under a folder: what lm-eval's ``--output_path``, OpenCompass's ``-w`` or inspect_ai's
+    ``--log-dir`` names, or above or below.
 
     Results of other packages' tasks are passed over. Nothing long is read: a damaged file of responses may show only in
     :meth:`StoredRun.cases`.
@@ -59,7 +61,9 @@ def find_runs(path: Path) -> FoundRuns:
         folder = Path(name)
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
         folders[:] = sorted(one for one in folders if one not in ours and not one.startswith("."))
-        found = [*lm_eval_runs(folder, sorted(files)), *own_runs(folder, sorted(files))]
+        found = [
+            one for runs in (lm_eval_runs, inspect_runs, own_runs) for one in runs(folder, sorted(files))
+        ]
         if folder.name == PREDICTIONS:
             found = opencompass_runs(folder)
             folders.clear()

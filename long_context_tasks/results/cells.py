@@ -17,7 +17,7 @@ import polars as pl
 from long_context_tasks.results.seeds import is_pooled
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
-from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.stats import Mean, mean_of_scores
 
 _SAME = 1e-9
@@ -112,8 +112,8 @@ def held_settings(text: str | None) -> dict[str, Any]:
     ({'lct_n': 5}, {}, {})
     """
     try:
-        held = json_value(json.loads(text or "{}"))
-    except (ValueError, RecursionError):
+        held = json_value(loads(text or "{}"))
+    except ValueError:
         return {}
     return held if isinstance(held, dict) else {}
 
@@ -138,7 +138,8 @@ class Cell:
         mean: of the headline over the turns of all cases, clustered.
         official: the other metrics, the official one among them, in the order of the runs.
         n_runs: repeats, also those inside a run, and runs of pooled seeds.
-        run_sd: standard deviation of the means of the repeats within a host; None where no host has two, and of pooled seeds. See
+        run_sd: standard deviation of the means of the repeats within a host; None where no host has two, and of runs without a case in
+            common: pooled seeds, parts of a task. See
             ``apart`` for hosts.
         truncated: prompts that a host cut, over all runs; None if unknown.
         n_cases: different cases.
@@ -292,8 +293,10 @@ def _cell(
         mean=means.pop(names[0]),
         official=means,
         n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
-        # Runs of several seeds differ in their cases, too.
-        run_sd=None if is_pooled(newest["settings"]) else spread_within(means_of_hosts),
+        # Runs of several seeds, and of parts of a task, differ in their cases, too.
+        run_sd=None
+        if is_pooled(newest["settings"]) or metrics[names[0]]["repeats"].max() == 1
+        else spread_within(means_of_hosts),
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
         n_available=n_available,

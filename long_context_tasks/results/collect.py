@@ -25,6 +25,7 @@ from long_context_tasks.results.bundle.format import (
     read_bundle,
 )
 from long_context_tasks.results.bundle.runs import evaluation_of
+from long_context_tasks.results.checks import check_means, check_version, on_scale
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
     Evaluation,
@@ -46,7 +47,7 @@ from long_context_tasks.results.settings import (
 )
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError, parse_length
-from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
 
@@ -106,17 +107,20 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
     for key, (source, one) in chosen.items():
         case_labels = _labels_of(one.run, known.setdefault(one.run.task_key, {}))
         try:
-            scores = score_rows(key, one.headline, turn_scores(one), case_labels)
+            check_version(one)
+            scores = score_rows(key, one.headline, on_scale(one, turn_scores(one)), case_labels)
             if scores is None:
                 raise InputError(
                     f"{one.run.folder}: {one.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
                     "--predict_only"
                 )
             row = _row(key, source, one, names[labels[key]], scores)
+            found = BundleRun(row, labels[key], None, scores)
+            check_means(one, found)
         except InputError as error:
             problems.append(str(error))
             continue
-        read[key] = (BundleRun(row, labels[key], None, scores), one)
+        read[key] = (found, one)
     for path, run in bundled:
         key = run.row["run"]
         if key in read:
@@ -387,7 +391,7 @@ def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.D
         raise InputError(f"{source}: {run}: {error}") from error
     provenance = run.provenance
     metrics = scores["metric"].unique(maintain_order=True).cast(pl.String()).to_list()
-    labels = json.loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
+    labels = loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
     stated = {key: one.stated[key] for key in ("judged", "usage", "notes", "before") if one.stated.get(key)}
     row = {
         "run": key,

@@ -352,7 +352,7 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
 
 def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evaluation:
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
+        row = loads(path.read_bytes())
         if not isinstance(row["judge"], dict):
             raise ValueError("no judge in it")
         word_of(row.get("headline"))

@@ -18,7 +18,9 @@ from long_context_tasks.schema.validated import Checked, validated
 
 _EXAMPLE = "expected models: [{name: org/model, window: 128k, aliases: [other-name]}]"
 _LOCAL = re.compile(r"(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[/\\]|\\\\)")
-_SNAPSHOT = re.compile(r"models--([^/\\]+?)--([^/\\]+)[/\\]snapshots[/\\][^/\\]+[/\\]?$")
+_SNAPSHOT = re.compile(
+    r"(?<![^/\\])(?=[^/\\]+[/\\]snapshots[/\\][^/\\]+[/\\]?$)[^/\\]*?models--([^/\\]+?)--([^/\\]+)[/\\]"
+)
 # Names that many folders have; what lies above tells more.
 _COMMON = re.compile(
     r"(?i)(checkpoint|step|epoch|iter|global_step)?[-_]?\d+|checkpoints?|final|best|last|latest|merged|hf|model|models|output|weights|main|ckpt"

@@ -7,7 +7,7 @@ same form (see :mod:`long_context_tasks.results.evaluations`); reports take resc
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,29 @@ _Scored = tuple[StoredCase, Sequence[TurnScores]]
 
 
 @dataclass(frozen=True)
+class ScoreFigures:
+    """The figures of a run that was scored, without the scores.
+
+    Attributes:
+        run: as the host left it.
+        version: of the task, as it scores today.
+        metrics: headline first.
+        points: metrics that are points of a scale.
+        numbers: means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`).
+        not_scored: reason to number of turns that have no headline score.
+        notes: what a reader of the numbers should know.
+    """
+
+    run: StoredRun
+    version: int
+    metrics: tuple[str, ...]
+    points: frozenset[str]
+    numbers: Mapping[str, float]
+    not_scored: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ScoredAgain:
     """The scores of a run, turn by turn.
 
@@ -102,6 +125,14 @@ class ScoredAgain:
             word = "judged" if self.rubric is not None else "scored"
             notes.append(f"ran as version {run.version} of the task, {word} as version {task.version}")
         return tuple(notes)
+
+    @property
+    def figures(self) -> ScoreFigures:
+        """What is shown of them."""
+        task = self.task
+        return ScoreFigures(
+            self.run, task.version, task.metrics, task.points, self.numbers, self.not_scored, self.notes
+        )
 
     def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
         """Yield repeat, case, turn and scores of every turn."""
@@ -203,13 +234,13 @@ class JudgedRun:
     """A run with what a judge made of it.
 
     Attributes:
-        scored: the run with its scores.
+        scored: by the judge.
         judge: name of the judge.
         usage: what the judging cost, in words.
         path: the file that was written.
     """
 
-    scored: ScoredAgain
+    scored: ScoreFigures
     judge: str
     usage: str
     path: Path
@@ -221,37 +252,60 @@ class JudgedRun:
 
 
 def prepare(
-    runs: Sequence[StoredRun], data_dir: Path | None, *, any_task: bool = False
-) -> tuple[list[tuple[StoredRun, LoadedTask]], list[str]]:
-    """The runs that can be judged with their tasks, and what is wrong with others; everything is read once.
+    runs: Sequence[StoredRun], tasks: "RunTasks", *, any_task: bool = False
+) -> tuple[list[StoredRun], list[str]]:
+    """The runs that can be judged, and what is wrong with others; everything is read once.
 
     Args:
         runs: any; those of tasks without a judge are passed over.
-        data_dir: folder of the published files; None: the runs' own.
+        tasks: loads their tasks.
         any_task: among the judges is one that judges every task with free responses, also one that needs no judge.
     """
     ready, skipped = [], []
-    for run, task in _with_tasks([run for run in runs if any_task or not needs_no_judge(run)], data_dir):
+    for run, task in _with_tasks([run for run in runs if any_task or not needs_no_judge(run)], tasks):
         if isinstance(task, str):
             skipped.append(task)
         elif task.judging is not None or (any_task and task.asked_and_right is not None):
             try:
                 responses_to(run, task)
-                ready.append((run, task))
+                ready.append(run)
             except InputError as error:
                 skipped.append(naming(run, error))
     return ready, skipped
 
 
-def _with_tasks(
-    runs: Iterable[StoredRun], data_dir: Path | None
-) -> Iterator[tuple[StoredRun, LoadedTask | str]]:
-    """Yield runs with their tasks, each loaded once, or with why the task cannot be loaded."""
-    tasks: dict[str, LoadedTask] = {}
+@dataclass(frozen=True)
+class RunTasks:
+    """The tasks of runs, each loaded once in a process.
+
+    Attributes:
+        data_dir: folder of the published files; None: the runs' own.
+    """
+
+    data_dir: Path | None = None
+    _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
+
+    def of(self, run: StoredRun) -> LoadedTask:
+        """Return the task of a run.
+
+        Raises:
+            InputError: it cannot be loaded.
+        """
+        key = run.task_key
+        if key not in self._loaded:
+            self._loaded[key] = load_task(run, self.data_dir)
+        return self._loaded[key]
+
+    def __reduce__(self) -> tuple[type["RunTasks"], tuple[Path | None]]:
+        """Only the folder travels to another process."""
+        return type(self), (self.data_dir,)
+
+
+def _with_tasks(runs: Iterable[StoredRun], tasks: RunTasks) -> Iterator[tuple[StoredRun, LoadedTask | str]]:
+    """Yield runs with their tasks, or with why the task cannot be loaded."""
     for run in runs:
         try:
-            key = run.task_key
-            task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
+            task = tasks.of(run)
         except InputError as error:
             yield run, naming(run, error)
             continue
@@ -288,7 +342,15 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
         "notes": list(scored.notes),
     }
     scored.write(path, config.name, more)
-    return JudgedRun(scored, config.name, "; ".join(usage), path)
+    return JudgedRun(scored.figures, config.name, "; ".join(usage), path)
+
+
+def judged_run(tasks: "RunTasks", config: JudgeConfig, run: StoredRun) -> JudgedRun | str | None:
+    """Do :func:`judge_run` wherever an engine works; what is wrong with the run is a result."""
+    try:
+        return judge_run(run, tasks.of(run), config)
+    except InputError as error:
+        return str(error)
 
 
 def with_seeds(config: JudgeConfig, text: str) -> JudgeConfig:
@@ -402,7 +464,7 @@ class Rescored:
     """
 
     evaluation: Evaluation
-    scored: ScoredAgain
+    scored: ScoreFigures
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
 
@@ -414,7 +476,7 @@ class Rescored:
     @property
     def metrics(self) -> tuple[str, ...]:
         """Those of today, headline first, then those that the task had before."""
-        today = self.scored.task.metrics
+        today = self.scored.metrics
         return (*today, *(name for name in metric_names(list(self.evaluation.numbers)) if name not in today))
 
     def before(self, metric: str) -> float:
@@ -430,18 +492,16 @@ class Rescored:
         return len({(one.case, one.repeat) for one in self.changes if one.metric == metric})
 
 
-def to_rescore(
-    runs: Sequence[StoredRun], data_dir: Path | None
-) -> Iterator[tuple[Evaluation, LoadedTask] | str]:
+def to_rescore(runs: Sequence[StoredRun], tasks: "RunTasks") -> Iterator[tuple[Evaluation, LoadedTask] | str]:
     """The evaluations of runs with today's tasks, and what is wrong with others, in order.
 
     A run that judges scored is there once for each of them; one without a judge once.
 
     Args:
         runs: any.
-        data_dir: folder of the published files; None: the runs' own.
+        tasks: loads their tasks.
     """
-    for run, task in _with_tasks(runs, data_dir):
+    for run, task in _with_tasks(runs, tasks):
         if isinstance(task, str):
             yield task
             continue
@@ -458,16 +518,28 @@ def to_rescore(
         yield from ((one, task) for one in found)
 
 
-def rescore(evaluation: Evaluation, task: LoadedTask) -> Rescored:
-    """Score an evaluation again; nothing is written, see :func:`write_rescored`.
+def rescored_run(tasks: "RunTasks", write: bool, run: StoredRun) -> list[Rescored | str]:
+    """Do :func:`rescore` for all evaluations of a run, wherever an engine works; what is wrong with one is a result."""
+    found: list[Rescored | str] = []
+    for each in to_rescore([run], tasks):
+        try:
+            found.append(each if isinstance(each, str) else rescore(*each, write=write))
+        except InputError as error:
+            found.append(naming(run, error))
+    return found
+
+
+def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) -> Rescored:
+    """Score an evaluation again.
 
     Args:
         evaluation: of the host, of ``lct judge run``, or none; not one that is scored again already.
         task: of today, without a judge.
+        write: write the numbers and the rows beside the run.
 
     Raises:
-        InputError: no responses on disk, damaged files, responses to other data, a rubric that is no more, or log-likelihoods whose
-            numbers of tokens were not kept.
+        InputError: no responses on disk, damaged files, responses to other data, a rubric that is no more, log-likelihoods whose
+            numbers of tokens were not kept, or files that cannot be written.
     """
     run, description = evaluation.run, evaluation.description
     if (stored := stored_kind(description)) is not None:
@@ -498,27 +570,25 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> Rescored:
             if not same:
                 changes.append(Change(case, turn, repeat, metric, then, now))
     notes = (*scored.notes, *_lost(scored, cases), _told_again(evaluation, task))
-    return Rescored(evaluation, scored, tuple(changes), notes)
+    made = Rescored(evaluation, scored.figures, tuple(changes), notes)
+    if write:
+        _write_rescored(made, scored)
+    return made
 
 
-def write_rescored(rescored: Rescored) -> None:
-    """Write the numbers and the rows beside the run.
-
-    Raises:
-        InputError: they cannot be written.
-    """
+def _write_rescored(rescored: Rescored, scored: ScoredAgain) -> None:
     one = rescored.evaluation
     seeds = one.description.get("seeds")
     more = {
         "judge": dict(one.description),
         **{key: one.stated[key] for key in ("judged", "usage") if key in one.stated},
-        "by_seed": rescored.scored.by_seed(seeds if isinstance(seeds, list) else []),
+        "by_seed": scored.by_seed(seeds if isinstance(seeds, list) else []),
         "rescored": _now(),
         "notes": list(rescored.notes),
         BEFORE: one.state(),
     }
     name = str(one.description.get("name", "judge")) if one.description else None
-    rescored.scored.write(rescored.path, None if name in ROW_KEYS else name, more)
+    scored.write(rescored.path, None if name in ROW_KEYS else name, more)
 
 
 def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]) -> ScoredAgain:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from long_context_tasks.hosts.stored import MOST_WRITTEN, StoredRun, load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
     Lines,
@@ -181,7 +181,7 @@ def scored_runs(
                 task=str(row["task"]),
                 judge=row["judge"] or "",
                 version=row["version"],
-                settings=json.loads(row["settings"]),
+                settings=loads(row["settings"]),
                 metric=metric,
                 points=metric in row["points"],
                 seed=row["seed"] or "",

@@ -9,13 +9,14 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema.files import loads
 
 SEED, CASES, POOLED = "lct_seed", "lct_cases", "pooled"
 
 
 def is_pooled(settings: str) -> bool:
     """Return whether settings, as JSON, are those of runs of several seeds."""
-    return bool(json.loads(settings).get(SEED) == POOLED)
+    return bool(loads(settings).get(SEED) == POOLED)
 
 
 def pooled_seeds(collection: Collection) -> Collection:
@@ -30,7 +31,7 @@ def pooled_seeds(collection: Collection) -> Collection:
     rows = list(collection.runs.iter_rows(named=True))
     groups: dict[tuple[str, int | None, str], list[tuple[dict[str, Any], str]]] = {}
     for row in rows:
-        settings, seed = json.loads(row["settings"]), str(json.loads(row["options"]).get(SEED) or 0)
+        settings, seed = loads(row["settings"]), str(loads(row["options"]).get(SEED) or 0)
         if CASES in settings:
             settings[CASES] = re.sub(rf"(?<!\d){re.escape(seed)}(?![\dA-Za-z])", "*", settings[CASES])
         shared = json.dumps({**settings, SEED: POOLED}, sort_keys=True, ensure_ascii=False)
@@ -61,7 +62,7 @@ def pooled_seeds(collection: Collection) -> Collection:
         row["run"]
         for row in rows
         if row["run"] in changes
-        and CASES not in json.loads(row["settings"])
+        and CASES not in loads(row["settings"])
         and catalogue.parse_task(row["task"]).source == "seed"
     }
     run, text = pl.col("run").cast(pl.String()), "seed {}: {}"

@@ -12,6 +12,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema.files import loads
 
 OF_THE_PLACE = ("lct_data_dir", "lct_carriers", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
 """These tell where and how a run was made, not what was asked."""
@@ -117,7 +118,8 @@ def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataF
 
     Where folders of built cases have one name, four digits of the cases' ids tell their settings apart. Other runs of one model, task and
     settings get a setting ``cases`` with the digits, but for the newest and its repeats: cases were built anew, or parts of a task were run
-    one by one. Runs of a part of another's cases are its repeats.
+    one by one. Runs of a part of another's cases are its repeats. Cases that are written from a seed and nothing else are the same
+    whenever they are written, so that parts of them belong together.
 
     Args:
         runs: see ``RUNS``.
@@ -133,16 +135,20 @@ def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataF
         for group in built.partition_by("task", "settings"):
             whole = _largest(ids[run] for run in group["run"])
             for run, text in group.select("run", "settings").iter_rows() if len(whole) > 1 else ():
-                settings = json.loads(text)
+                settings = loads(text)
                 settings[_CASES] += f" ({_digits(_holding(ids[run], whole))})"
                 renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
         runs = _with_settings(runs, renamed)
     same = ["model", "task", "version", "settings"]
+    from_seed = [task for task in runs["task"].unique() if catalogue.parse_task(task).source == "seed"]
     # Ids as text are costly: only runs whose cases may differ are looked at.
     counted = scores.group_by("run").agg(pl.col("case").to_physical().unique().hash().sum().alias("cases"))
     suspect = runs.join(
         counted.with_columns(pl.col("run").cast(pl.String())), on="run", how="left", maintain_order="left"
-    ).filter(pl.col("cases").n_unique().over(same) > 1)
+    ).filter(
+        pl.col("cases").n_unique().over(same) > 1,
+        ~pl.col("task").is_in(from_seed) | pl.col("settings").str.contains(f'"{_CASES}"', literal=True),
+    )
     groups = suspect.partition_by(same, maintain_order=True)
     return _older_renamed(runs, groups, _ids_of_cases(suspect, scores) if groups else {})
 
@@ -170,7 +176,7 @@ def _older_renamed(
             count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
             by_cases.setdefault(own, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
             if own != newest:
-                settings = {**json.loads(row["settings"]), "cases": _digits(own)}
+                settings = {**loads(row["settings"]), "cases": _digits(own)}
                 renamed[row["run"]] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
         notes.append(
             f"{rows[0]['task']}, {rows[0]['model']}: runs with different cases are not counted as repeats: {', '.join(by_cases.values())}; "

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.files import InputError, yaml_value
 from long_context_tasks.schema.validated import Checked, validated
 
 Source = Literal["published", "seed", "recast", "built"]
@@ -85,6 +84,7 @@ class TaskCard(_CardPart):
         judged: a judge reads the answers.
         conversation: the turns of a case are asked one after the other, which needs a chat template.
         pooled: the mean of a group of its tasks weighs every case equally, as the official code does, not every task.
+        nano: many questions on each of few documents, so that a cache of prefixes computes a document once; in the group ``lct_nano``.
     """
 
     source: Source
@@ -104,6 +104,7 @@ class TaskCard(_CardPart):
     judged: bool = False
     conversation: bool = False
     pooled: bool = False
+    nano: bool = False
     claim: str = ""
 
     @property
@@ -125,13 +126,13 @@ class TaskCard(_CardPart):
 class Card(_CardPart):
     """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
 
-    ``demo`` names tasks and metrics of `lct demo`. ``points`` names the metrics that are points of a scale and no rates. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
+    ``demo`` names tasks and metrics of `lct demo`. ``points`` names the metrics that are points and no rates, each with the ends of its scale, ``null`` where it has none. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
     """
 
     name: str
     title: str
     metrics: Mapping[str, str]
-    points: tuple[str, ...] = ()
+    points: Mapping[str, tuple[float, float] | None] = {}
     rates: Mapping[str, str] = {}
     """Headings of metrics that describe how a model responds, not how well."""
     labels: Mapping[str, Label] = {}
@@ -173,11 +174,9 @@ class Card(_CardPart):
             InputError: not YAML, unknown or missing keys, values that do not fit, or a headline or official metric that
                 ``metrics`` does not describe; each with ``place`` and the key.
         """
-        try:
-            row = yaml.load(text, Loader=_LOADER)
-        except yaml.YAMLError as error:
-            raise InputError(f"{place}: not YAML ({error})") from error
-        card = validated(cls, row, place)
+        card = validated(
+            cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
+        )
         for name, task in card.tasks.items():
             for metric in (*task.main_metrics, *(variant.headline for variant in task.variants)):
                 if metric and metric not in card.metrics:
@@ -186,7 +185,3 @@ class Card(_CardPart):
                         f"{', '.join(card.metrics)})"
                     )
         return card
-
-
-# The C loader reads a card ten times faster.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

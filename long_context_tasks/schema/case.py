@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from long_context_tasks.schema.files import loads
+
 CL100K = "cl100k"
 """The tokenizer in which every case is counted, and lengths are given; see :mod:`long_context_tasks.tokens`."""
 
@@ -109,9 +111,18 @@ class Case:
         Raises:
             ValueError: not JSON. KeyError, TypeError: not a case.
         """
-        row = json.loads(line)
+        row = loads(line)
         row["turns"] = tuple(Turn(**turn) for turn in row["turns"])
-        return cls(**row)
+        case = cls(**row)
+        texts = (case.id, case.task, case.cluster, case.document or "")
+        mappings = (case.inputs, case.num_tokens, case.labels, *(turn.labels for turn in case.turns))
+        if not all(isinstance(one, str) for one in texts) or not all(
+            isinstance(one, dict) for one in mappings
+        ):
+            raise TypeError("a field holds a value of another type")
+        if not case.turns:
+            raise ValueError("no turns")
+        return case
 
 
 @dataclass(frozen=True)

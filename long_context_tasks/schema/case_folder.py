@@ -11,20 +11,23 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.files import InputError, lines, loads
 from long_context_tasks.schema.options import cache_dir
 
+T = TypeVar("T")
+
 FORMAT = 1
-_DOCUMENTS = "documents.sqlite"
+DOCUMENTS = "documents.sqlite"
 _MANIFEST = "manifest.json"
 
 
@@ -123,7 +126,7 @@ class CaseSet:
             )
         cases = []
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(lines(file), start=1):
                 try:
                     cases.append(Case.from_json(line))
                 except (ValueError, KeyError, TypeError) as error:
@@ -135,7 +138,7 @@ class CaseSet:
             raise InputError(
                 f"{path}: {len(cases)} cases instead of {expected}; the file was cut, build it again"
             )
-        return cls(cases, Documents(folder / _DOCUMENTS), manifest)
+        return cls(cases, Documents(folder / DOCUMENTS), manifest)
 
     def selected(self, cases: Iterable[Case]) -> "CaseSet":
         """Return the same folder with other (fewer, varied) cases."""
@@ -159,10 +162,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder}: not a folder of cases (no {_MANIFEST}); make one with `lct build ... --out DIR`"
         )
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = loads(path.read_bytes())
         form = int(manifest["format"])
-        dict(manifest["tasks"])
-    except (ValueError, KeyError, TypeError) as error:
+        if not all(isinstance(about, dict) for about in manifest["tasks"].values()):
+            raise TypeError("a task is no mapping")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: damaged ({error}); build the cases again") from error
     if form > FORMAT:
         raise InputError(f"{path}: written by a newer version; update long_context_tasks")
@@ -222,6 +228,47 @@ def _aside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.old")
 
 
+@dataclass(frozen=True)
+class Shard:
+    """A part of a build that is made apart from the others.
+
+    Attributes:
+        number: from 1 to ``of``.
+        of: how many shards the build has.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def read(cls, text: str) -> "Shard":
+        """Read ``2/7``.
+
+        Raises:
+            InputError: something else.
+        """
+        number, slash, of = text.partition("/")
+        if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            raise InputError(f"--shard {text}: give its number and how many there are, from 1/7 to 7/7")
+        return cls(int(number), int(of))
+
+    def part(self, items: Sequence[T]) -> Sequence[T]:
+        """Return this shard's items: those of all shards one after the other are all items, in order.
+
+        >>> [list(Shard(number, 3).part(range(7))) for number in (1, 2, 3)]
+        [[0, 1], [2, 3], [4, 5, 6]]
+        """
+        return items[len(items) * (self.number - 1) // self.of : len(items) * self.number // self.of]
+
+    def folder(self, whole: Path) -> Path:
+        """Return the folder of this shard of a case folder."""
+        return whole.with_name(f"{whole.name}.shard-{self.number}-of-{self.of}")
+
+    def __str__(self) -> str:
+        """As on the command line."""
+        return f"{self.number}/{self.of}"
+
+
 class CaseWriter:
     """Writes a case folder, all or nothing: a temporary folder takes the place of the old one at the end.
 
@@ -236,10 +283,12 @@ class CaseWriter:
     'some text'
     """
 
-    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
-        """Prepare a writer of ``folder``; ``options`` go into the manifest."""
+    def __init__(self, folder: Path, options: Mapping[str, Any], shard: Shard | None = None) -> None:
+        """Prepare a writer of ``folder``; ``options`` go into the manifest, and what :mod:`.merge` needs to know of a shard."""
         self.folder = folder
         self.options = dict(options)
+        self.shard = shard
+        self._parts: list[int] = []
         self.tasks: dict[str, dict[str, Any]] = {}
         self.sources: list[Mapping[str, Any]] = []
         """What is known of each book or document that was read."""
@@ -263,7 +312,7 @@ class CaseWriter:
             raise InputError(
                 f"{self.folder.parent}: cannot write there ({error.strerror}); choose another --out"
             ) from error
-        self._table = sqlite3.connect(self._temporary / _DOCUMENTS)
+        self._table = sqlite3.connect(self._temporary / DOCUMENTS)
         self._table.execute("PRAGMA journal_mode = OFF")
         self._table.execute("PRAGMA synchronous = OFF")
         self._table.execute("CREATE TABLE documents (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
@@ -275,14 +324,27 @@ class CaseWriter:
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
         """Write the cases of a task and return their number."""
+        return self.add_lines(task, (case.to_json() + "\n" for case in cases))
+
+    def add_lines(self, task: str, lines: Iterable[str]) -> int:
+        """Write the cases of a task from their lines and return their number."""
         path = self._temporary / f"{task}.jsonl"
         n = 0
+        self._parts = []
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for case in cases:
-                file.write(case.to_json() + "\n")
+            for line in lines:
+                file.write(line)
                 n += 1
+                if self._parts:
+                    self._parts[-1] += 1
         self.tasks[task] = {"n": n, "sha256": file_sha256(path)}
+        if self.shard is not None:
+            self.tasks[task]["parts"] = self._parts
         return n
+
+    def begin_part(self) -> None:
+        """Begin a part of the task that is being written: of each part a shard has some neighbours."""
+        self._parts.append(0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -309,6 +371,9 @@ class CaseWriter:
             "options": self.options,
             "tasks": self.tasks,
         }
+        if self.shard is not None:
+            documents = file_sha256(self._temporary / DOCUMENTS)
+            facts["shard"] = {"number": self.shard.number, "of": self.shard.of, "documents": documents}
         manifest = json.dumps(
             facts | ({"sources": self.sources} if self.sources else {}), indent=1, sort_keys=True
         )

@@ -1,9 +1,11 @@
 """What came of a turn: the response, its thinking, why it has no score or the lowest, and how it stands in a host's files."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from long_context_tasks.schema.files import loads
 
 DOES_NOT_FIT = "does_not_fit"
 """The prompt and its answer budget exceed the context window; nothing is sent."""
@@ -79,7 +81,7 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
         if not isinstance(text, str | None) or not isinstance(status, str | None):
             raise TypeError(f"a {type(text).__name__} with status {status!r}, expected a text")
         return [Response(text if status is None else None, status)]
-    texts = json.loads(text or "")
+    texts = loads(text or "")
     if not isinstance(texts, list) or not all(isinstance(one, str | None) for one in [*texts, *status]):
         raise TypeError("expected a list of texts")
     return [Response(one, state) for one, state in zip(texts, status, strict=True)]
@@ -129,3 +131,16 @@ def without_thinking(response: str) -> Answer:
     answer = response.rpartition(CLOSE)[2]
     head, opened, _ = answer.partition(OPEN)
     return Answer(head, bool(opened))
+
+
+_FIELDS = ("reasoning_content", "reasoning")
+"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
+
+
+def thinking_of(message: Any) -> str:
+    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
+    for name in _FIELDS:
+        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+        if isinstance(value, str) and value:
+            return value
+    return ""

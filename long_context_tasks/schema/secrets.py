@@ -35,16 +35,18 @@ _KEY_TEXT = re.compile(
     r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})|\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}",
     re.ASCII,
 )
-# ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value.
+# ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value. An option is
+# looked for from where its run of letters begins: else each ``--`` of a long run is read to its end.
 _NAME = re.compile(
-    r"(?:(?P<option>--[\w-]+)\s+(?!-)|(?<![\w.-])(?P<name>[\w.-]+)\\?[\"']?\s{0,9}[=:]\s{0,9}(?!//))",
+    r"(?<![\w.-])(?!--[\w-]+\s)(?P<name>[\w.-]+)\\?[\"']?\s{0,9}[=:]\s{0,9}(?!//)"
+    r"|(?<![\w-])\w*(?:-\w+)*(?P<option>--[\w-]+)\s+(?!-)",
     re.ASCII,
 )
 _VALUE = re.compile(
     r"\(not shown\)|\\?(?P<quote>[\"']).*?(?P=quote)|(?:(?i:bearer|basic|token)\s+)?[^\s,;&\"'}]+", re.ASCII
 )
 _PLAIN = frozenset(("true", "false", "none", "null"))
-_QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
+_QUERY = re.compile(r"(://[^\s,;\"'?]+)(?:\?[^\s,;\"'}]+)?", re.ASCII)
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -114,10 +116,10 @@ def _text_without(text: str) -> str:
     text = _LOGIN.sub("", _QUERY.sub(r"\1", text))
     parts, end = [], 0
     for found in _NAME.finditer(text):
-        value = _VALUE.match(text, found.end())
-        if value is None or found.start() < end or not is_secret_name(found["option"] or found["name"]):
+        if found.start() < end or not is_secret_name(found["option"] or found["name"]):
             continue
-        if value[0].lower() not in _PLAIN:
+        value = _VALUE.match(text, found.end())
+        if value is not None and value[0].lower() not in _PLAIN:
             parts += [text[end : found.end()], HIDDEN]
             end = value.end()
     return _KEY_TEXT.sub(HIDDEN, "".join((*parts, text[end:])))

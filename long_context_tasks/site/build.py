@@ -18,10 +18,10 @@ import jinja2
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.results.lengths import length_words
+from long_context_tasks.results.lengths import crossing_words, length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
@@ -84,7 +84,7 @@ def _move(part: Path, place: Path) -> None:
         part.replace(place)
         return
     try:
-        before = set(json.loads((place / MARKER).read_text(encoding="utf-8"))["files"])
+        before = set(loads((place / MARKER).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
         before = {MARKER}
     old = part.with_suffix(".old")
@@ -245,14 +245,21 @@ def _write(
     return n_cases
 
 
-def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
-    environment = jinja2.Environment(
+def templates() -> jinja2.Environment:
+    """Return the site's templates; what they show is escaped."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
+    environment = templates()
     styles = " ".join(dict.fromkeys(_STYLE.findall(plotly.read_text(encoding="utf-8"))))
-    environment.globals.update(words=words, length_words=length_words, styles=styles, **known)
+    environment.globals.update(
+        words=words, length_words=length_words, crossing_words=crossing_words, styles=styles, **known
+    )
     return environment

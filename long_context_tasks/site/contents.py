@@ -1,8 +1,6 @@
 """What the site shows beside runs, from the cards, the papers and the user: titles, sentences, figures, lengths, judges."""
 
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -14,7 +12,7 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.results.cells import Cell, pooled_cells
-from long_context_tasks.results.lengths import family_lengths
+from long_context_tasks.results.lengths import card_chance, family_lengths
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.sections import (
     MOST_FOR_PAGES,
@@ -26,6 +24,7 @@ from long_context_tasks.results.sections import (
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.files import loads
 from long_context_tasks.site import words
 from long_context_tasks.site.shown import CellMap, SiteOptions
 
@@ -51,7 +50,7 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
     for judge, settings, benchmark in rows.iter_rows():
         if judge is None or judge in found:
             continue
-        model = str((json.loads(settings or "{}") or {}).get("model") or "")
+        model = str((loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
         if not sentence and (printed := catalogue.benchmark(benchmark).function("judge_agreement")):
@@ -70,7 +69,7 @@ def read_agreement(path: Path) -> dict[str, str]:
         InputError: it cannot be read, has another form, or names no people.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = loads(path.read_bytes())
         found = (
             _of_study(content, path.name)
             if "study" in content
@@ -143,7 +142,7 @@ def measured_wer(collection: Collection) -> dict[str, float]:
     )
     rates: dict[str, dict[tuple[str, float], None]] = {}
     for task, cluster, labels in labelled.iter_rows():
-        value = json.loads(labels).get(_WER)
+        value = loads(labels).get(_WER)
         if isinstance(value, int | float):
             rates.setdefault(task, {})[cluster, float(value)] = None
     return {task: 100 * math.fsum(rate for _, rate in own) / len(own) for task, own in sorted(rates.items())}
@@ -179,11 +178,6 @@ def heat_maps(
         return maps, []
     first = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
     return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
-
-
-# "1/24 = 4.2 %": the form in which a card gives a number.
-_CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
-_NUMBER = re.compile(r"[01](?:\.\d+)?")
 
 
 def site_contents(
@@ -256,10 +250,8 @@ def chances(cells: Sequence[Cell]) -> dict[str, float]:
     for cell in cells:
         card = catalogue.parse_task(cell.task).card
         guess = cell.official.get(card.chance_metric)
-        if match := _CHANCE.fullmatch(card.chance):
-            found[cell.task] = int(match[1]) / int(match[2])
-        elif _NUMBER.fullmatch(card.chance):
-            found[cell.task] = float(card.chance)
+        if (number := card_chance(card)) is not None:
+            found[cell.task] = number
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found

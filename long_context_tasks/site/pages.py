@@ -13,12 +13,14 @@ import polars as pl
 from long_context_tasks.results.cells import Cell, HostsApart
 from long_context_tasks.results.lengths import FamilyLength, settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import Names
 from long_context_tasks.site.figures import (
     MOST_LINES,
+    crossing_figures,
     heat_figure,
     length_figures,
     line_name,
@@ -62,6 +64,8 @@ def model_context(
         title = options.benchmarks.get(benchmark, benchmark)
         windows = {"": known.window} if known.window else {}
         figures += length_figures(own, line_name, windows, options, f"{title}: length")
+        fitted = [one for one in options.lengths if (one.model, one.benchmark) == (model, benchmark)]
+        figures += crossing_figures(fitted, f"{title}: effective length")
         figures += wer_figures(own, lambda cell: line_name(cell, noise=True), options, f"{title}: noise")
         figures += moved_figures(own, lambda cell: line_name(replace(cell, variant="")), options)
         # Settings that all cells have are in the caption.
@@ -121,17 +125,11 @@ def _known_settings(options: str | None, judge: str | None, provenance: str | No
 
 
 def _public_json(text: str) -> Any:
-    """The value of a JSON text, without secrets; the text itself where it is no JSON."""
+    """The value of a JSON text, without secrets; what is wrong where it is no JSON."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = text
-    try:
-        public = without_secrets(value)
-        json.dumps(public, indent=1)
-    except RecursionError:
-        return "(nested too deep to be shown)"
-    return public
+        return without_secrets(loads(text))
+    except ValueError as error:
+        return f"(not JSON: {error})"
 
 
 def task_context(

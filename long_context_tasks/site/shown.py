@@ -1,6 +1,5 @@
 """What the site shows beside runs and cells: options, and means by label."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from long_context_tasks.results.cells import Cell, mean_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import HeatMap, Section
 from long_context_tasks.site import words
 from long_context_tasks.stats import Mean
@@ -152,8 +152,8 @@ def _breakdowns(
 def _parsed_labels(text: str) -> dict[str, str]:
     """The labels that are words, whole numbers, yes or no."""
     try:
-        held = json.loads(text)
-    except (ValueError, RecursionError):
+        held = loads(text)
+    except ValueError:
         return {}
     if not isinstance(held, dict):
         return {}

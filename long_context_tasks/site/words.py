@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
+from long_context_tasks.schema.files import loads
 from long_context_tasks.stats import EffectiveLength, Mean
 
 _REASONS = {
@@ -122,8 +123,8 @@ def settings(text: str) -> str:
     ('subset 200, cases true', 'first 6 cases', '')
     """
     try:
-        held = json.loads(text or "{}")
-    except (ValueError, RecursionError):
+        held = loads(text or "{}")
+    except ValueError:
         return text
     if not isinstance(held, dict):
         return text

@@ -1,5 +1,6 @@
 """Statistics of scores: every mean carries its interval, its n and what was left out."""
 
+from long_context_tasks.stats.adaptive_length import Crossing, fit_crossing
 from long_context_tasks.stats.comparison import (
     ALPHA,
     MIN_TEST_CLUSTERS,
@@ -46,6 +47,7 @@ from long_context_tasks.stats.means import (
     standard_error,
     task_numbers,
 )
+from long_context_tasks.stats.prediction_powered import CorrectedMean, corrected_mean
 from long_context_tasks.stats.raters import (
     METHODS,
     Correlation,
@@ -69,7 +71,9 @@ __all__ = [
     "METHODS",
     "MIN_TEST_CLUSTERS",
     "Bar",
+    "CorrectedMean",
     "Correlation",
+    "Crossing",
     "Detectable",
     "Difference",
     "EffectiveLength",
@@ -90,12 +94,14 @@ __all__ = [
     "cluster_wilson",
     "compare_paired",
     "compare_pairs",
+    "corrected_mean",
     "correlate",
     "correlate_raters",
     "correlation_matrix",
     "could_be_one_run",
     "discordant_spread",
     "effective_length",
+    "fit_crossing",
     "fixed_bar",
     "fraction_bar",
     "group_mean",

@@ -14,11 +14,13 @@ class Fact:
         statement: one plain sentence.
         words: groups of words or numbers; a text states the fact when, of each group, it has one member.
         weight: how much it matters: 1 for what a short summary has to say, less for details.
+        end: of the sentences that say it, in the paragraph; 0 where its words alone tell whether they are there.
     """
 
     statement: str
     words: tuple[tuple[str, ...], ...]
     weight: float = 1.0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,19 @@ def ordinal(day: int) -> str:
     return f"{day}{ending}"
 
 
+class _Asked(dict[int, bool]):
+    """Numbers that were looked at to whether they are asked for."""
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def __missing__(self, number: int) -> bool:
+        mixed = ((number ^ self.key) * 0x9E3779B97F4A7C15) & _MASK
+        mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
+        asked = self[number] = (mixed >> 40) < SHARE * (1 << 24)
+        return asked
+
+
 class Numbers:
     """Draws numbers of either part of one text.
 
@@ -50,22 +63,24 @@ class Numbers:
     def __init__(self, key: int, random: Callable[[], float]) -> None:
         """Divide the numbers by a key; draw them with ``random``."""
         self.key, self.random = key & _MASK, random
+        self._asked = _Asked(self.key)
+        self._within: dict[tuple[int, int, bool], list[int]] = {}
 
     def is_asked(self, number: int) -> bool:
         """Return whether a number belongs to those that are asked for; nothing but the key decides."""
-        mixed = ((number ^ self.key) * 0x9E3779B97F4A7C15) & _MASK
-        mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
-        return (mixed >> 40) < SHARE * (1 << 24)
+        return self._asked[number]
 
     def draw(self, low: int, high: int, *, asked: bool) -> int:
         """Draw a number from ``low`` to ``high`` of one part; small numbers are as likely as those ten times as large.
 
         Where the range has none of that part, it grows upwards until there is one.
         """
-        ratio = math.log((high + 1) / low)
+        ratio, random, known, exp = math.log((high + 1) / low), self.random, self._asked, math.exp
         for _ in range(40):
-            number = min(high, int(low * math.exp(self.random() * ratio)))
-            if self.is_asked(number) is asked:
+            number = int(low * exp(random() * ratio))
+            if number > high:  # noqa: PLR1730 (a call costs as much as the rest)
+                number = high
+            if known[number] is asked:
                 return number
         number = low
         while self.is_asked(number) is not asked:
@@ -74,5 +89,9 @@ class Numbers:
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
         """Draw a number of a range, each as likely; None where the range has none of that part."""
-        found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
+        key = low, high, asked
+        found = self._within.get(key)
+        if found is None:
+            numbers = range(low, high + 1)
+            found = self._within[key] = [number for number in numbers if self._asked[number] is asked]
         return found[int(self.random() * len(found))] if found else None

@@ -5,6 +5,7 @@ the same text: what a name stands for is seen from its sentence alone. There are
 names in equal order.
 """
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +35,11 @@ class Person:
 @cache
 def _parts(name: str) -> tuple[str, ...]:
     return tuple(" ".join(words("vocabulary.txt", name)).split())
+
+
+@cache
+def _rude() -> re.Pattern[str]:
+    return re.compile("|".join(_parts("rude")))
 
 
 class Vocabulary:
@@ -102,7 +108,7 @@ class Vocabulary:
             head, end = self._head("" if tail == "tail" else "given"), self.dice.pick(_parts(tail))
             name = (head + end).capitalize()
             meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
-            if not (meets_badly or name in self.avoid or any(one in name.lower() for one in _parts("rude"))):
+            if not (meets_badly or name in self.avoid or _rude().search(name.lower())):
                 return name
 
     def _head(self, given: str) -> str:

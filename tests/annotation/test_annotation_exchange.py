@@ -180,7 +180,7 @@ def test_annotations_edited_by_hand_are_refused(tmp_path: Path, change: Any, mes
         ({"rating": {"9": "9"}}, "rating 9 is no whole number"),
         ({"feedback": {"Z": "Z"}}, "unknown feedback Z"),
         ({"comment": {"text_box": ""}}, "no annotations yet"),
-        (None, "not as POTATO writes it"),
+        (None, "a file as POTATO writes it"),
     ],
 )
 def test_potato_files_edited_by_hand_are_refused(tmp_path: Path, given: Any, message: str) -> None:

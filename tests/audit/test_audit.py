@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 from long_context_tasks.audit.challenge import Challenge
-from long_context_tasks.audit.overlap import masked_overlap
-from long_context_tasks.audit.real_texts import real_texts
+from long_context_tasks.audit.overlap import masked_grams, masked_overlap
+from long_context_tasks.audit.real_texts import real_grams, real_texts
 from long_context_tasks.audit.run import CONSTANT, FIRST_HALF, UNDERSTANDING, Audit, Questions, audit
 from long_context_tasks.schema import Case, Documents, LoadedTask, Options, Score, Turn
 from long_context_tasks.schema.case_folder import CaseSet
@@ -169,6 +170,28 @@ def test_overlap_leaves_names_and_numbers_out() -> None:
     ]
     other = [" ".join(Random(at).sample(FILLER, 12)) for at in range(20)]
     assert masked_overlap(same) == 1 and masked_overlap(other) < 0.1
+
+
+def test_what_stands_in_real_texts_is_no_text_of_ours(tmp_path: Path) -> None:
+    """Passages that come again count as overlap, and only what no carrier has as templated."""
+    (tmp_path / "novels").mkdir()
+    carrier = "Then old Anne went down to the boats with 3 lamps and came back before dawn had come."
+    (tmp_path / "novels" / "a.txt").write_text("\n\n".join([carrier] * 40), encoding="utf-8")
+    known = real_grams(tmp_path, "novels")
+    again = [carrier.replace("Anne", name).replace("3", "7") for name in ("Kit Bell", "Mary")]
+    ours = [
+        f"{text} The {at} bypass has been before us more than once in this long year."
+        for at, text in enumerate(again)
+    ]
+    assert masked_overlap(again) == 1 and masked_overlap(again, known) == 0
+    assert 0.3 < masked_overlap(ours, known) < 0.6 and masked_overlap(ours) == 1
+    assert len(masked_grams(["too short"])) == 0
+
+
+def test_the_gate_is_on_text_of_ours() -> None:
+    found = audited(choice)
+    assert "overlap" in replace(found, overlap=0.1, templated=0.11, carriers=0.1).failures
+    assert "overlap" not in replace(found, overlap=0.9, templated=0.09, carriers=0.1).failures
 
 
 def test_real_texts_are_cut_into_pieces_in_turn(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def config(name: str) -> Any:
             ("eval_synthetic.py", name)
             for name in ("LCT_N", "LCT_RUNS", "LCT_EVAL_GPUS", "LCT_WORKERS", "LCT_TEMPERATURE")
         ),
-        *((f"eval_{name}.py", "LCT_N") for name in ("ada_leval", "elitr_bench", "ethic")),
+        *((f"eval_{name}.py", "LCT_N") for name in ("ada_leval", "elitr_bench", "ethic", "nano")),
         ("eval_all.py", "LCT_WORKERS"),
         *(("models/lct_model.py", name) for name in ("LCT_GPUS", "LCT_BATCH_SIZE", "LCT_TOP_P")),
         *(("models/lct_endpoint.py", name) for name in ("LCT_BATCH_SIZE", "LCT_QUERIES_PER_SECOND")),
@@ -46,6 +46,17 @@ def test_what_is_no_number_is_named(file: str, variable: str, monkeypatch: pytes
         config(file)
     monkeypatch.setenv(variable, "1")
     assert config(file).to_dict()
+
+
+def test_a_range_of_cases_reaches_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_TASKS", "ethic_recall_law_synthetic")
+    for given in ("[16:32]", "[:8]", ""):
+        monkeypatch.setenv("LCT_RANGE", given)
+        [dataset] = config("eval_all.py").to_dict()["datasets"]
+        assert dataset["reader_cfg"].get("test_range", "") == given
+    monkeypatch.setenv("LCT_RANGE", "16-32")
+    with pytest.raises(InputError, match=r"^LCT_RANGE=16-32: give places of cases, .* such as \[16:32\]"):
+        config("eval_all.py")
 
 
 def test_numbers_in_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

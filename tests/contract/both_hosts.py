@@ -13,10 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.inspect.results import inspect_runs
+from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.schema.response import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTS = {"n", "n_scored", "n_truncated", *(f"n_{reason}" for reason in REASONS)}
+
+
+# The host lists the files of all installed packages anew for every task, which takes a second: here once.
+INSPECT = (
+    "import functools, importlib.metadata as m; m.packages_distributions = functools.cache(m.packages_distributions); "
+    "from inspect_ai._cli.main import main; main()"
+)
+"""A program for ``python -c`` that takes the arguments of ``inspect``."""
 
 
 @dataclass
@@ -130,6 +140,37 @@ def read_opencompass(folder: Path, task: str) -> TaskRun:
             for key, value in result.items()
             if isinstance(value, int | float)
         },
+    )
+
+
+def read_inspect(folder: Path, task: str) -> TaskRun:
+    """What inspect_ai has written under ``--log-dir``."""
+    from inspect_ai.log import read_eval_log
+
+    [path] = folder.glob(f"*_{task.replace('_', '-')}_*.eval")
+    records = {
+        str(sample.id): score.metadata
+        for sample in read_eval_log(str(path)).samples
+        for score in sample.scores.values()
+    }
+
+    def of_case(turns: list[Any], record: dict[str, Any]) -> Any:
+        return turns if isinstance(record["status"], list) else turns[0]
+
+    [run] = inspect_runs(path.parent, [path.name])
+    assert isinstance(run, StoredRun), run
+    return TaskRun(
+        scores={
+            case: {
+                name: of_case([_value(turn["scores"][name]) for turn in record["turns"]], record)
+                for name in record["turns"][0]["scores"]
+            }
+            for case, record in records.items()
+        },
+        prompts={case: of_case(record["prompt_sha256"], record) for case, record in records.items()},
+        likelihoods={},
+        # The host's table leaves out what is unknown and counts of 0; reading adds them.
+        aggregates=dict(run.numbers),
     )
 
 

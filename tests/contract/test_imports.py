@@ -15,12 +15,13 @@ from long_context_tasks.benchmarks import catalogue
 
 PACKAGE = "long_context_tasks"
 ROOT = Path(long_context_tasks.__file__).parent
-HOSTS = {"lm_eval": {"lm_eval"}, "opencompass": {"opencompass", "mmengine"}}
+HOSTS = {"lm_eval": {"lm_eval"}, "opencompass": {"opencompass", "mmengine"}, "inspect": {"inspect_ai"}}
 _LIBRARIES = {"judges", "noise", "corpora", "synthetic", "recast", "tokens", "stats", "schema"}
 
 # Room to the rooms that it may import besides itself. A deeper room is named where it may do more or less than its parent.
 ALLOWED = {
     "schema": set(),
+    "engines": {"schema"},
     "tokens": {"schema"},
     "stats": {"schema"},
     "noise": {"tokens", "stats", "schema"},
@@ -33,9 +34,10 @@ ALLOWED = {
     "coverage": {"judges", "stats", "tokens", "schema"},
     "audit": {"corpora", "stats", "tokens", "schema"},
     "annotation": {"judges", "stats", "schema"},
-    "benchmarks": {"audit", "coverage", *_LIBRARIES},
+    "benchmarks": {"audit", "coverage", "engines", *_LIBRARIES},
     "hosts": {"benchmarks", "judges", "tokens", "stats", "schema"},
-    "results": {"hosts", "benchmarks", "judges", "tokens", "stats", "schema"},
+    "results": {"hosts", "benchmarks", "engines", "judges", "tokens", "stats", "schema"},
+    "gate": {"site", "results", "hosts", "benchmarks", "judges", "stats", "schema"},
     "site": {"results", "benchmarks", "stats", "schema"},
 }
 EVERYTHING = ("cli", "api")  # may import whatever they show
@@ -146,7 +148,7 @@ def test_no_benchmark_is_named_outside_its_folder(path: Path) -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
         "import sys, long_context_tasks, long_context_tasks.schema; "
-        "print([m for m in ('torch', 'transformers', 'datasets', 'lm_eval', 'opencompass', 'scipy') if m in sys.modules])"
+        "print([m for m in ('torch', 'transformers', 'datasets', 'lm_eval', 'opencompass', 'inspect_ai', 'scipy') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

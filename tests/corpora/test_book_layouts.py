@@ -96,6 +96,11 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("Two.", False),
         ("I!", False),
         ("Second Officer Pell", False),
+        ("Chapter 2/10", True),
+        ("(End of volume one.)", True),
+        ("END OF BOOK II", True),
+        ("The end of the night came.", False),
+        ("(ii)", True),
         ("The Golden Thread", True),  # the title of a heading that was removed
         ("Chapter two was found, and she glanced at it.", False),
         ("I. was what he called himself, and nobody asked him why he did so.", False),
@@ -198,6 +203,15 @@ def test_notes_below_their_chapter(chapters: list[list[str]]) -> None:
     assert len(story.chapters) == CHAPTERS
 
 
+@pytest.mark.parametrize("title", ["NOTES", "HISTORICAL NOTES."])
+def test_numbered_notes_below_the_story(title: str, chapters: list[list[str]]) -> None:
+    notes = "\n\n\n".join(
+        f"{number}.\n\nSEATTLE THE CHIEF.\n\nHe was born in 1786." for number in ("I", "II")
+    )
+    story = clean(in_gutenberg(f"{numbered(chapters)}\n\n\n{title}\n\n\n{notes}\n"))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+
+
 def test_an_introduction_that_is_the_first_chapter(chapters: list[list[str]]) -> None:
     text = numbered(chapters).replace("CHAPTER 1\n", "INTRODUCTION\n", 1)
     story = clean(in_gutenberg(text))
@@ -237,6 +251,7 @@ LONG_LETTER_UNDATED = "MY DEAR FRIEND,\n\n{long}\n\nYour affectionate brother,\n
 ADDRESSED = "{n}\n\n\nLADY PELL TO MRS. HARROW\n\n\n{text}\n\n\n\n"
 PLAY_IN_VERSE = "  Ann. The road is long,\n    And longer still the road that stays.\n  Edw. It is not far,\n    And all the nights are like the days.\n"
 PLAY = "ANNE.  {text}\n\nEDWIN.\n{text}\n\nANNE. (_Aside._) {text}\n\n"
+PLAY_IN_COLUMNS = "ANNE\t{text}\n\nEDWIN   {text}\n\n"
 STANZA = "The road is long that leads away,\nAnd longer still the road that stays;\nA lamp is burning all the day,\nAnd all the nights are like the days.\n\n"
 
 
@@ -251,6 +266,7 @@ STANZA = "The road is long that leads away,\nAnd longer still the road that stay
         (LONG_LETTER_UNDATED, "letters"),
         (PLAY, "play"),
         (PLAY_IN_VERSE, "play"),
+        (PLAY_IN_COLUMNS, "play"),
         (STANZA, "verse"),
         ("{text}\n\n", "novel"),
     ],

@@ -45,6 +45,53 @@ def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
     assert kept[-1] == SENTENCE
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "     [End volume one of this edition.\n     Printed by T. and A. Constable]",
+        "[At this point in the first and second editions, Volume II ended.]",
+        "   [later editions continued as follows\n   When the sands are all dry, he is gay as a lark]",
+        "(End of volume one.)",
+        "[End of Chapter 3]",
+        "Page 12",
+        "p. 12",
+        "[p12]",
+        'Illustration: "He went to the window"',
+        "<<Illustration: The window>>",
+        "[TN: the original has 'teh'.]",
+        "[Note 2: A long boat.]",
+        "[Blank Page]",
+        "(*) A long boat.",
+        '"HE WENT TO THE WINDOW." (_Page 12._)',
+        "HE WENT TO THE WINDOW   [_See page 12_",
+    ],
+)
+def test_what_editors_and_transcribers_add_is_removed(line: str) -> None:
+    first, second = "He took the boat (*) to the other bank.[A]", "[A]t last it was [T] who spoke."
+    text = f"CHAPTER I\n\n{first}\n\n{line}\n\n{second}\n\nCHAPTER II\n\n{SENTENCE}\n\nTHE END\n\x1a"
+    assert clean(text).paragraphs == ("He took the boat to the other bank.", second, SENTENCE)
+
+
+def test_a_motto_goes_with_an_author_in_a_block_of_its_own() -> None:
+    verse = "     O ye who tread the Narrow Way\n     By Tophet-flare to Judgment Day,"
+    for author in ("_Buddha at Kamakura_.", "           Buddha at Kamakura."):
+        motto = f"{verse}\n\n     {author}"
+        text = "\n\n".join(f"CHAPTER {i}\n\n{motto}\n\n{SENTENCE}" for i in (1, 2))
+        assert clean(text).paragraphs == (SENTENCE, SENTENCE)
+    assert clean(f"CHAPTER I\n\n{verse}\n\n     He said.\n\n{SENTENCE}").paragraphs[1:] == (
+        "He said.",
+        SENTENCE,
+    )
+
+
+def test_a_note_set_far_from_the_text_belongs_to_any_part_of_it() -> None:
+    story = "\n\n".join(
+        [f"CHAPTER I\n\nIt must be improper* that she dreams.\n\n{SENTENCE}", *[SENTENCE] * 9]
+    )
+    assert clean(f"{story}\n\n\n\n*Vide a letter in the Rambler.\n").paragraphs[-1] == SENTENCE
+    assert clean(f"{story}\n\n*Vide a letter in the Rambler.\n").paragraphs[-1] != SENTENCE
+
+
 def test_first_words_of_a_chapter_are_not_its_title() -> None:
     for first in ("“TOM!”", "Call me Ishmael.", "It rained.", "“Stop!”", "No."):
         text = f"CHAPTER I\n\n{first}\n\n{SENTENCE}\n\nCHAPTER II\n\n{first}\n\n{SENTENCE}\n"

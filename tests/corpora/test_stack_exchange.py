@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from xml.sax.saxutils import quoteattr
@@ -20,9 +22,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from long_context_tasks.corpora.stack_exchange import (
+    Row,
     build_index,
     html_to_text,
     is_text_only,
+    kept_index,
     parse_tags,
     read_bodies,
     read_posts,
@@ -89,6 +93,43 @@ def test_index(dump: Path) -> None:
 
 def test_bodies(dump: Path) -> None:
     assert list(read_bodies(dump, {3, 5, 99})) == [(3, "Yes é\U0001f600."), (5, "")]
+
+
+def test_an_index_is_kept_until_the_file_changes(
+    dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    read = 0
+
+    def watch(rows: Iterator[Row]) -> Iterator[Row]:
+        nonlocal read
+        read += 1
+        yield from rows
+
+    first, again = kept_index(dump, watch), kept_index(dump, watch)
+    assert read == 1 and repr(vars(again)) == repr(vars(build_index(dump)))
+    [kept] = (tmp_path / "cache" / "post_indexes").iterdir()
+    kept.write_bytes(kept.read_bytes()[:200])
+    assert repr(vars(kept_index(dump, watch))) == repr(vars(first)) and read == 2
+    os.utime(dump, ns=(0, 0))
+    kept_index(dump, watch)
+    assert read == 3 and len(list(kept.parent.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (r" PostTypeId", r"\nPostTypeId"),
+        (r'(Id="\d+") (PostTypeId="\d")', r"\2 \1"),
+        (r"  <row", r"<!-- a --><row"),
+        (r"\n *(<row|</posts>)", r"\1"),
+    ],
+    ids=["two lines a row", "another order", "not alone", "one line"],
+)
+def test_bodies_in_another_layout(tmp_path: Path, old: str, new: str) -> None:
+    path = write(tmp_path / "Posts.xml", re.sub(old, new, as_xml(POSTS)))
+    wanted = [(int(post["Id"]), post.get("Body", "")) for post in POSTS]
+    assert list(read_bodies(path, {post for post, _ in wanted})) == wanted
 
 
 def test_json_values_may_be_numbers_and_lists(tmp_path: Path) -> None:

@@ -91,13 +91,18 @@ def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
     """What printers put between columns goes; a sentence that it cuts is whole again."""
     text = (
         "Mr. Pell: I beg to ask the hon.\n\nColumn 701\n\ngentleman why.\n\n[Page S 12]\n\nMiss Harrow: No.\n"
-        "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n"
+        "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n\n"
+        "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to\n\nColumn 703\n\nHaltwhistle and look?\n\n"
+        "Rivers\nQuestion\n\nColumn 704\n\nAsked by Miss Harrow\n"
     )
     (tmp_path / "day.txt").write_text(text)
     [debate] = read_debates(tmp_path)
     assert debate.speeches == (
         "Mr. Pell: I beg to ask the hon. gentleman why.",
         "Miss Harrow: No. I said no. Page 4 of the report is blank.",
+        "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to Haltwhistle and look?",
+        "Rivers Question",
+        "Asked by Miss Harrow",
     )
 
 
@@ -167,3 +172,10 @@ def test_the_real_reviews(shared: Path) -> None:
     )
     assert not found["Nagtegaal_2019"].pubmed and len(found["Nagtegaal_2019"].included) == 100
     assert len(found["16801507"].studies) > 10 and "vitamin K" in found["16801507"].background
+
+
+def test_entities_of_abstracts_are_read(tmp_path: Path) -> None:
+    rows = "record_id,title,abstract,label_included\n1,T &amp; A,p &lt; 0.05,1\n2,B,C,0\n"
+    (tmp_path / "list.csv").write_text(rows)
+    [review] = read_reviews(tmp_path)
+    assert (review.studies[0].title, review.studies[0].abstract) == ("T & A", "p < 0.05")

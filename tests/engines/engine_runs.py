@@ -1,8 +1,57 @@
-"""Reads what lm-eval wrote of a model in its own process, whose prompts are texts and no messages."""
+"""Servers of vLLM, and what lm-eval wrote of a model in its own process, whose prompts are texts and no messages."""
 
 import json
+import os
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from judge_server import free_port
+
+from long_context_tasks.hosts.demo_model import demo_model_path
+
+VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
+ENVIRONMENT = {
+    **os.environ,
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "HF_HUB_OFFLINE": "1",
+    "OPENAI_API_KEY": "EMPTY",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+# Of the environment with vLLM everything but the tests' own code is its own.
+ENVIRONMENT.pop("PYTHONPATH", None)
+
+
+@contextmanager
+def vllm_server(log: Path, *options: str) -> Iterator[str]:
+    """Serve the demo model as ``small`` until the block ends; the address is without ``/v1``."""
+    port = free_port()
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [
+                *(str(VLLM / "vllm"), "serve", str(demo_model_path()), "--served-model-name", "small"),
+                *("--port", str(port), "--dtype", "float32", "--enforce-eager", *options),
+            ],
+            env=ENVIRONMENT, stdout=file, stderr=file,
+        )  # fmt: skip
+        try:
+            url = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"{url}/health", timeout=2).close()
+                    break
+                except OSError:
+                    assert process.poll() is None, log.read_text()[-4000:]
+                    time.sleep(1)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def samples(folder: Path, task: str) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,13 +14,11 @@ from typing import Any
 
 import pytest
 from both_hosts import configs_for_the_server, read_lm_eval, read_opencompass, run_command
-from engine_runs import samples, scores_of
-from judge_server import free_port
+from engine_runs import ENVIRONMENT, VLLM, samples, scores_of, vllm_server
 from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.hosts.demo_model import demo_model_path
 
-VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
 pytestmark = [
     pytest.mark.engines,
     pytest.mark.skipif(not os.environ.get("LCT_VLLM"), reason="LCT_VLLM names no environment with vLLM"),
@@ -34,16 +31,6 @@ TASKS = ("ada_leval_bestanswer_1k_synthetic", QUESTIONS)
 OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k", "LCT_TOKENIZER": str(demo_model_path())}
 METADATA = json.dumps({"lct_n": 6, "lct_length": "2k"})
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
-ENVIRONMENT = {
-    **os.environ,
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "HF_HUB_OFFLINE": "1",
-    "OPENAI_API_KEY": "EMPTY",
-    "TOKENIZERS_PARALLELISM": "false",
-}
-# Of the environment with vLLM everything but the tests' own code is its own.
-ENVIRONMENT.pop("PYTHONPATH", None)
 
 
 def run_beside_vllm(command: Sequence[str], folder: Path) -> str:
@@ -99,32 +86,12 @@ def test_in_lm_evals_process_the_prompts_and_scores_are_those_of_transformers(
 
 @pytest.fixture(scope="module")
 def server(made: Path) -> Iterator[str]:
-    port = free_port()
-    with (made / "server.log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                *(str(VLLM / "vllm"), "serve", str(demo_model_path()), "--served-model-name", "small"),
-                *("--port", str(port), "--dtype", "float32", "--max-model-len", "4096", "--enforce-eager"),
-            ],
-            env=ENVIRONMENT, stdout=log, stderr=log,
-        )  # fmt: skip
-        try:
-            url = f"http://127.0.0.1:{port}"
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"{url}/health", timeout=2).close()
-                    break
-                except OSError:
-                    assert process.poll() is None, (made / "server.log").read_text()[-4000:]
-                    time.sleep(1)
-            yield url
-        finally:
-            process.terminate()
-            process.wait(60)
+    with vllm_server(made / "server.log", "--max-model-len", "4096") as url:
+        yield url
 
 
-def cached_share(url: str) -> float:
-    """Share of the tokens asked for that the server had in its cache of prefixes."""
+def prefix_tokens(url: str) -> tuple[float, float]:
+    """Tokens that the server looked for in its cache of prefixes since it started, and those that it found."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
         text = reply.read().decode()
 
@@ -133,21 +100,59 @@ def cached_share(url: str) -> float:
             float(value) for value in re.findall(rf"^vllm:{name}(?:_total)?\{{[^}}]*\}} (\S+)", text, re.M)
         )
 
-    return total("prefix_cache_hits") / total("prefix_cache_queries")
+    return total("prefix_cache_queries"), total("prefix_cache_hits")
+
+
+def ask_server(server: str, tasks: str, metadata: str, folder: Path, concurrent: int) -> None:
+    arguments = f"model=small,base_url={server}/v1/chat/completions,num_concurrent={concurrent},tokenizer_backend=None"
+    run_beside_vllm(
+        [
+            *("lm_eval", "run", "--model", "local-chat-completions", "--model_args", arguments, "--apply_chat_template"),
+            *("--tasks", tasks, "--metadata", metadata, "--log_samples", "--output_path", str(folder)),
+        ],
+        folder.parent,
+    )  # fmt: skip
+
+
+def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
+    """Of the tokens of lct_nano the server computes as many as `lct plan` expects, and a text once."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+    from long_context_tasks.results.plan.cost import Settings, expand_tasks, make_plan
+    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.tokens import CL100K, get_tokenizer
+
+    options = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
+    tokenizer = get_tokenizer(str(demo_model_path()))
+    settings = Settings(
+        {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
+        cache=PrefixCache(),
+        encode=tokenizer.encode,
+    )
+    names = expand_tasks(["lct_nano"], lm_eval_groups())
+    plan = make_plan(
+        names, resolve_options({key: str(value) for key, value in options.items()}, {}), settings
+    )
+    assert plan.total.shared is not None and plan.total.shared.cached > 0.7 * plan.total.shared.tokens
+    queries, hits = prefix_tokens(server)
+    ask_server(server, "lct_nano", json.dumps(options), made / "nano", concurrent=1)
+    now_queries, now_hits = prefix_tokens(server)
+    asked, found = now_queries - queries, now_hits - hits
+    # The chat template adds some tokens to each prompt, and blocks may be longer than 16 tokens.
+    assert asked == pytest.approx(plan.total.shared.tokens, rel=0.03)
+    assert found / asked == pytest.approx(plan.total.shared.cached / plan.total.shared.tokens, abs=0.06)
+    print(
+        f"lct_nano: {asked:,.0f} tokens asked, {asked - found:,.0f} computed; the plan says {plan.total.shared}"
+    )
 
 
 def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(server: str, made: Path) -> None:
     pytest.importorskip("opencompass")
-    arguments = f"model=small,base_url={server}/v1/chat/completions,num_concurrent=2,tokenizer_backend=None"
-    run_beside_vllm(
-        [
-            *("lm_eval", "run", "--model", "local-chat-completions", "--model_args", arguments, "--apply_chat_template"),
-            *("--tasks", ",".join(TASKS), "--metadata", METADATA, "--log_samples", "--output_path", str(made / "lm_eval")),
-        ],
-        made,
-    )  # fmt: skip
+    queries, hits = prefix_tokens(server)
+    ask_server(server, ",".join(TASKS), METADATA, made / "lm_eval", concurrent=2)
+    now_queries, now_hits = prefix_tokens(server)
     # Two questions on each transcript of 2k tokens, and as many prompts of 1k tokens that share little.
-    assert cached_share(server) > 0.3
+    assert (now_hits - hits) / (now_queries - queries) > 0.3
     for benchmark in ("ada_leval", "elitr_bench"):
         config = configs_for_the_server(made / benchmark, benchmark)
         endpoint = {"LCT_API_BASE": f"{server}/v1", "LCT_API_MODEL": "small", "LCT_TASKS": ",".join(t for t in TASKS if t.startswith(benchmark))}  # fmt: skip

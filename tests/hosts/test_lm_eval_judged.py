@@ -13,6 +13,8 @@ from meetings import QA, TALK, name_judge
 from needs import needs
 from stub_server import judge_by_hash, stub_server
 
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.hosts.window import PER_MESSAGE
 from long_context_tasks.schema import InputError
 
 pytestmark = [needs("lm_eval"), pytest.mark.usefixtures("meetings")]
@@ -80,6 +82,17 @@ def test_a_conversation_too_long_for_the_window_is_not_begun() -> None:
     assert (metrics["n"], metrics["n_does_not_fit"], metrics["n_scored"]) == (3, 3, 0)
     # The host wants one request at least.
     assert [messages[-1]["content"] for messages in server.requests] == ["."]
+
+
+def test_a_conversation_is_counted_exactly_where_the_room_for_its_answers_decides() -> None:
+    """One token a byte would leave room for one answer, not for two."""
+    task = load_task(TALK, {})
+    case = max(task.cases.cases, key=lambda case: len(case.turns))
+    size = len("\n".join(message.content for message in task.whole_conversation(case)).encode())
+    window = size + PER_MESSAGE + task.answer_budget * 3 // 2
+    with stub_server() as server:
+        result = run(TALK, server.url, metadata={"lct_window": window, "lct_tokenizer": "cl100k"})
+    assert metrics_of(result, TALK)["n_does_not_fit"] == 0
 
 
 def test_a_conversation_wants_a_chat_template() -> None:

@@ -1,6 +1,7 @@
 """lm-eval's task class in the real evaluator: what is sent, what every result carries, what a response is worth."""
 
 import gzip
+import itertools
 import json
 import math
 import os
@@ -10,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from lm_eval_runs import TASK, evaluate, metrics_of
+from lm_eval_runs import TASK, evaluate, metrics_of, served_by
 from needs import needs
+from stored_runs import run_lm_eval
 from stub_server import stub_server
 from written_book import sorting_cases
 
@@ -21,9 +23,11 @@ from long_context_tasks.hosts.generated import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval.paths import task_folders
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
+from long_context_tasks.stats import standard_error
 from long_context_tasks.stats.means import result_keys
 
 pytestmark = [needs("lm_eval"), pytest.mark.slow]
+datasets = pytest.importorskip("datasets")
 
 
 def test_generating_again_changes_nothing() -> None:
@@ -75,6 +79,42 @@ def test_a_real_model_end_to_end(published: Path, tiny: Path) -> None:
     assert [name for name, sample in samples.items() if sample["n_does_not_fit"]] == ["4_A2", "5_A2"]
     assert samples["4_A2"]["resps"] == [[]] and math.isnan(samples["4_A2"]["strict_accuracy"])
     assert samples["0_A2"]["resps"][0] and "<|im_start|>user" in samples["0_A2"]["arguments"][0][0]
+
+
+def test_the_table_has_a_real_standard_error_and_every_reader_takes_the_log(
+    published: Path, tmp_path: Path
+) -> None:
+    from lm_eval.utils import make_table
+
+    replies = itertools.cycle(["A2", "no idea"])
+    with stub_server(lambda messages: next(replies)) as server:
+        folder = run_lm_eval(tmp_path / "out", [TASK], served_by(server.url))
+    [results] = [json.loads(path.read_text()) for path in folder.glob("results_*.json")]
+    numbers = results["results"][TASK]
+    [path] = folder.glob("samples_*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    values, clusters = [row["strict_accuracy"] for row in rows], [row["doc"]["cluster"] for row in rows]
+    assert set(values) == {0, 1}
+    assert numbers["strict_accuracy_stderr,none"] == pytest.approx(standard_error(values, clusters))
+    [line] = [line for line in make_table(results).splitlines() if "strict_accuracy " in line]
+    assert f"±  |{numbers['strict_accuracy_stderr,none']:.4f}" in line.replace("±|", "±  |")
+    assert [row["strict_accuracy_low"] for row in rows] == values
+    assert {row["strict_accuracy_stderr"] for row in rows} == {0}
+    import pyarrow.json
+
+    assert pyarrow.json.read_json(path).num_rows == len(rows)
+    loaded = datasets.load_dataset(
+        "json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert loaded["strict_accuracy"][:] == values
+
+
+def test_numbers_travel_whole_between_processes() -> None:
+    from long_context_tasks.hosts.lm_eval.task import Scored
+
+    sent = pickle.loads(pickle.dumps(Scored(0.5, 1.0, "m1", 0.25)))
+    assert (float(sent), sent.value, sent.cluster, sent.std) == (0.5, 1.0, "m1", 0.25)
+    assert json.dumps(sent) == "0.5"
 
 
 def test_what_a_result_says_of_itself(published: Path) -> None:

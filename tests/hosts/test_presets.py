@@ -104,7 +104,7 @@ def test_opencompass_takes_a_preset_of_a_served_model(monkeypatch: pytest.Monkey
 def test_a_preset_that_cannot_be_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("tasks: []\n")
     for path, message in (
-        (tmp_path / "none.yaml", "cannot be read"),
+        (tmp_path / "none.yaml", "there is no such file"),
         (tmp_path / "empty.yaml", "names no model"),
         (MODELS / "ada_leval" / "Claude-2.yaml", "only models of the kinds hf and openai"),
     ):

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+OPTIONS = ("--no-deps", "--no-build-isolation")
+"""Of pip, where what is installed here is enough."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -52,7 +54,7 @@ def run(command: list[str], cwd: Path = REPOSITORY, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert result.returncode == 0, f"{command}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}"
     return result.stdout

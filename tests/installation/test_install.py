@@ -1,18 +1,15 @@
 """What an installation brings, that lm-eval then finds our tasks, and that nothing stays behind."""
 
 import email
-import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from environments import REPOSITORY, Environment, run
+from environments import OPTIONS, REPOSITORY, Environment, run
 
 from long_context_tasks.hosts.lm_eval.paths import task_folders
-
-OPTIONS = ("--no-deps", "--no-build-isolation")
 
 # The host's 14,700 own tasks take ten seconds to read: its folder is swapped for an empty one.
 FIND_TASKS = """
@@ -28,13 +25,6 @@ def our_tasks() -> set[str]:
     names = {path.stem for folder in task_folders() for path in folder.glob("ada_leval_*.yaml")}
     assert names
     return names
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run([sys.executable, "-m", "pip", "wheel", *OPTIONS, "--wheel-dir", str(folder), "."])
-    return next(folder.glob("*.whl"))
 
 
 def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel: Path) -> None:
@@ -66,7 +56,9 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         points = archive.read(f"{info}/entry_points.txt").decode()
         assert f"{info}/licenses/LICENSE" in archive.namelist()
-    extras = "agreement all annotation demo docs law lm-eval opencompass orca report test vllm"
+    extras = (
+        "agreement all annotation demo docs dumps inspect law lm-eval opencompass orca ray report test vllm"
+    )
     assert set(metadata.get_all("Provides-Extra", [])) == set(extras.split())
     assert metadata["License-Expression"] == "Apache-2.0"
     assert "lct = long_context_tasks.cli:app" in points

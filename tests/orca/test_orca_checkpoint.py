@@ -164,7 +164,7 @@ def test_a_wrong_configuration_is_named(mine: Path) -> None:
     for text, message in (
         ("score_type: gamma", "score_type 'gamma' is none of beta, multinomial, bernoulli"),
         ("- score_type", "must be a mapping"),
-        ("score_type: [", "line 1: not YAML"),
+        ("score_type: [", "line 2: not YAML"),
     ):
         config.write_text(text)
         with pytest.raises(InputError, match=message):

@@ -1,6 +1,7 @@
 """Recast tasks on tiny carriers: they fit their length, gold is what stands there, and a seed gives other names."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,16 @@ from tiny_carriers import PEOPLE, PLACES, write_carriers
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences
+from long_context_tasks.benchmarks.ethic.synthetic.recast import (
+    _citations_are_clear,
+    _counts_are_clear,
+    _names_are_clear,
+    _plain_citations,
+)
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.recast.carriers import Passage, passages_of
+from long_context_tasks.recast.mention import Mention
 from long_context_tasks.schema import InputError, LoadedTask, Options
 
 TASKS = [
@@ -66,6 +76,14 @@ def test_options_are_sentences_that_no_longer_stand_in_the_context(domain: str, 
         assert "sentences that were taken out" in prompt and "summarize" not in prompt
 
 
+def test_no_option_begins_behind_a_title_or_with_who_speaks() -> None:
+    said = "Hon. Anne Bell asked for the report of the whole committee. “Where is it, then?” Mr. Cole said to the house in a loud voice. So the debate went on until late at night."
+    assert _sentences(said) == [
+        "Hon. Anne Bell asked for the report of the whole committee.",
+        "So the debate went on until late at night.",
+    ]
+
+
 @pytest.mark.parametrize("domain", ["books", "debates", "medicine", "law"])
 def test_labels_are_what_was_put_in_and_as_many_others_stand_there(domain: str, carriers: Path) -> None:
     loaded = _load(f"ethic_recall_{domain}_recast", carriers, n=6)
@@ -105,3 +123,50 @@ def test_without_carriers_the_remedies_are_named(tmp_path: Path) -> None:
 def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
     with pytest.raises(InputError, match="add files, or use a shorter length"):
         _load("ethic_organize_books_recast", carriers, length=400_000, n=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He works at Tim Hortons in the evening.",
+        "Hon. Bill Chisel said so.",
+        "I thank Ms. Anna Young for it.",
+        "As Mr. MEKN told us, it is so.",
+    ],
+)
+def test_a_passage_with_half_a_name_is_not_clear(text: str) -> None:
+    kinds = {"Tim": "place", "Hortons": "surname", "Chisel": "surname", "Anna": "woman", "MEKN": "acronym"}
+    found = ((text.find(name), name, kind) for name, kind in kinds.items())
+    mentions = tuple(Mention(at, at + len(name), kind, name) for at, name, kind in sorted(found) if at >= 0)
+    assert not _names_are_clear(Passage(text, mentions), Counter(), Counter())
+
+
+def test_a_titled_name_with_an_office_before_it_is_clear() -> None:
+    text = "I thank Mr. Speaker and Ms. Anna Chisel for it."
+    mentions = (Mention(28, 32, "woman", "anna"), Mention(33, 39, "surname", "chisel"))
+    assert _names_are_clear(Passage(text, mentions), Counter(), Counter())
+
+
+@pytest.mark.parametrize(
+    ("page", "plain"),
+    [
+        ("465 U.S. 1100, 104 S. Ct. 1593 (1984).", "465 U.S. 1100, 104 S. Ct. 1593."),
+        ("466 U.S. 668, 687, 104 S. Ct. 2052.", "466 U.S. 668, 104 S. Ct. 2052."),
+        ("See id. at 176 (listing). Id. at 174.", "See id. (listing). Id."),
+        ("870 F.3d 1519, 1520 (11th Cir. 1974); 205 F.2d 1247 (2d Cir.)", "870 F. 1519; 205 F. 1247"),
+    ],
+)
+def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
+    assert _plain_citations(page) == plain
+
+
+@pytest.mark.parametrize(
+    "text", ["Torts §§ 861, 766A apply.", "The Act of 1889 governs.", "The 1956 Act governs."]
+)
+def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
+    assert not _citations_are_clear(Passage(text, ()))
+
+
+def test_a_count_before_with_is_one_of_people() -> None:
+    passage = passages_of(["We studied ten women-eight with and eight without a history of it."], listed=True)
+    assert not _counts_are_clear(passage[0])

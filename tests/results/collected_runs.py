@@ -186,7 +186,7 @@ def _metrics(run: Run, case: str, turn: Turn, keys: Sequence[str]) -> dict[str, 
     row: dict[str, Any] = dict.fromkeys(keys, 0)
     row |= {name: math.nan if value is None else value for name, value in turn.scores.items()}
     headline = run.metrics[0]
-    row[f"{headline}_low"] = row[f"{headline}_high"] = [row[headline], run.cluster(case), 0.0]
+    row[f"{headline}_low"] = row[f"{headline}_high"] = row[headline]
     row |= {"n": 1, "n_scored": int(turn.scores[headline] is not None), "n_truncated": math.nan}
     return row | ({f"n_{turn.reason}": 1} if turn.reason else {})
 
@@ -213,12 +213,13 @@ def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = ()) -> Pa
     store.finish()
     turns = [turn for one in run.cases.values() for turn in one]
     numbers = _numbers(run, turns)
-    rates = {key for key in run.metrics if key not in run.points}
+    points = list(run.points or [name for name in run.metrics if name.endswith("judge_score")])
+    rates = {key for key in run.metrics if key not in points}
     result = {key: 100 * value if key in rates else value for key, value in numbers.items()}
     told = {
         "lct_task": run.task,
         "headline": run.metrics[0],
-        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")]),
+        "points": points,
         "judge": dict(run.judge),
         "options": given,
     }
@@ -274,7 +275,8 @@ def judged_later(folder: Path, name: str, *, seed: int = 1, version: int = 1, fe
             for case in run.cases()
             for turn in range(len(case.responses))
         ]
-        numbers = {"judge": description, "numbers": {"n": 1, "n_scored": 1}, "headline": "judge_score"}
+        counts = {"n": len(told), "n_scored": len(told)}
+        numbers = {"judge": description, "numbers": counts, "headline": "judge_score"}
         more = {"version": version, "points": ["judge_score"], "package": "9.9"}
         write_judged(judged_path(run, name, description), {**numbers, **more}, told)
 

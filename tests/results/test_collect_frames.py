@@ -36,7 +36,7 @@ from long_context_tasks.schema.response import REASONS
 JUDGE = {"name": "j", "model": "m", "seeds": [1]}
 
 
-VALUE = st.none() | st.floats(0, 10, allow_nan=False)
+VALUE = st.none() | st.floats(0, 1, allow_nan=False)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.isprintable)
 
 

@@ -135,9 +135,10 @@ def test_part_of_the_cases_is_not_scored(tmp_path: Path) -> None:
     """Predictions that were made after the evaluation."""
     work = write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))
     [path] = work.glob("results/*/*.json")
-    content: dict[str, Any] = json.loads(path.read_text())
-    content["details"] = content["details"][:1]
-    path.write_text(json.dumps(content))
+    [of_one] = write_opencompass(tmp_path.parent / "one", Run(simple([1.0]), made=TIME)).glob(
+        "results/*/*.json"
+    )
+    path.write_bytes(of_one.read_bytes())
     found = rows(collect([tmp_path]))
     assert found["c1", 0, 0, METRICS[0]] == (None, 0.0, "not_scored", "c1")
 
@@ -216,3 +217,12 @@ def test_any_value_in_any_place(sound: Path, which: str, other: Any, draw: st.Da
                     assert all(isinstance(text, str) for text in page.labels.values())
         # The others are not touched by it.
         assert len(collection.runs) + len(collection.problems) >= 5
+
+
+@pytest.mark.parametrize("version", ["", "1", 1.5, True, [], {}])
+def test_a_version_that_is_no_whole_number(sound: Path, tmp_path: Path, version: Any) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(sound, root)
+    path = sorted(root.rglob("judged/*/*.json"))[0]
+    path.write_text(json.dumps(replaced(json.loads(path.read_text()), ("version",), version)))
+    assert any("is no whole number" in one for one in collect_with_files([root]).collection.problems)

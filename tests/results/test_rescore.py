@@ -31,7 +31,7 @@ from long_context_tasks.results.evaluations import (
     turn_scores,
     unjudged_evaluation,
 )
-from long_context_tasks.results.rescore import Rescored, judge_run, rescore, to_rescore, write_rescored
+from long_context_tasks.results.rescore import Rescored, RunTasks, judge_run, rescore, to_rescore
 from long_context_tasks.schema import CaseScores, InputError, Score
 
 SUMMARIES = "ethic_summarize_law"
@@ -64,12 +64,9 @@ def results(left: Path, tmp_path: Path) -> Path:
 def again(results: Path, *, write: bool = True) -> dict[str, Rescored]:
     """Everything scored again, by task; of a run with several judges the last."""
     made = {}
-    for one in to_rescore(find_runs(results).runs, None):
+    for one in to_rescore(find_runs(results).runs, RunTasks()):
         assert not isinstance(one, str), one
-        rescored = rescore(*one)
-        if write:
-            write_rescored(rescored)
-        made[one[0].run.task] = rescored
+        made[one[0].run.task] = rescore(*one, write=write)
     return made
 
 
@@ -100,7 +97,7 @@ def test_nothing_changes_where_the_rules_are_the_same(results: Path) -> None:
     assert set(made) == {ADA, *TASKS}
     for task, one in made.items():
         run = only(results, task)
-        assert not one.changes and one.scored.task.version == run.version
+        assert not one.changes and one.scored.version == run.version
         theirs = {key: value for key, value in run.numbers.items() if key != "n_truncated"}
         assert dict(one.scored.numbers) == pytest.approx(theirs, rel=0, abs=1e-9, nan_ok=True)
         [now] = judged_evaluations(run)[0] if task != ADA else [unjudged_evaluation(run)]
@@ -127,28 +124,27 @@ def test_a_rule_that_was_repaired(results: Path) -> None:
             row["strict_accuracy"] = 1.0
 
     change_samples(results, ADA, wrong)
-    change_results(results, ADA, version=0, strict_accuracy=0.75)
+    hits = 1 + sum(one.scores["strict_accuracy"] == (1.0,) for one in cases)
+    mean = hits / len(cases)
+    change_results(results, ADA, version=0, strict_accuracy=mean)
     old_cell = next(cell for cell in cells_of(collect([results])) if cell.task == ADA)
-    assert (old_cell.version, round(old_cell.mean.value * len(cases))) == (
-        0,
-        1 + sum(one.scores["strict_accuracy"] == (1.0,) for one in cases),
-    )
+    assert (old_cell.version, round(old_cell.mean.value * len(cases))) == (0, hits)
     one = again(results)[ADA]
     [change] = one.changes
     assert (change.case, change.metric, change.before, change.after) == (case.id, "strict_accuracy", 1.0, 0.0)
     assert one.changed_cases("strict_accuracy") == 1 and one.changed_cases("random_guess") == 0
     assert (
-        one.before("strict_accuracy") == 0.75
+        one.before("strict_accuracy") == mean
         and one.after("strict_accuracy") == run.numbers["strict_accuracy"]
     )
-    assert one.evaluation.version == 0 and one.scored.task.version == run.version
+    assert one.evaluation.version == 0 and one.scored.version == run.version
     collection = collect([results])
     assert not collection.problems
     cell = next(cell for cell in cells_of(collection) if cell.task == ADA)
     assert cell.version == run.version and cell.mean.value == pytest.approx(run.numbers["strict_accuracy"])
     row = collection.runs.filter(collection.runs["task"] == ADA).row(0, named=True)
     told = json.loads(row["provenance"])
-    assert "before: version 0" in told["notes"][-1] and "strict_accuracy 0.75" in told["notes"][-1]
+    assert "before: version 0" in told["notes"][-1] and f"strict_accuracy {mean:.6g}" in told["notes"][-1]
     assert row["package"] and told["package"]
 
 
@@ -269,7 +265,7 @@ def test_responses_that_were_not_kept_or_are_of_other_data(results: Path) -> Non
 
 def test_a_newer_version_than_ours_is_left_alone(results: Path) -> None:
     change_results(results, ADA, version=99)
-    [message] = [one for one in to_rescore([only(results, ADA)], None) if isinstance(one, str)]
+    [message] = [one for one in to_rescore([only(results, ADA)], RunTasks()) if isinstance(one, str)]
     assert "version 99" in message and "update" in message
 
 

@@ -12,7 +12,7 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import load
 from long_context_tasks.results import StoredCase, StoredRun
 from long_context_tasks.results.evaluations import unjudged_evaluation
-from long_context_tasks.results.rescore import rescore, write_rescored
+from long_context_tasks.results.rescore import rescore
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import Response
 
@@ -49,13 +49,12 @@ def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
         StoredCase(second.id, (Response(None, "does_not_fit"),)),
     ]
     run = likelihood_run(cases, tmp_path)
-    one = rescore(unjudged_evaluation(run), task)
+    one = rescore(unjudged_evaluation(run), task, write=True)
     assert (
         one.scored.numbers["n_scored"] == 1
         and one.scored.numbers["strict_accuracy"] == 1
         and one.scored.not_scored == {"does_not_fit": 1}
     )
-    write_rescored(one)
     assert unjudged_evaluation(run).numbers["strict_accuracy"] == 1
     run = likelihood_run([replace(cases[0], num_candidate_tokens=None)], tmp_path)
     with pytest.raises(InputError, match="numbers of tokens"):

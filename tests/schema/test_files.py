@@ -1,14 +1,17 @@
 """Files that are there whole or not at all."""
 
+import ast
 import gzip
 import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema import InputError, files
+from long_context_tasks.schema.files import json_rows, json_value, loads, read_json, read_yaml, write_whole
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_json_rows_come_with_their_places(tmp_path: Path, name: str) -> None:
     [
         ("a.jsonl", b"1\n{", r"a\.jsonl, row 2: not JSON .*expected rows"),
         ("a.jsonl", b"[" * 200_000, r"row 1: not JSON"),
-        ("a.jsonl", b'"\xff"', r"a\.jsonl: cannot be read \(not UTF-8"),
+        ("a.jsonl", b'"\xff"', r"a\.jsonl, row 1: not UTF-8 .*expected rows"),
         ("a.jsonl.gz", gzip.compress(b"1\n" * 99, mtime=0)[:-9], r"a\.jsonl\.gz: cannot be read"),
         ("a.jsonl", None, r"a\.jsonl: cannot be read .*expected rows"),
     ],
@@ -69,3 +72,137 @@ def test_json_rows_that_cannot_be_read_are_named(
         (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=message):
         list(json_rows(tmp_path / name, "rows"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"[" * 101 + b"]" * 101, "nested deeper"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested deeper"),
+        (b"[" * 100_000, "nested deeper"),
+        (b'{"a": ' + b"9" * 301 + b"}", "a number of more than 300 digits"),
+        (b"[" + b"9" * 5000 + b".5]", "a number of more than 300 digits"),
+        (b"[" + b"[]," * 4_000_000 + b"1]", "more than 4000000 values"),
+        (b'{"a": 1', "Expecting"),
+        (b'["\xff"]', "codec can't decode"),
+    ],
+)
+def test_json_beyond_the_limits_is_a_plain_error(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        loads(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"[" * 100 + b"]" * 100, None),
+        (b'["' + b"[{," * 2_000_000 + b'\\" ,"]', None),
+        # As the standard library has it, with the fast parser too.
+        (b"[" + b"9" * 300 + b"]", [int("9" * 300)]),
+        (b"[18446744073709551616, -0.1e1, 1E400]", [2**64, -1.0, float("inf")]),
+        (b'"' + b"1" * 400 + b'"', "1" * 400),
+        (b'\xef\xbb\xbf {"a": 1, "a": [NaN]} \r\n', None),
+    ],
+)
+def test_json_within_the_limits_is_read_as_the_standard_library_does(data: bytes, value: Any) -> None:
+    expected = json.loads(data)
+    assert repr(loads(data)) == repr(expected) and (value is None or expected == value)
+    assert repr(loads(data.decode("utf-8-sig"))) == repr(expected)
+
+
+def test_a_row_that_unpacks_to_gigabytes_is_refused_early(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(b"[" * (1 << 20))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="line 1 is longer than 64 MiB"):
+        list(json_rows(path, "rows"))
+    assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    tracemalloc.stop()
+
+
+def test_a_file_of_json_is_named_with_what_it_should_hold(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [1]}')
+    assert read_json(path, "numbers") == {"a": [1]}
+    path.write_text("{")
+    with pytest.raises(InputError, match=r"a\.json: not JSON \(.*\); expected numbers"):
+        read_json(path, "numbers")
+    with pytest.raises(InputError, match=r"cannot be read \(Is a directory\); expected numbers"):
+        read_json(tmp_path, "numbers")
+
+
+LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a0: &a0 [x]\n" + LAUGHS, "more than 100000 values, aliases written out"),
+        ("x: &x [1, *x]", "contains itself"),
+        ("x: " + "[" * 5000, "nested deeper than 100"),
+        ("x: " + "[" * 101 + "]" * 101, "nested deeper than 100"),
+        ("x: " + "9" * 5000, "more than 300 digits"),
+        ("x: 0x" + "f" * 5000, "more than 300 digits"),
+        ("x: 1" + ":59" * 5000, "more than 300 digits"),
+        ("x: 2020-13-45", "month"),
+        ("x: !!timestamp y", "not YAML; mend it"),
+        ('x: !!int ""', "not YAML; mend it"),
+        ("x: !!python/name:os.system", "line 1: not YAML"),
+        ("a: 1\nb: ]", "line 2: not YAML"),
+        ("x: " + "a" * (1 << 20), "longer than 1 MiB"),
+        ("x: \x00", "not YAML"),
+        ("{[1]: 2}", "not YAML"),
+    ],
+)
+def test_yaml_beyond_the_limits_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read_yaml(path, "thing", remedy="mend it")
+    assert str(error.value).startswith(f"thing {path}") and str(error.value).endswith("; mend it")
+
+
+def test_aliases_and_merges_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text('a: &a {x: 1, z: "' + "1" * 400 + '"}\nb: {<<: *a, y: 2}\nc: *a\nd: 2020-01-02\n')
+    found = read_yaml(path, "thing", remedy="mend it")
+    assert found["b"] == {"x": 1, "y": 2, "z": "1" * 400} and found["c"] == found["a"]
+
+
+PARSERS = {
+    "json": {"load", "loads", "JSONDecoder"},
+    "orjson": {"loads"},
+    "yaml": {
+        "load",
+        "load_all",
+        "safe_load",
+        "safe_load_all",
+        "full_load",
+        "unsafe_load",
+        "parse",
+        "compose",
+    },
+}
+
+
+def test_nothing_else_in_the_package_parses_json_or_yaml() -> None:
+    """Ada-LEval's scoring takes what the official code takes of a response, and catches all that the parser raises."""
+    package = Path(files.__file__).parents[1]
+    found = set()
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            match node:
+                case ast.Attribute(value=ast.Name(id=module), attr=name) if name in PARSERS.get(module, ()):
+                    found.add(f"{path.relative_to(package)}: {module}.{name}")
+                case ast.ImportFrom(module=str(module), names=names):
+                    taken = {one.name for one in names} & PARSERS.get(module, set())
+                    found |= {f"{path.relative_to(package)}: {module}.{name}" for name in taken}
+                case ast.Call(func=ast.Attribute(attr="json"), args=[], keywords=[]):
+                    found.add(f"{path.relative_to(package)}: .json()")
+    ours = {"json.JSONDecoder", "orjson.loads", "yaml.load", "yaml.parse"}
+    assert found == {
+        *(f"schema/files.py: {one}" for one in ours),
+        "benchmarks/ada_leval/scoring.py: json.JSONDecoder",
+    }, "read with long_context_tasks.schema.files"

@@ -161,7 +161,7 @@ def test_json_of_somebody_else(tmp_path: Path, text: str) -> None:
         scores=collection.scores.with_columns(labels),
     )
     pages = checked(tmp_path, [cell], cases, collection=collection)
-    assert ("nested too deep" in pages["model/m.html"]) == (text in DEEP)
+    assert ("nested deeper" in pages["model/m.html"]) == (text in DEEP)
 
 
 def test_settings_that_are_no_object() -> None:
@@ -189,8 +189,6 @@ def scored(*values: float | None) -> dict[str, list[Turn]]:
         (scored(None, None, None), {}),
         (scored(1.0), {}),
         (scored(None), {}),
-        (scored(1.0, -5.0, 0.0, 7.0), {}),
-        (scored(math.nan, math.nan), {}),
         (simple([1.0, 0.0]), {"lct_n": "abc"}),
         (simple([1.0, 0.0]), {"lct_n": [1]}),
         (simple([1.0, 0.0]), {"lct_n": math.inf}),
@@ -207,6 +205,17 @@ def test_one_odd_run_does_not_end_the_report(tmp_path: Path, write: Any, cases: 
     assert "3 runs of 2 models on 2 tasks, 0 problems" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "site"]
     assert len(list((tmp_path / "site" / "model").iterdir())) == 2
+
+
+@pytest.mark.parametrize("write", [write_lm_eval, write_opencompass])
+@pytest.mark.parametrize("cases", [scored(1.0, -5.0, 0.0, 7.0), scored(math.nan, math.nan)])
+def test_an_impossible_run_is_left_out_and_named(tmp_path: Path, write: Any, cases: Any) -> None:
+    write(tmp_path / "in" / "odd", Run(cases, model=HOSTILE_NAME))
+    write_lm_eval(tmp_path / "in" / "good", Run(simple([1.0, 0.0]), model="owl"))
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "in"), "--out", str(tmp_path / "site")])
+    assert done.exit_code == 1, done.output
+    assert "1 run of 1 model on 1 task, 1 problem" in done.stderr
+    assert len(list((tmp_path / "site" / "model").iterdir())) == 1
 
 
 @pytest.mark.parametrize("write", [write_lm_eval, write_opencompass])

@@ -1,6 +1,7 @@
 """Building cases costs little more than encoding the texts once. Ratios within one run; `pytest -m speed -s` prints them."""
 
 import gc
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 import tiktoken
 from naive_builders import naive_bestanswer, naive_tsort
+from timing import best_in_turns
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.tsort import caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
@@ -47,8 +50,6 @@ def least_in_turns(*actions: Callable[[], object], times: int = 6) -> list[float
 
 def rewrite(folder: Path, out: Path) -> Callable[[], None]:
     """Function that writes finished cases and their documents once more: what writing the output costs."""
-    import sqlite3
-
     tasks = [path.stem for path in sorted(folder.glob("*.jsonl"))]
     cases = {task: CaseSet.read(folder, task).cases for task in tasks}
     documents = (
@@ -100,6 +101,30 @@ def test_bestanswer_at_ten_lengths(shared, tmp_path):
         f"ratio {whole / encode:.2f} (at most 3)"
     )
     assert whole <= 3 * encode
+
+
+def test_synthetic_cases(tmp_path):
+    """Writing a case from a seed, and counting it, costs a few times what encoding its texts once costs."""
+    for name, (benchmark, builder) in catalogue.builders().items():
+        if builder.source is not None:
+            continue
+        write, settings = benchmark.writer_of(builder), benchmark.settings_of(builder)((32_000,), n=4)
+        folder = tmp_path / name
+
+        def make(name=name, write=write, settings=settings, folder=folder) -> None:
+            write(name, None, settings, folder)
+
+        make()
+        with sqlite3.connect(folder / "documents.sqlite") as table:
+            texts = [text for (text,) in table.execute("SELECT text FROM documents")]
+        whole, encode = best_in_turns(
+            make,
+            lambda texts=texts: [len(ENCODING.encode_ordinary(text)) for text in texts],
+            times=4,
+            clock=time.process_time,
+        )
+        print(f"\n{name}: {whole:.2f} s; encoding {encode:.2f} s; ratio {whole / encode:.1f} (at most 8)")
+        assert whole <= 8 * encode
 
 
 def test_against_the_plain_rules(shared, tmp_path):

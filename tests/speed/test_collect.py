@@ -37,7 +37,7 @@ def numbers(value: float) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(KEYS, 0)
     row |= dict.fromkeys(METRICS, value) | {"n": 1, "n_scored": 1, "coverage": 1, "n_truncated": float("nan")}
     for metric in METRICS[:2]:
-        row[f"{metric}_low"] = row[f"{metric}_high"] = [value, "question", 0.0]
+        row[f"{metric}_low"] = row[f"{metric}_high"] = value
     return row
 
 
@@ -47,10 +47,22 @@ def prompt() -> str:
     return (words * (CHARACTERS // len(words) + 1))[:CHARACTERS]
 
 
+def scores(seed: int) -> list[float]:
+    """A score for each case."""
+    rng = random.Random(seed)
+    return [float(rng.random() < 0.6) for _ in range(CASES)]
+
+
+def means(seed: int) -> dict[str, float]:
+    """What a results file says of these."""
+    mean = sum(scores(seed)) / CASES
+    return dict.fromkeys(KEYS, 0.5) | dict.fromkeys(METRICS, mean) | {"n": CASES, "n_scored": CASES}
+
+
 def samples(seed: int) -> Iterator[str]:
     """Lines as lm-eval 0.4.13 writes them."""
-    rng, text = random.Random(seed), prompt()
-    for place in range(CASES):
+    text = prompt()
+    for place, score in enumerate(scores(seed)):
         yield json.dumps(
             {
                 "doc_id": place,
@@ -70,7 +82,7 @@ def samples(seed: int) -> Iterator[str]:
                 "doc_hash": "0" * 64,
                 "prompt_hash": "0" * 64,
                 "target_hash": "0" * 64,
-                **numbers(float(rng.random() < 0.6)),
+                **numbers(score),
             },
             ensure_ascii=False,
         )
@@ -85,7 +97,7 @@ def write_lm_eval(root: Path, number: int) -> None:
     metadata = {**GIVEN, "benchmark": "ada_leval", "headline": METRICS[0], "n_cases_available": CASES}
     content = {
         "model_name": f"model_{number}",
-        "results": {TASK: {f"{key},none": 0.5 for key in KEYS}},
+        "results": {TASK: {f"{key},none": value for key, value in means(number).items()}},
         "configs": {TASK: {"output_type": "generate_until", "metadata": metadata}},
         "config": {"random_seed": 0},
         "n-samples": {TASK: {"effective": CASES}},
@@ -94,8 +106,7 @@ def write_lm_eval(root: Path, number: int) -> None:
 
 
 def write_opencompass(root: Path, number: int) -> None:
-    rng, text = random.Random(number), prompt()[:800]
-    values = [float(rng.random() < 0.6) for _ in range(CASES)]
+    text, values = prompt()[:800], scores(number)
     rows = {
         str(place): {
             "case": f"case_{place}",
@@ -120,7 +131,8 @@ def write_opencompass(root: Path, number: int) -> None:
         }
         for place, value in enumerate(values)
     ]
-    result = dict.fromkeys(KEYS, 50.0) | {"n": CASES, "n_scored": CASES, "lct_task": [TASK], "points": [[]]}
+    percent = {key: 100 * value for key, value in means(number).items() if key not in ("n", "n_scored")}
+    result = percent | {"n": CASES, "n_scored": CASES, "lct_task": [TASK], "points": [[]]}
     result |= {"headline": [METRICS[0]], "lct_given": [GIVEN], "details": details}
     for kind, content in (("predictions", rows), ("results", result)):
         folder = root / "opencompass" / "20260101_100000" / kind / f"other_{number}"

@@ -72,7 +72,7 @@ EVENT = {
     "noise": r"hammering|the din|racket|uproar",
 }
 PLEA = {
-    "release": r"a release|a waiver|rights to sue|all liability",
+    "release": r"a release|a waiver|rights to sue|promise never",
     "notice": r"no warning|kept silent|required notice|alerted",
     "custom": r"always done it so|\busage\b|same habit|common practice",
     "fault": r"careless too|brought it on itself|ordinary attention|helped to cause",

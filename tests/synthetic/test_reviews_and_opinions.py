@@ -19,6 +19,7 @@ from long_context_tasks.benchmarks.ethic.build import attribute as citations
 from long_context_tasks.benchmarks.ethic.build.attribute import build_attribute_law, build_attribute_medicine
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import MOST_CITING, cited_cases
+from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
 from long_context_tasks.synthetic.numbers import Numbers, in_words
 from long_context_tasks.synthetic.opinions import (
@@ -47,6 +48,10 @@ def test_prose_of_abstracts_is_clean() -> None:
     assert not re.search(r"[\[\]{}|\n]{3}|  | [,.;:]|,,|a\(n\)|\.\.|\b[Aa] [aeiou]|[;,]\.", text)
     assert not re.search(r"[\[\]{}|]", text)
     assert not re.search(r"(?<=[a-z]\. )[a-z]", text)
+    assert not re.search(
+        r"came about|drawn up up|either \w+ and|, (?:grew|rose|went up) |\bmost (?:money|means)\b", text
+    )
+    assert not re.search(r"summed|left the \w+ to|this court|middle value|was taken late|nothing of it", text)
 
 
 def test_a_reader_finds_the_included_studies() -> None:
@@ -64,8 +69,31 @@ def test_facts_are_in_the_text() -> None:
             assert paragraph.facts
             for fact in paragraph.facts:
                 number += 1
-                assert all(any(word in paragraph.text for word in group) for group in fact.words), fact
+                said = paragraph.text[: fact.end]
+                assert said[-1] in ".)" and len(said) > paragraph.text.index(" Abstract: "), fact
+                assert all(any(word in said for word in group) for group in fact.words), fact
     assert number > 100
+
+
+def test_a_number_is_a_fact_where_it_counts_what_the_fact_says() -> None:
+    """22 of the drug group are not 22 who stayed until the end."""
+    stayed = re.compile(
+        r"complet|finish|remain|could be|reached|stayed|analysis|data set|available|used|relied"
+    )
+    for seed in range(40):
+        for paragraph in write_abstracts(seed, 3000).paragraphs:
+            for fact in paragraph.facts:
+                if fact.statement.endswith("until the end."):
+                    assert stayed.search(paragraph.text[: fact.end].rsplit(". ", 1)[-1]), paragraph.text
+
+
+def test_an_abstract_that_is_cut_keeps_the_facts_that_it_still_says() -> None:
+    for seed in range(20):
+        for paragraph in write_abstracts(seed, 2000).paragraphs:
+            for shorter in shorter_forms(paragraph):
+                assert {fact for fact in paragraph.facts if fact.end <= len(shorter.text)} == set(
+                    shorter.facts
+                )
 
 
 def test_numbers() -> None:

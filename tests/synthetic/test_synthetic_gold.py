@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_readers import READERS, context_and_rest, settled
+from case_readers import READERS, settled
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
-from long_context_tasks.benchmarks.ethic.prompts import split_sections
+from long_context_tasks.benchmarks.ethic.prompts import sections_of
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
@@ -121,8 +121,7 @@ def test_key_facts_of_a_section_are_stated_there(domain: str, length: int) -> No
     facts = own = elsewhere = 0
     pairs: list[bool] = []
     for case in task.cases.cases:
-        [prompt], [turn] = asked(task, case), case.turns
-        sections = split_sections(context_and_rest(prompt)[0], domain)
+        [turn], sections = case.turns, sections_of(case, task.cases.documents)
         assert list(sections) == turn.gold and all(sections.values())
         for marker, row in zip(turn.gold, case.inputs[FACTS], strict=True):
             for statement, groups, weight in row["facts"]:

@@ -12,6 +12,7 @@ some of these tasks; names of other files are left to those.
     elitr_bench_conv_synthetic_goldhistory elitr_bench_conv_synthetic_goldhistory_wer20
     elitr_bench_conv_synthetic_goldhistory_wer40 elitr_bench_conv_synthetic_goldhistory_wer60
     elitr_bench_conv_synthetic_goldhistory_wer80 elitr_bench_conv_synthetic_goldhistory_wer100
+    elitr_bench_qa_nano
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

@@ -7,6 +7,7 @@ some of these tasks; names of other files are left to those.
 
     ethic_recall_medicine_synthetic ethic_recall_law_synthetic ethic_summarize_medicine_synthetic
     ethic_summarize_law_synthetic ethic_attribute_medicine_synthetic ethic_attribute_law_synthetic
+    ethic_sections_medicine ethic_sections_law
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

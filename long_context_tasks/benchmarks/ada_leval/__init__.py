@@ -37,9 +37,11 @@ BENCHMARK = Benchmark(
             "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{__name__}.settings:POSTS"
         ),
         "ada_leval_tsort_recast": Builder("tsort", _TSORT, f"{_BUILD}:build", source=_CARRIERS),
-        "ada_leval_bestanswer_synthetic": Builder("bestanswer", _CONSTRAINTS, f"{_BUILD}:build"),
+        "ada_leval_bestanswer_synthetic": Builder(
+            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", sharded=True
+        ),
         "ada_leval_bestanswer_recast": Builder(
-            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", source=_CARRIERS
+            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", source=_CARRIERS, sharded=True
         ),
     },
     labels=f"{__name__}.data:labels_of",

@@ -22,8 +22,8 @@ from long_context_tasks.benchmarks.ada_leval import BENCHMARK, AdaLevalOptions, 
 from long_context_tasks.benchmarks.building import (
     built_file,
     cached_cases,
-    no_length,
     run_settings,
+    with_length,
 )
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.published_files import PublishedRow, checked_rows, find_file
@@ -78,6 +78,8 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     else:
         if options.tokenizer is not None and not by_likelihood:
             tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
+        if spec.source != "published":
+            options = with_length(options)
         cases = _official(spec, options) if spec.source == "published" else _made(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
     if by_likelihood:
@@ -169,7 +171,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
 
     builder = _builder(spec)
     kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
-    settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
+    settings = run_settings(kind, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, CARRIER_KINDS[spec.task], spec.name) if spec.source == "recast" else None
     return cached_cases(
         _case_file(spec, format_length(settings.lengths[0])),
@@ -229,7 +231,9 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
 def _official(spec: TaskSpec, options: Options) -> CaseSet:
     length = options.length
     if length is None:
-        raise no_length(spec.name)
+        raise InputError(
+            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
+        )
     if options.length_policy != "same_information":
         raise InputError(
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "

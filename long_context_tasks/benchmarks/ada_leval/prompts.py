@@ -36,9 +36,17 @@ def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
     >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:78]
     'The question is given below.\\nQ?\\n\\nPossible answers are given below.\\nA1:\\n\\none\\n\\n\\n'
     """
+    return "".join(bestanswer_parts(question, answers))
+
+
+def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
+    """Return the prompt in parts that :meth:`~long_context_tasks.tokens.Tokenizer.count_parts` counts; an answer's is the same at any place."""
     asked = "" if question is None else f"{QUESTION}{question}{GAP}"
-    shown = "".join(f"A{number}:\n\n{answer}{GAP}" for number, answer in enumerate(answers, start=1))
-    return f"{template('bestanswer')}{asked}{ANSWERS}{shown}{FOOTER}"
+    parts = [f"{template('bestanswer')}{asked}", ANSWERS]
+    for number, answer in enumerate(answers, start=1):
+        parts += (f"A{number}", f":\n\n{answer}{GAP}")
+    # The line end that the footer begins with belongs to those before it.
+    return [*parts[:-1], parts[-1] + FOOTER]
 
 
 def example_order(n: int) -> list[int]:

@@ -20,11 +20,18 @@ BENCHMARK = Benchmark(
     split=f"{__name__}.prompts:split_case",
     challenges=f"{__name__}.attacks:take_apart",
     builders={
-        "elitr_bench_qa_synthetic": Builder("qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
-        "elitr_bench_conv_synthetic": Builder("conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
-        "elitr_bench_qa_recast": Builder("qa_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS),
+        "elitr_bench_qa_synthetic": Builder(
+            "qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True
+        ),
+        "elitr_bench_conv_synthetic": Builder(
+            "conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True
+        ),
+        "elitr_bench_qa_nano": Builder("qa_nano", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True),
+        "elitr_bench_qa_recast": Builder(
+            "qa_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS, sharded=True
+        ),
         "elitr_bench_conv_recast": Builder(
-            "conv_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS
+            "conv_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS, sharded=True
         ),
     },
 )

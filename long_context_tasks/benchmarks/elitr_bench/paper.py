@@ -15,11 +15,10 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Any, Literal
 
-import yaml
-
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Response
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.files import yaml_value
 from long_context_tasks.schema.report import Section, Table, interval_text
 from long_context_tasks.stats import (
     Interval,
@@ -234,8 +233,10 @@ class Scores:
 @cache
 def published() -> dict[str, Any]:
     """Return the paper's figures, as printed."""
-    text = importlib.resources.files(__package__).joinpath("paper.yaml").read_text(encoding="utf-8")
-    figures: dict[str, Any] = yaml.safe_load(text)
+    file = importlib.resources.files(__package__) / "paper.yaml"
+    figures: dict[str, Any] = yaml_value(
+        file.read_text(encoding="utf-8"), file.name, remedy="install the package again"
+    )
     return figures
 
 

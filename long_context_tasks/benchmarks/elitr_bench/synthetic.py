@@ -7,17 +7,19 @@ forms the right value and the others may be stated, see :mod:`.answers`.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import count
 from math import nan
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import (
+    DEFAULT_LENGTH,
     BuiltFile,
-    Progress,
+    MadeCases,
     TaskReport,
+    Work,
     built_file,
     cached_cases,
     run_settings,
+    with_length,
     write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
@@ -36,15 +38,19 @@ from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.meeting.talk import SyntheticTalk
 from long_context_tasks.synthetic.wording import stream
-from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 NAME = "elitr_bench"
 CASES = 200
 """Questions, or conversations, of each length when no number is asked for."""
-LENGTH = 8_000
-"""Length when none is asked for."""
 MOST_QUESTIONS = 8
+NANO = f"{NAME}_qa_nano"
+"""The family with more questions on each meeting."""
+NANO_QUESTIONS = 16
+"""On a meeting, from 8k on."""
+NANO_CASES = 320
+"""Of each length, on 20 meetings from 8k on; see docs/shared_prefixes.md."""
 _MARGIN = 2
 _TRIES = 5
 MEETINGS = "meetings"
@@ -64,9 +70,16 @@ def recast_families() -> frozenset[str]:
     return frozenset(f"{NAME}_{name}" for name, part in card(NAME).tasks.items() if part.source == "recast")
 
 
-def questions_at(length: int) -> int:
-    """Return the number of questions about one meeting: eight, fewer about one that is too short for them."""
+def questions_at(length: int, family: str = "") -> int:
+    """Return the number of questions about one meeting: eight (nano: sixteen), fewer about one that is too short for them."""
+    if family == NANO:
+        return max(1, min(NANO_QUESTIONS, length // 500))
     return max(1, min(MOST_QUESTIONS, length // 1_000))
+
+
+def default_cases(family: str) -> int:
+    """Return the number of cases of each length when no number is asked for."""
+    return NANO_CASES if family == NANO else CASES
 
 
 def file_of(family: str, length: int) -> str:
@@ -79,7 +92,7 @@ def build(
     source: Path | None,
     settings: MeetingSettings,
     folder: Path,
-    progress: Progress | None = None,
+    work: Work | None = None,
 ) -> list[TaskReport]:
     """Write the cases of a family (``elitr_bench_qa_synthetic``) into a case folder, all or nothing; an older one is replaced.
 
@@ -88,57 +101,63 @@ def build(
     """
     if family in recast_families():
         source = carriers_of(Options(carriers=source), MEETINGS, family)
-    progress = progress or Progress()
-    settings = replace(settings, n=settings.n or CASES)
+    work = work or Work()
+    number = settings.n or default_cases(family)
+    settings = replace(settings, n=number)
     # An unavailable tokenizer is reported before anything is written.
     _ = (settings.measure, settings.other_tokenizer)
-    with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
+    with work.writer(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         reports = []
         for length in settings.lengths:
-            task, alone = file_of(family, length), replace(settings, lengths=(length,))
-            cases = progress.over(_cases(family, alone, source, writer), task, "case", settings.n)
+            task, step = file_of(family, length), 1 if _is_conv(family) else questions_at(length, family)
+            places = range(-(-number // step))
+            cases = work.cases(writer, partial(_made, family, settings, source, length), places, task)
             reports.append(write_task(writer, task, cases, settings, lambda case: nan, {}))
         return reports
 
 
-def _cases(family: str, settings: MeetingSettings, source: Path | None, writer: CaseWriter) -> Iterator[Case]:
-    """Yield cases of one length without end; each meeting is stored before the next one is written."""
-    [length] = settings.lengths
-    conv = family.startswith(f"{NAME}_conv")
-    names = {CL100K: get_tokenizer(CL100K)}
-    if settings.other_tokenizer is not None:
-        names[settings.other_tokenizer.name] = settings.other_tokenizer
-    for place in count():
-        meeting = _meeting(length, settings, place, conv, source)
-        writer.add_documents([(meeting.id, meeting.transcript)])
-        labels = {
+def _is_conv(family: str) -> bool:
+    return family.startswith(f"{NAME}_conv")
+
+
+def _made(family: str, settings: MeetingSettings, source: Path | None, length: int, place: int) -> MadeCases:
+    """Return the cases on a meeting: one for each of its questions, or one conversation."""
+    conv = _is_conv(family)
+    # What is counted here is counted for one meeting only; the tokenizers would remember it for all of them.
+    known = (get_tokenizer(CL100K), settings.other_tokenizer)
+    tokenizers = {one.name: one.fresh() for one in known if one is not None}
+    meeting = _meeting(length, settings, place, family, source, tokenizers[settings.measure.name])
+    whole = Case(
+        id=meeting.id,
+        task=file_of(family, length),
+        inputs={"transcript": meeting.id, "language": "english"},
+        turns=tuple(_turn(number, each, conv) for number, each in enumerate(meeting.questions, 1)),
+        cluster=meeting.id,
+        document=meeting.id,
+        labels={
             "split": "recast" if source else "synthetic",
             "language": "english",
             "length": format_length(length),
-        }
-        whole = Case(
-            id=meeting.id,
-            task=file_of(family, length),
-            inputs={"transcript": meeting.id, "language": "english"},
-            turns=tuple(_turn(number, each, conv) for number, each in enumerate(meeting.questions, 1)),
-            cluster=meeting.id,
-            document=meeting.id,
-            labels=labels,
-        )
-        stated = [_stated(question) for question in meeting.questions]
-        tokenizers = [tokenizer.fresh() for tokenizer in names.values()]
-        cases = prompts.counted([whole], {meeting.id: meeting.transcript}, tokenizers, together=conv)
-        groups = [stated] if conv else [[each] for each in stated]
-        for case, group in zip(cases, groups, strict=True):
-            yield replace(case, inputs={**case.inputs, INPUT: group})
+        },
+    )
+    stated = [_stated(question) for question in meeting.questions]
+    texts = {meeting.id: meeting.transcript}
+    counted = prompts.counted([whole], texts, list(tokenizers.values()), together=conv)
+    cases = [
+        replace(case, inputs={**case.inputs, INPUT: group})
+        for case, group in zip(counted, [stated] if conv else [[each] for each in stated], strict=True)
+    ]
+    # Of the last meeting as many as are wanted.
+    left = (settings.n or default_cases(family)) - place * len(cases)
+    return MadeCases(tuple(cases[:left]), tuple(texts.items()))
 
 
-def _meeting(length: int, settings: MeetingSettings, place: int, conv: bool, source: Path | None) -> Meeting:
+def _meeting(
+    length: int, settings: MeetingSettings, place: int, family: str, source: Path | None, tokenizer: Tokenizer
+) -> Meeting:
     """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
-    # What is counted here is counted for one meeting only; the tokenizer would remember it for all of them.
-    tokenizer = settings.measure.fresh()
+    conv, number = _is_conv(family), questions_at(length, family)
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
-    number = questions_at(length)
 
     def opening(transcript: str) -> int:
         return tokenizer.count(prompts.instruction(transcript) + prompts.GAP)
@@ -197,7 +216,7 @@ def resolve(task: ElitrTask, options: ElitrBenchOptions) -> ElitrBenchOptions:
         return _built(task, options.cases, options.length).resolve(options)
     if options.tokenizer is not None:
         tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is written
-    return replace(options, length=options.length or LENGTH)
+    return with_length(options)
 
 
 def _built(task: ElitrTask, folder: Path, length: int | None) -> BuiltFile:
@@ -213,7 +232,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
     if options.cases is not None:
         cases = _built(task, options.cases, options.length).read()
     else:
-        settings = run_settings(task.name, MeetingSettings, options, CASES)
+        settings = run_settings(MeetingSettings, options, default_cases(task.family))
         carriers = carriers_of(options, MEETINGS, task.name) if task.source == "recast" else None
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
@@ -230,7 +249,7 @@ def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions
 
     Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
     """
-    file = file_of(task.family, options.length or LENGTH)
+    file = file_of(task.family, options.length or DEFAULT_LENGTH)
     wanted = cases.cases[: options.n or options.subset]
     made_from = {
         "cases": cases.manifest["tasks"],

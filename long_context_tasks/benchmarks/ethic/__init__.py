@@ -44,13 +44,21 @@ BENCHMARK = Benchmark(
         },
         **{
             f"ethic_{task}_synthetic": Builder(
-                task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS
+                task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True
             )
             for task in ("recall", "summarize", "attribute")
         },
+        "ethic_sections": Builder(
+            "sections", _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True
+        ),
         **{
             f"ethic_{task}_recast": Builder(
-                task, _SYNTHETIC, f"{__name__}.synthetic:build", source=_CARRIERS, lengths=_LENGTHS
+                task,
+                _SYNTHETIC,
+                f"{__name__}.synthetic:build",
+                source=_CARRIERS,
+                lengths=_LENGTHS,
+                sharded=True,
             )
             for task in ("recall", "organize")
         },

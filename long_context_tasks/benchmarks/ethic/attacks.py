@@ -2,25 +2,32 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from long_context_tasks.audit.challenge import Challenge, first_places
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.ethic.prompts import split_case, split_sections
+from long_context_tasks.benchmarks.ethic.prompts import sections_of, split_case
 from long_context_tasks.benchmarks.ethic.scoring.repaired import NONE
-from long_context_tasks.schema import Case, Documents
+from long_context_tasks.coverage.items import Parts
+from long_context_tasks.schema import Case, Documents, InputError
 
 _OPTION = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _STUDY = re.compile(r"^ID: (\d+)\n", re.MULTILINE)
 _SEGMENT = re.compile(r"^<Segment (\d+)>\n", re.MULTILINE)
-_TARGET = re.compile(r"### (?:Background|Target Case):\n(.*?)\n\nNow, label each", re.DOTALL)
+_TARGET = re.compile(r"### (?:Background|Target Case):\n")
 _CARRIERS = {"books": "novels", "debates": "debates", "medicine": "abstracts", "law": "opinions"}
 
 
 def take_apart(case: Case, documents: Documents) -> list[Challenge]:
     """Return the only turn of a case as attackers see it."""
     spec = catalogue.parse_task(case.task)
+    if spec.task == "summarize":
+        return [_summarize(sections_of(case, documents), split_case(case, 0, documents), str(spec.split))]
+    if spec.task not in _FORMS:
+        raise InputError(
+            f"{case.task}: attackers take whole documents only; audit the tasks of recall and summarize, which show the same ones"
+        )
     context, query = split_case(case, 0, documents)
     return [_FORMS[spec.task](context, query, case.turns[0].gold, spec.split)]
 
@@ -61,11 +68,11 @@ def _attribute(context: str, query: str, gold: Sequence[str], domain: str) -> Ch
     right = tuple(numbers.index(re.sub(r"\D", "", one)) for one in gold if one != NONE)
     ends = list(itertools.accumulate(map(len, texts)))
     title, mark = ("Core IDs", "[%s]") if domain == "medicine" else ("Related Segments", "[Segment %s]")
-    found = _TARGET.search(query)
+    target, end, _ = "".join(_TARGET.split(query, 1)[1:]).partition("\n\nNow, label each")
     return Challenge(
         form="subset",
         context="",
-        query=found[1] if found else query,
+        query=target if end else query,
         options=tuple(texts),
         gold=right,
         rests=tuple(ends[place] / ends[-1] for place in right),
@@ -75,12 +82,11 @@ def _attribute(context: str, query: str, gold: Sequence[str], domain: str) -> Ch
     )
 
 
-def _summarize(context: str, query: str, gold: Sequence[str], domain: str) -> Challenge:
-    sections = split_sections(context, domain)
+def _summarize(sections: Mapping[str, str], parts: Parts, domain: str) -> Challenge:
     return Challenge(
         form="pages",
-        context=context,
-        query=query,
+        context=parts.context,
+        query=parts.query,
         options=tuple(sections.values()),
         gold=(),
         rests=(),
@@ -144,7 +150,7 @@ _MAIN = re.compile(
 _PLAIN = re.compile(
     "treat|illn|cours|year|outcom|stud|follow|benefit|chang|remed|trial|medic|active|scale|after|during|findin|betwe"
 )
-_YEARS = re.compile(r"(\d+) (?:to|and) (\d+) years")
+_YEARS = re.compile(r"\d (?:to|and) (\d+) years")
 
 
 def included(challenge: Challenge) -> Sequence[int]:
@@ -167,7 +173,7 @@ def included(challenge: Challenge) -> Sequence[int]:
         at = [n for n, one in enumerate(own) if _MAIN.search(one)]
         main = " ".join(own[n] for n in sorted({m for n in at for m in (n, n + 1)}) if n < len(own))
         if years := _YEARS.search(main):
-            high = int(years[2])
+            high = int(years[1])
             main += (
                 " boys and girls"
                 if high < 13
@@ -230,4 +236,4 @@ def _case(text: str) -> list[str]:
     return [min(one)[1] if one else "" for one in first]
 
 
-_FORMS = {"recall": _recall, "organize": _organize, "attribute": _attribute, "summarize": _summarize}
+_FORMS = {"recall": _recall, "organize": _organize, "attribute": _attribute}

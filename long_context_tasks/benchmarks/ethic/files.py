@@ -11,7 +11,6 @@ Where there are several kinds, Parquet comes first, then Arrow, then JSON, then 
 """
 
 import ast
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
@@ -199,7 +199,7 @@ def _id(value: Any) -> str:
 def _labels(answer: Any) -> list[str]:
     """A list of texts, also when it was written into a text as JSON or as Python does."""
     if isinstance(answer, str) and answer.lstrip().startswith("["):
-        for read in (json.loads, ast.literal_eval):
+        for read in (loads, ast.literal_eval):
             try:
                 answer = read(answer)
                 break

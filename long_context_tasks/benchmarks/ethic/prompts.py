@@ -13,6 +13,7 @@ import importlib.resources
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
@@ -31,10 +32,11 @@ OWN_TEMPLATE = ("llama-3.1", "phi")
 """Styles whose text marks the roles itself."""
 _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
 """Part of a model's name to the style of the official script, in its order."""
-_CONTEXT = re.compile(r"### Context:\n(.+?)\n\nNow, respond to the instruction", re.DOTALL)
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
+BEGINNINGS = "beginnings"
+"""Input of a case whose context has no markers: the first words of each section, which occur once."""
 
 
 @lru_cache
@@ -72,13 +74,20 @@ def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Messa
     """Return what is sent for a case."""
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
-    return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))
+    return layout(system, user_text(case, documents), inputs.get("style", CHAT))
+
+
+def user_text(case: Case, documents: Documents | Mapping[str, str]) -> str:
+    """Return the user message; it may lie in two parts, the context and what is asked about it."""
+    keys = case.inputs["user"]
+    return documents[keys] if isinstance(keys, str) else "".join(documents[key] for key in keys)
 
 
 def context_of(user_message: str) -> str | None:
     """Return the context in a user message of the summarizing task; None when it is not laid out so."""
-    match = _CONTEXT.search(user_message)
-    return match[1] if match else None
+    _, _, behind = user_message.partition("### Context:\n")
+    end = behind.find("\n\nNow, respond to the instruction", 1)
+    return behind[:end] if end > 0 else None
 
 
 def find_markers(text: str, domain: str) -> list[str]:
@@ -97,6 +106,24 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
     pattern = _MARKERS.get(domain, _MARKER)
     texts = [piece.strip() for piece in pattern.split(text)[1:]]
     return dict(zip(find_markers(text, domain), texts, strict=True))
+
+
+def sections_of(case: Case, documents: Documents | Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each section of a summarizing case's context by its marker, which may stand in the context or behind it.
+
+    Raises:
+        InputError: the first words of a section are not in the context.
+    """
+    context = context_of(user_text(case, documents)) or ""
+    if BEGINNINGS not in case.inputs:
+        return split_sections(context, str(case.labels["domain"]))
+    places = [context.find(words) for words in case.inputs[BEGINNINGS]]
+    if -1 in places:
+        raise InputError(
+            f"case {case.id}: a section is not in its context; the cases are damaged, make them again"
+        )
+    texts = [context[start:end].strip() for start, end in pairwise([*places, len(context)])]
+    return dict(zip(case.turns[0].gold, texts, strict=True))
 
 
 def split_case(case: Case, turn: int, documents: Documents) -> Parts:

@@ -197,12 +197,14 @@ def pack(
     """
     from long_context_tasks.results.bundle.format import read_bundle
     from long_context_tasks.results.bundle.pack import pack as pack_runs
+    from long_context_tasks.results.checks import CHECKS
     from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.schema import InputError
 
     collected = collect_with_files(results)
     problems = collected.collection.problems
     tell(problems, collected.collection.notes)
+    say(f"checked: {CHECKS}")
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
     packed = pack_runs(collected, out, responses=responses)
@@ -241,6 +243,7 @@ def check(
     """
     from long_context_tasks.results.bundle.format import bundles_below
     from long_context_tasks.results.bundle.runs import overview
+    from long_context_tasks.results.checks import CHECKS
     from long_context_tasks.schema import InputError
 
     paths: list[Path] = []
@@ -263,7 +266,7 @@ def check(
     bad = len({problem.partition(": ")[0] for problem in problems})
     say(
         f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}, {len(rows)} run{'' if len(rows) == 1 else 's'}, "
-        f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; checked: hashes, columns, {CHECKS}"
     )
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if problems:

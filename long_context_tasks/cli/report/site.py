@@ -1,6 +1,5 @@
 """``lct report RESULTS... --out site/``: from runs of both hosts to a table, files for other programs, and the site."""
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import (
     CSV,
     Json,
@@ -17,7 +17,7 @@ from long_context_tasks.cli.options import (
     examples,
     words,
 )
-from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
+from long_context_tasks.cli.output import end_with_problems, give, json_wanted, print_table, say, tell
 
 if TYPE_CHECKING:
     from long_context_tasks.results.case_pages import ShownCase
@@ -155,6 +155,14 @@ def site(
         ),
     ] = "",
     pool_seeds: PoolSeeds = False,
+    ratings: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--ratings",
+            help="People's ratings of some of the answers, JSON Lines: print each judge's mean corrected by them (docs/judges.md). "
+            "Repeatable.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
@@ -163,14 +171,17 @@ def site(
     score is not ranked when cases are missing or the task's version is old; the last column says why. Exit code 1 when something that was
     found is left out (damaged, unfinished, not evaluated); the rest is printed and written all the same.
     """
+    require("report", "lct report", *_NEEDED, *(_SITE if out is not None else ()))
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
+    from long_context_tasks.results.ratings import corrected_table, read_people
     from long_context_tasks.results.sections import (
         Wanted,
         benchmark_sections,
         check_plot,
         drawn,
         picture_bytes,
+        scored_runs,
     )
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
@@ -182,11 +193,9 @@ def site(
     from long_context_tasks.schema.files import write_whole
     from long_context_tasks.site.contents import read_agreement, site_contents
 
-    needed = (*_NEEDED, *(_SITE if out is not None else ()))
-    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
-        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
     if agreement is not None:
         read_agreement(agreement)  # report a mistake before costly work
+    people = None if ratings is None else read_people(ratings)
     if plot is not None:
         check_plot(plot)
     given = Models() if models is None else read_models(models)
@@ -222,6 +231,9 @@ def site(
         print_table(
             "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
         )
+    if people is not None:
+        judged, _ = scored_runs(collection.runs, collected.evaluations, Wanted(metric, data_dir, cases))
+        _give_tables([corrected_table(judged, people)], csv_dir)
     counted = summary(collection)
     counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
     typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
@@ -229,6 +241,7 @@ def site(
         "problems": list(collection.problems)
     }
     give(None, **result)
+    _give_lengths(collection, cells, threshold)
     if out is not None:
         options, notes = site_contents(
             collection,
@@ -246,6 +259,17 @@ def site(
         shown = _cases(collected, data_dir, private=private) if with_cases else iter(())
         _write_site(out, noted, cells, shown, options)
     end_with_problems(collection.problems)
+
+
+def _give_lengths(collection: "Collection", cells: "Sequence[Cell]", threshold: float | None) -> None:
+    """Give the effective lengths; they take a while, and only ``--json`` shows them."""
+    from long_context_tasks.results.lengths import family_lengths, length_document
+    from long_context_tasks.site.contents import chances
+
+    if json_wanted():
+        limit = None if threshold is None else threshold / 100
+        found = family_lengths(collection, cells, chances(cells), limit)
+        give(None, effective_lengths=[length_document(one) for one in found])
 
 
 def _write_site(

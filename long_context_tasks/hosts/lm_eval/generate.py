@@ -17,6 +17,8 @@ SYNTHETIC_GROUP, RECAST_GROUP = "lct_synthetic", "lct_recast"
 
 Tasks by likelihood are left out: they are no chat tasks and run on local models only, and a case costs a text for each candidate.
 """
+NANO_GROUP = "lct_nano"
+"""The seeded tasks with many questions on each of few documents."""
 OFFICIAL_GROUP = "lct_official"
 """All tasks on published data."""
 
@@ -92,14 +94,20 @@ def synthetic_tasks(source: Source = "seed") -> tuple[TaskSpec, ...]:
         and spec.scoring == "generate"
         and spec.length in ("", catalogue.ANY)
         and (not spec.variant or spec.card.source != source)
+        and not spec.card.nano
     )
+
+
+def nano_tasks() -> tuple[TaskSpec, ...]:
+    """Every task with many questions on each of few documents, in the order of the cards."""
+    return tuple(spec for spec in catalogue.task_specs() if spec.card.nano)
 
 
 def _suite_groups(benchmarks: Sequence[str], groups: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """The groups over all benchmarks; a group of splits stands for the tasks of the splits."""
 
-    def members(source: Source) -> tuple[str, ...]:
-        own = [spec for spec in synthetic_tasks(source) if spec.benchmark in benchmarks]
+    def members(specs: Sequence[TaskSpec]) -> tuple[str, ...]:
+        own = [spec for spec in specs if spec.benchmark in benchmarks]
         named = (spec.group if spec.split and spec.group in groups else spec.name for spec in own)
         return tuple(dict.fromkeys(named))
 
@@ -108,7 +116,12 @@ def _suite_groups(benchmarks: Sequence[str], groups: Mapping[str, object]) -> di
         for name in benchmarks
         if any(task.source == "published" for task in catalogue.card(name).tasks.values())
     )
-    suites = {SYNTHETIC_GROUP: members("seed"), RECAST_GROUP: members("recast"), OFFICIAL_GROUP: official}
+    suites = {
+        SYNTHETIC_GROUP: members(synthetic_tasks("seed")),
+        NANO_GROUP: members(nano_tasks()),
+        RECAST_GROUP: members(synthetic_tasks("recast")),
+        OFFICIAL_GROUP: official,
+    }
     # lm-eval runs an empty group without a word.
     return {name: members for name, members in suites.items() if members}
 

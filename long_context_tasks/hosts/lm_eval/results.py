@@ -3,7 +3,6 @@
 A sample is a line with the whole prompt in it, so that files grow to gigabytes; one line is held at a time.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from long_context_tasks.hosts.stored import (
     short,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -63,7 +62,7 @@ def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 
 def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> Iterator[Found]:
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
+        row = loads(path.read_bytes())
         for task, config in row["configs"].items():
             if "benchmark" in (config.get("metadata") or {}):
                 name = samples.get((time, task))
@@ -141,7 +140,7 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
     number = 0
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(lines(file), start=1):
                 place = f"{path}, line {number}"
                 try:
                     sample = loads(_without_prompt(line))
@@ -152,8 +151,11 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
                         f"{place}: damaged ({short(error)}); the file was cut, run again"
                     ) from error
                 yield place, sample
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from error
     expected = run.provenance["n_samples"]
     if expected is not None and number != expected:
         raise InputError(f"{path}: {number} samples instead of {expected}; the file was cut, run again")
@@ -191,8 +193,8 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
         verdicts=verdicts,
         log_likelihoods=tuple(likelihoods) or None,
         cluster=doc.get("cluster"),
-        labels=json.loads(doc.get("labels") or "{}"),
-        turn_labels=tuple(json.loads(doc.get("turn_labels") or "[]")),
+        labels=loads(doc.get("labels") or "{}"),
+        turn_labels=tuple(loads(doc.get("turn_labels") or "[]")),
     )
 
 
@@ -201,7 +203,7 @@ def _record(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        record = json.loads(text)
+        record = loads(text)
     except ValueError:
         return None
     return record if isinstance(record, dict) and set(record) == _RECORD_KEYS else None
@@ -234,8 +236,8 @@ def _likelihood(response: Any) -> float:
 def _is_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return "case" in json.loads(file.readline())["doc"]
-    except (OSError, ValueError, KeyError, TypeError):
+            return "case" in loads(next(lines(file)))["doc"]
+    except (OSError, StopIteration, ValueError, KeyError, TypeError):
         return False
 
 

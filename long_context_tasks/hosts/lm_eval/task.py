@@ -41,9 +41,10 @@ from long_context_tasks.schema import (
     prompt_hash,
 )
 from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, stored_form, writable
 from long_context_tasks.schema.secrets import without_secrets
-from long_context_tasks.stats import interval_of_mean
+from long_context_tasks.stats import interval_of_mean, standard_error
 from long_context_tasks.stats.means import result_keys
 
 
@@ -129,6 +130,8 @@ class RecentDocuments(Documents):
 logger = logging.getLogger(__name__)
 
 FILTER = "none"
+STDERR = "_stderr"
+"""After the name of a metric: its standard error in the host's table, with a plus-minus sign; the host's own is missing for our means."""
 BYPASS = "bypass"  # the host's metric of a run with --predict_only, and the value that it writes then
 BYPASSED = 999
 
@@ -167,7 +170,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         super().__init__(config={**config, **self._host_config()})
         metrics, points = self.loaded.metrics, self.loaded.points
         self._intervals = tuple(name for name in self.loaded.intervals if name in metrics)
-        keys = result_keys(metrics, self._intervals)
+        errors = (f"{name}{STDERR}" for name in self._intervals)
+        keys = (*result_keys(metrics, self._intervals), *errors)
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(keys, None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
@@ -281,7 +285,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             self.loaded.options,
             self.model_arguments,
             getattr(template, "__self__", None),
-            self.loaded.answer_budget,
+            # A conversation leaves room for all its answers.
+            self.loaded.answer_budget * max(len(case.turns) for case in self.loaded.cases.cases),
         )
         self._config.metadata["window"] = self.run_window.window.describe()
         if rope := describe_rope(getattr(template, "__self__", None)):
@@ -485,7 +490,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             score = scores[name]
             row[name] = math.nan if score.value is None else score.value
             if name in self._intervals:
-                row[f"{name}_low"] = row[f"{name}_high"] = [row[name], case.cluster, score.std]
+                value = row[name]
+                row[f"{name}_low"] = row[f"{name}_high"] = Scored(value, value, case.cluster, score.std)
+                row[f"{name}{STDERR}"] = Scored(score.std, value, case.cluster, score.std)
         headline = scores[self.loaded.metrics[0]]
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)
@@ -550,7 +557,7 @@ def plain_text(context: Any) -> str:
     """The text of a context; for chat servers the host carries messages as JSON in a named tuple."""
     if isinstance(context, str):
         return context
-    messages = json.loads(context.prompt) if hasattr(context, "prompt") else context
+    messages = loads(context.prompt) if hasattr(context, "prompt") else context
     return "\n".join(str(message["content"]) for message in messages)
 
 
@@ -561,39 +568,62 @@ def filler(chat_template: Callable[..., Any] | None) -> Any:
     return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
 
 
-def _turns(values: Sequence[Any], depth: int) -> list[Any]:
-    """Flatten the values of cases to those of turns; `depth` is 1 where the value of a turn is itself a list."""
-    flat: list[Any] = []
-    for value in values:
-        inner = value[0] if isinstance(value, list) and value else value
-        several = isinstance(inner, list) if depth else isinstance(value, list)
-        flat += value if several else [value]
-    return flat
+class Scored(float):
+    """A number of a case as the sample log has it, with what the mean over cases needs beside it.
+
+    A plain number in JSON, so that every reader of tables takes the log; whole on its way between the host's processes.
+
+    Attributes:
+        value: score of the case; not-a-number where there is none.
+        cluster: of the case.
+        std: of the score.
+    """
+
+    value: float
+    cluster: str
+    std: float
+
+    def __new__(cls, number: float, value: float, cluster: str, std: float) -> "Scored":
+        """Make the number, with the rest beside it."""
+        made = super().__new__(cls, number)
+        made.value, made.cluster, made.std = value, cluster, std
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """All parts travel to another process."""
+        return Scored, (float(self), self.value, self.cluster, self.std)
+
+
+def _turns(values: Sequence[Any]) -> list[Any]:
+    """Flatten the values of cases to those of turns."""
+    return [turn for value in values for turn in (value if isinstance(value, list) else [value])]
 
 
 def _nan_mean(values: Sequence[float]) -> float:
-    numbers = [value for value in _turns(values, 0) if not math.isnan(value)]
+    numbers = [value for value in _turns(values) if not math.isnan(value)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def _total(values: Sequence[float]) -> float:
-    return math.fsum(_turns(values, 0))
+    return math.fsum(_turns(values))
 
 
-def _interval_end(rows: Sequence[tuple[float, str, float]], end: str, rates: bool) -> float:
-    """Return an end of the 95 % interval of the mean, from rows of value, cluster and standard deviation."""
-    kept = [row for row in _turns(rows, 1) if not math.isnan(row[0])]
+def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
+    """Return a figure of the scores of all turns that have one, from values, clusters and standard deviations."""
+    kept = [one for one in _turns(scored) if not math.isnan(one.value)]
     if not kept:
         return math.nan
-    values, clusters, stds = zip(*kept, strict=True)
-    return float(getattr(interval_of_mean(values, clusters, rates=rates, stds=stds), end))
+    return figure([one.value for one in kept], [one.cluster for one in kept], stds=[one.std for one in kept])
 
 
 def _aggregation_of(key: str, points: Collection[str]) -> Callable[[Any], float]:
     """Return how the values of a result key over all cases become one number; `points` are metrics that are no rates."""
     metric, _, end = key.rpartition("_")
     if end in ("low", "high"):
-        return partial(_interval_end, end=end, rates=metric not in points)
+        interval = partial(interval_of_mean, rates=metric not in points)
+        return partial(_over_cases, figure=lambda *of, **stds: float(getattr(interval(*of, **stds), end)))
+    if key.endswith(STDERR):
+        return partial(_over_cases, figure=standard_error)
     return _total if key == "n" or key.startswith("n_") else _nan_mean
 
 

@@ -5,20 +5,16 @@ without one the same is read from the model arguments, in the same way. Where th
 (2,047 or 2,048), the run is refused: its results could not show what the model has read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
 from long_context_tasks.hosts.lm_eval.refusals import is_api_model
-from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
+from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, PER_MESSAGE, Counter, Window, at_most
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-Counter = Callable[[str], int]
-
-# Room for what a server puts around a prompt: a first token, the template of a message.
-_PER_MESSAGE = 16
 _NO_LIMIT = 10**9
 
 
@@ -81,19 +77,9 @@ def find_window(
             count, source = get_tokenizer(CL100K).count, "lct_window, counted in cl100k"
     if tokens is None or count is None:
         return RunWindow(count=count)
-    margin = 0 if exact else _PER_MESSAGE
-    window = Window(tokens, _at_most(count, margin, tokens - answer_budget), source)
+    margin = 0 if exact else PER_MESSAGE
+    window = Window(tokens, at_most(count, margin, tokens - answer_budget), source)
     return RunWindow(window, limit, own_count)
-
-
-def _at_most(count: Counter, margin: int, room: int) -> Counter:
-    """A count that need not be exact where even one token per byte would fit; encoding long prompts takes time."""
-
-    def bounded(text: str) -> int:
-        most = len(text.encode("utf-8", "surrogatepass")) + margin
-        return most if most <= room else count(text) + margin
-
-    return bounded
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:

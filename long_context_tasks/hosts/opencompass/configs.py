@@ -9,22 +9,24 @@ looked at once more at the end of the run, where all of its tasks are known. A n
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
+from long_context_tasks.hosts.lm_eval.generate import nano_tasks, synthetic_tasks
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
+from long_context_tasks.schema.files import read_yaml
 
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
 """Names a file below configs/models: a model as a paper ran it, in the words of lm-eval's ``--config``."""
+RANGE = "LCT_RANGE"
+"""Holds the places of the cases to run, in the form of the host's ``test_range``."""
 OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
 OTHERS = "other_packages_gen"
@@ -84,10 +86,7 @@ def preset(kind: str = "") -> dict[str, Any]:
     if not (name := os.environ.get(PRESET)):
         return {}
     remedy = "name one of the files configs/models/*/*.yaml"
-    try:
-        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise InputError(f"{PRESET}={name}: cannot be read ({error}); {remedy}") from error
+    content = read_yaml(Path(name), f"{PRESET}, file", remedy=remedy)
     if not isinstance(content, dict) or not isinstance(content.get("model_args"), dict):
         raise InputError(f"{PRESET}={name}: names no model; {remedy}")
     if content.get("model") not in _KINDS or os.environ.get("LCT_MODEL_TYPE") == "vllm":
@@ -230,7 +229,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         "lct_task": task,
         "n": 1,  # --dataset-num-runs wants them
         "k": 1,
-        "reader_cfg": {"input_columns": ["case"], "output_column": "reference"},
+        "reader_cfg": {"input_columns": ["case"], "output_column": "reference", **_part()},
         "infer_cfg": {
             # The host wants a template; the inferencer renders the case itself.
             "prompt_template": {
@@ -244,6 +243,18 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         **of_preset,
         **options,
     }
+
+
+def _part() -> dict[str, str]:
+    """Return the host's range of the cases to run: those that LCT_RANGE names, as [16:32].
+
+    Raises:
+        InputError: something else.
+    """
+    given = os.environ.get(RANGE, "")
+    if given and not re.fullmatch(r"\[\d*:\d*\]", given, re.ASCII):
+        raise InputError(f"{RANGE}={given}: give places of cases, the first counted as 0, such as [16:32]")
+    return {"test_range": given} if given else {}
 
 
 def datasets(group: str) -> list[dict[str, Any]]:
@@ -304,6 +315,23 @@ def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
         "lct_n": whole("LCT_N", 5),
     }
     return _repeated(dataset(task, **options) for task in given or plain)
+
+
+def nano_datasets() -> list[dict[str, Any]]:
+    """Return what ``eval_nano.py`` runs: the tasks with many questions on each document, those in LCT_TASKS or all of this package.
+
+    Raises:
+        InputError: a name that is no such task, or a bad number.
+    """
+    own = catalogue.own_benchmark_names()
+    names = [spec.name for spec in nano_tasks() if spec.benchmark in own]
+    given = wanted_names()
+    if unknown := [name for name in given if name not in {spec.name for spec in nano_tasks()}]:
+        raise InputError(f"{VARIABLE}: not in lct_nano: {', '.join(unknown)}; there are: {', '.join(names)}")
+    options: dict[str, Any] = {"lct_length": os.environ.get("LCT_LENGTH") or "8k"}
+    if os.environ.get("LCT_N"):
+        options["lct_n"] = whole("LCT_N", 1)
+    return _repeated(dataset(task, **options) for task in given or names)
 
 
 def _named(names: Sequence[str], specs: Sequence[TaskSpec]) -> list[str]:

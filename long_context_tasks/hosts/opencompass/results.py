@@ -6,7 +6,6 @@ host has written down, or from the name itself.
 """
 
 import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -320,7 +319,7 @@ def _first_row(path: Path) -> dict[str, Any] | None:
             _, row = next(rows, (None, None))
     except ijson.JSONError:
         # Numbers such as NaN, which this parser does not know.
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = loads(path.read_bytes())
         row = next(iter(content.values()), None) if isinstance(content, dict) else None
     return row if isinstance(row, dict) else None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.files import loads
 
 Row = dict[str, Any]
 CASE = "case"
@@ -130,7 +131,7 @@ class RowStore:
 def _parse(line: bytes) -> Row | None:
     """A row from a line of the log; None when the line was cut."""
     try:
-        row = json.loads(line)
+        row = loads(line)
     except ValueError:
         return None
     if not line.endswith(b"\n") or not isinstance(row, dict) or CASE not in row:

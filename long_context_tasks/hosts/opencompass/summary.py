@@ -29,7 +29,7 @@ from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
 from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
-_NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
+_NAME = re.compile(r"(?=.*\Z)(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 _GUESS = "random guess"

@@ -44,6 +44,7 @@ from long_context_tasks.schema import (
     Options,
     prompt_hash,
 )
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 from long_context_tasks.stats.means import task_numbers
 
@@ -130,12 +131,12 @@ def task_of(dataset: Dataset) -> LoadedTask:
             "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
         )
     row = dataset[0]
-    return load_task(row["lct_task"], json.loads(row["lct_options"]))
+    return load_task(row["lct_task"], loads(row["lct_options"]))
 
 
 def given_by(dataset: Dataset) -> dict[str, Any]:
     """Version and options that stand in the host's rows; see :func:`given_of`."""
-    given: dict[str, Any] = json.loads(dataset[0][GIVEN])
+    given: dict[str, Any] = loads(dataset[0][GIVEN])
     return given
 
 

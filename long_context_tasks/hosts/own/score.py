@@ -13,7 +13,7 @@ import long_context_tasks
 from long_context_tasks.hosts.stored import DAMAGE, OWN, Found, StoredCase, StoredRun, short
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.files import json_rows, json_value, loads, write_json, write_whole
+from long_context_tasks.schema.files import json_rows, json_value, lines, loads, write_json, write_whole
 from long_context_tasks.schema.response import (
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
@@ -48,7 +48,7 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     found: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
-            row = json.loads(path.read_text(encoding="utf-8"))
+            row = loads(path.read_bytes())
             if isinstance(row, dict) and row.get("kind") == _KIND:
                 found.append(_run(path, row))
         except (OSError, *DAMAGE) as error:
@@ -82,7 +82,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     number = 0
     try:
         with path.open("rb") as file:
-            for line in file:
+            for line in lines(file):
                 number += 1
                 row = loads(line)
                 case = str(row["case"])

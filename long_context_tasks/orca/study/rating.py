@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
-import yaml
-
 from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, kind_of
 from long_context_tasks.judges.run import judge_all
@@ -30,6 +28,7 @@ from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.files import yaml_value
 
 Condition = Literal[
     "with_context",
@@ -73,9 +72,10 @@ def prompt_file(wording: Wording) -> str:
 
 @cache
 def _prompt_template(wording: Wording, question: bool, rationale: bool, transcript: bool) -> str:
-    edits = yaml.safe_load(
-        (importlib.resources.files(__package__) / "prompt_edits.yaml").read_text(encoding="utf-8")
-    )[wording]
+    file = importlib.resources.files(__package__) / "prompt_edits.yaml"
+    edits = yaml_value(file.read_text(encoding="utf-8"), file.name, remedy="install the package again")[
+        wording
+    ]
     text = prompt_file(wording)
     removed = [] if question else ["question"]
     if not rationale and not transcript:

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from long_context_tasks.orca.checkpoint import read_yaml_mapping, restore_checkpoint
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, write_whole
+from long_context_tasks.schema.files import json_value, loads, read_json, write_whole
 
 LOG = "log.jsonl"
 STATE = "state.json"
@@ -54,7 +54,7 @@ def read_state(folder: Path) -> State:
         InputError: it was changed or is not there.
     """
     try:
-        return State(**json.loads((folder / STATE).read_text(encoding="utf-8")))
+        return State(**loads((folder / STATE).read_bytes()))
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent.parent} to begin anew"
@@ -119,10 +119,9 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
     with lock:
         run = work / "run.json"
         if run.is_file():
-            try:
-                found = json.loads(run.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise InputError(f"{run}: not JSON; remove {work} to begin anew") from error
+            found = read_json(run, f"the arguments of a run; remove {work} to begin anew")
+            if not isinstance(found, dict):
+                raise InputError(f"{run}: holds no arguments; remove {work} to begin anew")
             try:
                 _check_same_run(found, args, work)
             except InputError:
@@ -151,10 +150,10 @@ def cut_log(path: Path, step: int) -> None:
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
         try:
-            row = json.loads(line)
-        except ValueError:
+            written = loads(line)["step"]
+        except (ValueError, TypeError, KeyError):
             continue  # the line that was being written
-        if row["step"] <= step:
+        if written <= step:
             rows.append(line if line.endswith("\n") else f"{line}\n")
     write_whole(path, rows)
 

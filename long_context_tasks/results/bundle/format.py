@@ -133,7 +133,7 @@ def _fit_name(name: str) -> str:
 def _fit_json(text: str) -> str:
     """Return the JSON of an object with nothing in it that must not travel."""
     try:
-        value = json.loads(text)
+        value = loads(text)
         fits = fit_to_travel(value) == value
     except RecursionError as error:
         raise ValueError("is nested too deep") from error
@@ -156,7 +156,7 @@ class RunRow(Checked):
     """A row of ``RUNS`` as it travels, without ``source``; names must be those of the task."""
 
     run: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    host: Literal["lm_eval", "opencompass", "own"]
+    host: Literal["lm_eval", "opencompass", "inspect", "own"]
     model: Annotated[_Name, AfterValidator(_fit_name)]
     benchmark: str
     task: _Name
@@ -197,7 +197,7 @@ class RunRow(Checked):
                 raise ValueError(f"{name} {str(getattr(self, name))[:60]!r} is not that of {self.task}")
         if spec.tokens and self.length != spec.tokens:
             raise ValueError(f"length {self.length} is not that of {self.task}")
-        card, judge = catalogue.card(spec.benchmark), stored_kind(json.loads(self.judge_settings))
+        card, judge = catalogue.card(spec.benchmark), stored_kind(loads(self.judge_settings))
         known = (*card.metrics, *(judge.metrics if judge else ()))
         if unknown := [name for name in self.metrics if name not in known]:
             raise ValueError(f"unknown metric {unknown[0][:60]!r} of {spec.benchmark}")

@@ -26,7 +26,7 @@ from long_context_tasks.results.bundle.format import (
 from long_context_tasks.results.collect import Collected, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
-from long_context_tasks.schema.files import json_value, make_folder, write_whole
+from long_context_tasks.schema.files import json_value, loads, make_folder, write_whole
 from long_context_tasks.schema.response import writable
 
 _REMEDY = "choose another place with --out"
@@ -139,9 +139,7 @@ def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``RUNS`` as it may travel: without ``source``, local paths and what may be a key."""
     kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *JSON)}
     for name in JSON:
-        value = {
-            key: each for key, each in json.loads(row[name] or "{}").items() if key not in _OF_THE_MACHINE
-        }
+        value = {key: each for key, each in loads(row[name] or "{}").items() if key not in _OF_THE_MACHINE}
         kept[name] = json.dumps(fit_to_travel(value), sort_keys=True, ensure_ascii=False)
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value

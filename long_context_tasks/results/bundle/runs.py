@@ -1,6 +1,5 @@
 """Runs in bundles as runs of a host, for what reads those: pages of cases, missing cells."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.evaluations import Evaluation
 from long_context_tasks.results.tidy import RUNS, Collection
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import Response
 
 
@@ -32,7 +32,7 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
     """A run in a bundle as what a judge said of a host's run; its ``folder`` is the bundle, and its cases are read from there."""
     row = run.row
     options, described, provenance = (
-        json.loads(row[name]) for name in ("options", "judge_settings", "provenance")
+        loads(row[name]) for name in ("options", "judge_settings", "provenance")
     )
     numbers = numbers_of(run)
     stored = StoredRun(
@@ -110,7 +110,7 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
 
 
 def _labels(text: str | None) -> dict[str, Any]:
-    value = {} if text is None else json.loads(text)
+    value = {} if text is None else loads(text)
     if not isinstance(value, dict):
         raise TypeError("labels are no objects")
     return value

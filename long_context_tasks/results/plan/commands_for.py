@@ -37,6 +37,7 @@ from long_context_tasks.results.plan.missing import (
 )
 from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
@@ -50,7 +51,7 @@ _SET_ANEW = (
     *("--tasks", "-t", "--metadata", "--limit", "-L", "--samples", "-E", "--output_path", "-o"),
     *("--log_samples", "-s", "--predict_only", "-x"),
 )
-_NOT_SHOWN = re.compile(rf"[\w.-]+=[\"']?{re.escape(HIDDEN)}[\"']?,?", re.ASCII)
+_NOT_SHOWN = re.compile(rf"(?<![\w.-])[\w.-]+=[\"']?{re.escape(HIDDEN)}[\"']?,?", re.ASCII)
 _SIMPLE = re.compile(r"[\w./:@+~-]+", re.ASCII)
 
 
@@ -141,6 +142,39 @@ def commands(
             model = replace(model, base=True)
         made += _of_model(model, own, place, seen)
     return made
+
+
+def step_command(
+    model: Model, task: str, cases: range, place: Place, runs: Iterable[StoredRun] = ()
+) -> Command:
+    """The command that runs neighbouring cases of a task, on the host of ``place``; a model that was run before is run as it was.
+
+    Args:
+        model: see there.
+        task: its name.
+        cases: their places in the task.
+        place: where the run goes, with its options.
+        runs: of the model.
+    """
+    seen = [run for run in runs if not is_bundle(run.folder)]
+    if lacks_template(model.name, seen):
+        model = replace(model, base=True)
+    judge = {"LCT_JUDGE": place.judge} if place.judge else {}
+    if place.host == LM_EVAL:
+        before = max((run for run in seen if run.host == LM_EVAL), key=lambda run: run.made, default=None)
+        made = _lm_eval(model, [task], judge, before, place)
+        part = ("--samples", json.dumps({task: list(cases)}, separators=(",", ":")))
+        made = [replace(one, words=(*one.words, *part)) for one in made]
+    else:
+        folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
+        made = _opencompass(model, [task], judge, folder, place)
+        part_of = {"LCT_RANGE": f"[{cases.start}:{cases.stop}]"}
+        made = [replace(one, variables={**one.variables, **part_of}) for one in made]
+    if not made:
+        raise InputError(
+            f"{task}: compares likelihoods, which a server does not give; run the model in the host's process"
+        )
+    return made[0]
 
 
 def without_judge(cells: Iterable[Cell], made: Iterable[Command]) -> list[str]:
@@ -402,10 +436,10 @@ def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup, place: Place) 
 def _given_in(path: Path) -> dict[str, Any]:
     """``lct_given`` of the first row of a file of answers; empty when it cannot be read."""
     try:
-        with path.open(encoding="utf-8") as file:
-            row = json.loads(file.readline()) if path.suffix == ".jsonl" else json.load(file)["0"]
+        with path.open("rb") as file:
+            row = loads(next(lines(file))) if path.suffix == ".jsonl" else loads(file.read())["0"]
         given = row["lct_given"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, StopIteration, ValueError, KeyError, TypeError):
         return {}
     return {key: value for key, value in dict(given).items() if key.startswith("lct_")}
 

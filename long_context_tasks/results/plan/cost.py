@@ -10,23 +10,27 @@ turns are summed, each with the texts that stand before it; the model's own earl
 lm-eval writes one time for all tasks of a run, from the loading of the model to the last score; OpenCompass one for each process
 that asks a model. Neither tells prompts from answers, so that one rate comes out for both; it is good for runs whose prompts and
 answers are about as long as those that it was measured on.
+
+With a cache of prefixes (:mod:`.prefixes`) every prompt is rendered and encoded, to find what it shares with those before it.
 """
 
 import difflib
 import fnmatch
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.hosts import stored
-from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
+from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, StoredRun
+from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import Table
 
 Counter = Callable[[Sequence[str]], Sequence[int]]
@@ -38,6 +42,7 @@ _NEAR = 0.75
 _NAMED = 5
 _ELAPSED = re.compile(r"time elapsed: *([0-9.]+)s")
 _END = 65_536
+_ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
 
 
 @dataclass(frozen=True)
@@ -61,14 +66,16 @@ class Rate:
 
 @dataclass(frozen=True)
 class Price:
-    """What tokens cost; discounts for prompts that a provider has in its cache are not looked at.
+    """What tokens cost.
 
     Attributes:
         prompt, completion: of a million tokens.
+        cached: of a million tokens of prompts that a provider has in its cache; None: not known.
     """
 
     prompt: float
     completion: float
+    cached: float | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,7 @@ class TaskPlan:
         answer_tokens: at the expected length of an answer.
         longest: tokenizer to the tokens of the longest prompt of any case, also of one that does not fit.
         judged: a judge reads the answers; its own calls are not in the plan.
+        shared: what its prompts share, in the tokenizer of the plan; None where that was not asked for.
     """
 
     task: str
@@ -119,16 +127,23 @@ class TaskPlan:
     answer_tokens: int = 0
     longest: Mapping[str, int] = field(default_factory=dict)
     judged: bool = False
+    shared: Shared | None = None
 
-    def hours(self, rate: Rate, tokenizer: str) -> float:
-        """At a rate in tokens of this tokenizer; the model reads prompts and its own earlier answers."""
-        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
+    @property
+    def cached_tokens(self) -> int:
+        """Of prompts, expected in the cache; 0 without one."""
+        return self.shared.cached if self.shared else 0
+
+    def hours(self, rate: Rate, tokenizer: str, cached: int = 0) -> float:
+        """At a rate in tokens of this tokenizer; the model reads prompts, but for those ``cached``, and its own earlier answers."""
+        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
         return (sent / rate.prompt + self.answer_tokens / rate.answer) / 3600
 
-    def price(self, price: Price, tokenizer: str) -> float:
-        """At a price of tokens of this tokenizer."""
-        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
-        return (sent * price.prompt + self.answer_tokens * price.completion) / 1_000_000
+    def price(self, price: Price, tokenizer: str, cached: int = 0) -> float:
+        """At a price of tokens of this tokenizer, ``cached`` ones at the price of those; own earlier answers count as not cached."""
+        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
+        held = cached * (price.prompt if price.cached is None else price.cached)
+        return (sent * price.prompt + held + self.answer_tokens * price.completion) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -154,6 +169,8 @@ class Settings:
         window: of the model in its tokens; None: everything fits.
         answer_tokens: expected of an answer; None: the whole budget of the task, the most it can be.
         repeats: how often every case is asked.
+        cache: of prefixes, whose hits are expected; None: prompts are not compared.
+        encode: a text to tokens of ``tokenizer``; needed for a cache.
     """
 
     counters: Mapping[str, Counter]
@@ -161,6 +178,8 @@ class Settings:
     window: int | None = None
     answer_tokens: int | None = None
     repeats: int = 1
+    cache: PrefixCache | None = None
+    encode: Encode | None = None
 
 
 @dataclass(frozen=True)
@@ -193,6 +212,9 @@ class Plan:
                 name: max((one.longest.get(name, 0) for one in self.tasks), default=0) for name in names
             },
             judged=any(one.judged for one in self.tasks),
+            shared=sum((one.shared for one in self.tasks if one.shared), Shared())
+            if self.settings.cache
+            else None,
         )
 
     def table(self, model: str, rate: Rate | None, price: Price | None) -> Table:
@@ -201,16 +223,24 @@ class Plan:
         own = [name for name in self.settings.counters if name != CL100K]
         columns = ["task", "cases", "left out", "requests", "prompts, cl100k"]
         columns += ["prompts, model"] if own else []
+        cache = self.settings.cache is not None
+        discount = cache and price is not None and price.cached is not None
+        columns += ["unique", "cached"] if cache else []
         columns += ["own history", "answers", "longest"]
-        columns += [*(["hours"] if rate else []), *(["price"] if price else [])]
+        columns += [*(["hours"] if rate else []), *(["hours, cached"] if rate and cache else [])]
+        columns += [*(["price"] if price else []), *(["price, cached"] if discount else [])]
         rows = []
         for one in (*self.tasks, self.total):
             numbers = [one.cases, len(one.does_not_fit), one.requests]
             numbers += [one.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
+            numbers += [one.shared.unique, one.shared.cached] if one.shared else []
             numbers += [one.history_tokens, one.answer_tokens, one.longest.get(tokenizer, 0)]
             row = [one.task, *(f"{number:,}" for number in numbers)]
+            cached = one.cached_tokens
             row += [f"{one.hours(rate, tokenizer):,.2f}"] if rate else []
+            row += [f"{one.hours(rate, tokenizer, cached):,.2f}"] if rate and cache else []
             row += [f"{one.price(price, tokenizer):,.2f}"] if price else []
+            row += [f"{one.price(price, tokenizer, cached):,.2f}"] if price and discount else []
             rows.append(tuple(row))
         known = self.settings.window
         window = f"window {known:,}" if known else "window not known: everything is taken to fit"
@@ -229,6 +259,13 @@ class Plan:
                 "In conversations every turn sends the history again: its known texts count as prompts, the model's own earlier answers "
                 "as own history."
             )
+        if (cache := self.settings.cache) and (shared := self.total.shared) and shared.tokens:
+            size = "that holds everything" if cache.size is None else f"of {cache.size:,} tokens"
+            lines.append(
+                f"A cache {size}, hits of {max(cache.least, cache.step):,} tokens or more by {cache.step}: it has {shared.cached:,} of "
+                f"{shared.tokens:,} tokens of prompts ({shared.cached / shared.tokens:.1%}). Total over unique tokens: "
+                f"{shared.tokens / max(1, shared.unique):.2f}. Requests one after the other, {_ORDERS[cache.order]}."
+            )
         lines += [
             f"{one.task}: {len(one.does_not_fit)} of {one.cases} cases do not fit the window: {first_names(one.does_not_fit)}"
             for one in self.tasks
@@ -246,13 +283,24 @@ class Plan:
 
         def row(one: TaskPlan) -> dict[str, Any]:
             hours = one.hours(rate, tokenizer) if rate else None
-            return {**asdict(one), "hours": hours, "price": one.price(price, tokenizer) if price else None}
+            money = one.price(price, tokenizer) if price else None
+            found = {**asdict(one), "hours": hours, "price": money}
+            if self.settings.cache is None:
+                del found["shared"]
+                return found
+            known = price is not None and price.cached is not None
+            return {
+                **found,
+                "hours_cached": one.hours(rate, tokenizer, one.cached_tokens) if rate else None,
+                "price_cached": one.price(price, tokenizer, one.cached_tokens) if price and known else None,
+            }
 
         return {
             "model": model or None,
             "tokenizer": tokenizer,
             "window": self.settings.window,
             "repeats": self.settings.repeats,
+            **({"cache": asdict(self.settings.cache)} if self.settings.cache else {}),
             "rate": {**asdict(rate), "notes": list(notes)} if rate else None,
             "tasks": [row(one) for one in self.tasks],
             "total": row(self.total),
@@ -272,7 +320,7 @@ def facts_of_folder(model: str) -> dict[str, str]:
     if (folder / "tokenizer.json").is_file():
         known["tokenizer"] = str(folder)
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = loads((folder / "config.json").read_bytes())
         rows = [config, config.get("text_config") or {}]
         names = ("n_positions", "max_position_embeddings", "n_ctx")
         found = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
@@ -337,13 +385,41 @@ def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Pla
     """
     planned: list[TaskPlan] = []
     failed: list[NotPlanned] = []
+    prompts = Prompts()
     for name in names:
         # One after the other, so that memory holds the cases of one task.
         try:
-            planned.append(plan_task(loading.load_task(name, options), settings))
+            task = loading.load_task(name, options)
+            planned.append(plan_task(task, settings))
+            if settings.cache is not None:
+                _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)
         except InputError as error:
             failed.append(NotPlanned(name, str(error)))
+    if settings.cache is not None:
+        shared = prompts.shared(settings.cache)
+        planned = [replace(one, shared=shared.get(one.task, Shared())) for one in planned]
     return Plan(tuple(planned), tuple(failed), settings)
+
+
+def _add_prompts(prompts: Prompts, task: LoadedTask, left_out: Collection[str], settings: Settings) -> None:
+    """Add the prompts of the cases that fit, as a run sends them."""
+    encode = settings.encode
+    if encode is None:
+        raise ValueError("a cache of prefixes needs the tokens of texts: set Settings.encode")
+    for case in task.cases.cases:
+        for texts in [] if case.id in left_out else _requests(task, case):
+            tokens = [token for text in texts for token in encode(text)]
+            for _ in range(settings.repeats):
+                # Log-likelihoods of a prompt's own tokens need all of it to be computed.
+                prompts.add(task.name, tokens, cacheable=not task.by_likelihood)
+
+
+def _requests(task: LoadedTask, case: Case) -> list[list[str]]:
+    """Return the texts of each prompt of a case; own earlier answers are left out."""
+    if task.candidates is not None:
+        return [[text] for text in task.candidates(case, task.cases.documents)]
+    turns = range(len(case.turns) if task.is_conversation else 1)
+    return [[message.content for message in task.messages(case, turn, [None] * turn)] for turn in turns]
 
 
 def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
@@ -392,12 +468,8 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
     """
     turns, answers, again = len(case.turns), 1, 0
     if task.candidates is not None:
-        texts = [[text] for text in task.candidates(case, task.cases.documents)]
         answers = 0
     elif task.is_conversation:
-        texts = [
-            [message.content for message in task.messages(case, turn, [None] * turn)] for turn in range(turns)
-        ]
         answers = turns
         # With the gold history nothing that the model has said is sent.
         if turns > 1 and task.messages(case, 1, ["."]) != task.messages(case, 1, [None]):
@@ -407,7 +479,7 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
         if len(known) == len(counters):
             # Nothing is rendered, so that a plan of a thousand long prompts takes no time.
             return CasePlan(case.id, 1, 1, known, 0, known, 2)
-        texts = [[message.content for message in task.messages(case)]]
+    texts = _requests(task, case)
     sums, longest = {}, {}
     for name, counter in counters.items():
         each = dict.fromkeys(text for request in texts for text in request)
@@ -444,7 +516,7 @@ def measured_rate(
     seconds = 0.0
     notes: list[str] = []
     for group in together.values():
-        took, note = _lm_eval_time(group[0]) if group[0].host == LM_EVAL else _opencompass_time(group[0])
+        took, note = _TIME_OF.get(group[0].host, _opencompass_time)(group[0])
         if note:
             notes.append(note)
         if took is None:
@@ -492,7 +564,7 @@ def _lm_eval_time(run: StoredRun) -> tuple[float | None, str]:
     row: dict[str, Any] = {}
     for path in sorted(run.folder.glob(f"*results_{run.made}.json")):
         try:
-            row = row or dict(json.loads(path.read_text(encoding="utf-8")))
+            row = row or dict(loads(path.read_bytes()))
         except (OSError, ValueError, TypeError):
             continue
     try:
@@ -530,3 +602,15 @@ def _opencompass_time(run: StoredRun) -> tuple[float | None, str]:
         seconds,
         f"{run.folder}: {len(logs)} processes ran, perhaps side by side; the rate is that of one",
     )
+
+
+def _inspect_time(run: StoredRun) -> tuple[float | None, str]:
+    """Return the seconds from the first question to the last score of a log."""
+    times = [run.provenance.get(name) for name in ("started", "completed")]
+    if not all(times):
+        return None, f"{run.folder}, {run.made}: the log tells no time"
+    started, completed = (datetime.fromisoformat(str(time)) for time in times)
+    return (completed - started).total_seconds(), ""
+
+
+_TIME_OF = {LM_EVAL: _lm_eval_time, INSPECT: _inspect_time}

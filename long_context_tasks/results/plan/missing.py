@@ -12,7 +12,7 @@ from long_context_tasks.hosts.opencompass.results import PREDICTIONS, Setup
 from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
 from long_context_tasks.results import FoundRuns, Problem
 from long_context_tasks.results.bundle.format import is_bundle
-from long_context_tasks.results.evaluations import judged_evaluations, unjudged_evaluation
+from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE, last_name
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
@@ -45,7 +45,7 @@ def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _differences(run: StoredRun, task: "Wanted") -> Iterator[str]:
+def differences(run: StoredRun, task: "Wanted") -> Iterator[str]:
     """Yield the options of a run that are not those asked for, in words.
 
     Built cases are the same when the run tells the same hash of them. A run of before hashes were written is taken to be on the same cases
@@ -299,7 +299,7 @@ def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
 
 def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
-    other_options = [", ".join(_differences(run, task)) for run in own]
+    other_options = [", ".join(differences(run, task)) for run in own]
     cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
     cells += [one for one in broken if one.task == task.task and same_model(one.model, model)]
     untemplated = "a conversation needs a chat template, and the model has none"
@@ -321,12 +321,16 @@ def time_digits(made: str) -> str:
     return re.sub(r"\D", "", made)[:14]
 
 
-def _state(run: StoredRun, task: Wanted) -> Cell:
-    # The host's scores, or those of the later judge that scored most; of today's version if any are.
-    scores = max(
+def best_scores(run: StoredRun, version: int) -> Evaluation:
+    """Return the host's scores, or those of the later judge that scored most; of a version if any are."""
+    return max(
         [unjudged_evaluation(run), *judged_evaluations(run)[0]],
-        key=lambda one: (one.version == task.version, _whole(one.numbers.get("n_scored"))),
+        key=lambda one: (one.version == version, _whole(one.numbers.get("n_scored"))),
     )
+
+
+def _state(run: StoredRun, task: Wanted) -> Cell:
+    scores = best_scores(run, task.version)
     if not scores.numbers and run.host == OPENCOMPASS:
         state, why, remedy = FAILED, "has answers but no scores", EVALUATE
     elif not scores.numbers:

@@ -78,7 +78,7 @@ class Requirements(Writer):
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
         self._wishes = " ".join(self._wish(point) for point in self.points)
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+    def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field."""
         return self._fields[field[0]]
 
@@ -151,7 +151,7 @@ class _Part(Writer):
         self.asked = asked
         self._fields = dict(asked._fields)
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+    def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field."""
         return self._fields[field[0]]
 

@@ -207,10 +207,11 @@ class _Writer:
         while (room := end - self.used) > small and failed < 20:
             lines = self.talk.more(room) if failed < 3 else []
             lines = lines or turn(self.speech.other(), self.speech.sentence("back" if room > 12 else "tiny"))
-            if self.talk.count(lines) > room:
+            if (size := self.talk.count(lines)) > room:
                 failed += 1
             else:
-                yield self._said(lines)
+                self.used += size
+                yield lines
 
     def _plan(self, total: int, closing: int) -> list[tuple[float, Lines]]:
         """Return where each passage begins at least, in tokens; those of a third have chance gaps between them."""

@@ -40,6 +40,11 @@ def items(name: str) -> tuple[str, ...]:
     return tuple(word for line in words(FILE, name) for word in line.split(", "))
 
 
+@cache
+def _repeated() -> frozenset[str]:
+    return frozenset(items("repeated"))
+
+
 class Speech(Writer):
     """Speaks for everybody in one meeting.
 
@@ -80,7 +85,7 @@ class Speech(Writer):
             for line in turn(speaker, self.spoken(repair(text)))
         ]
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+    def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field: what is given or was drawn for this sentence, else something new."""
         if field[0] not in self._values:
             self._values[field[0]] = self._drawn(field[0])
@@ -104,7 +109,7 @@ class Speech(Writer):
 
     def spoken(self, text: str) -> str:
         """Add hesitations, repeated words and false starts to a sentence."""
-        random = self.random
+        random, repeated = self.random, _repeated()
         parts = text.split(" ")
         if len(parts) < 3:
             return text.replace(JOINED, " ")
@@ -113,12 +118,12 @@ class Speech(Writer):
             if place and random() < _PAUSE:
                 out.append(self.pick(items("pauses")))
             out.append(word)
-            if word.lower() in items("repeated") and random() < _REPEAT:
+            if word.lower() in repeated and random() < _REPEAT:
                 out.append(word if place or word == "I" else word.lower())
         if random() < _RESTART and parts[0].isalpha():
             begun = parts[: 2 if parts[1].isalpha() else 1]
             out = [*begun[:-1], f"{begun[-1]}-", _small(out[0]), *out[1:]]
-        if random() < _BEGIN and parts[0].lower() in items("repeated"):
+        if random() < _BEGIN and parts[0].lower() in repeated:
             begin = self.pick(items("begin"))
             out = [begin if begin in ("And", "But") else f"{begin},", _small(out[0]), *out[1:]]
         if random() < _NOISE:

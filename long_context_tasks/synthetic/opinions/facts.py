@@ -87,13 +87,18 @@ def _said() -> tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...]:
     return tuple((_list(keys), _list(more), statement) for keys, more, statement in records(FILE, "said"))
 
 
+@cache
+def _whole(words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{words}\b")
+
+
 def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
     """Return what is said of each statute, by the first of the sentences that names it."""
     found = []
     for act in acts:
         part = next((one for one in parts if act in one), "")
         for keys, more, statement in _said():
-            word = next((key for key in keys if re.search(rf"\b{key}\b", part)), None)
+            word = next((key for key in keys if key in part and _whole(key).search(part)), None)
             if word is not None:
                 told = statement.format(act=act, word=word)
                 found.append(Fact(told, ((act,), (*keys, *more)), 0.3))

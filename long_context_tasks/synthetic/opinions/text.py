@@ -7,6 +7,7 @@ a longer text has more of them.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from random import Random
 
 from long_context_tasks.synthetic.document import Fact, Paragraph
@@ -128,7 +129,7 @@ class CitationWriter(Writer):
 
     def _written(self, line: str, **fields: str) -> str:
 
-        def fill(field: tuple[str, str], _: list[str]) -> str:
+        def fill(field: tuple[str, str]) -> str:
             role = field[0]
             if role in fields:
                 return fields[role]
@@ -159,7 +160,7 @@ class CitationWriter(Writer):
         return self._written(form, title=title, number=number)
 
     def _reported(self, name: str, title: str) -> str:
-        short, long = self.pick(tuple(records(CASES, "reporters")))
+        short, long = self.pick(records(CASES, "reporters"))
         volume, page = self._number(*_RANGES["volume"]), self._number(*_RANGES["page"])
         pin = self._number(*_RANGES["page"]) if self.chance(0.3) else ""
         at = f" at {pin}" if pin else ""
@@ -182,6 +183,11 @@ class CitationWriter(Writer):
 _STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
 _NUMBER = re.compile(r"\d[\d,]*\d|\d")
+
+
+@cache
+def _values_of(feature: str) -> tuple[str, ...]:
+    return tuple(name for name in lines_of(CASES) if name.startswith(f"{feature}."))
 
 
 @dataclass(frozen=True)
@@ -221,15 +227,14 @@ class OpinionWriter(CitationWriter):
 
     def value(self, feature: str, besides: str = "") -> str:
         """Return a value of a feature other than the one given."""
-        names = [name for name in lines_of(CASES) if name.startswith(f"{feature}.") and name != besides]
-        return self.pick(names)
+        return self.pick([name for name in _values_of(feature) if name != besides])
 
     def holding(self) -> Holding:
         """Return any case."""
         return Holding(*(self.value(field.name) for field in fields(Holding)))
 
     def _words_of(self, case: Holding) -> dict[str, str]:
-        claimant, defendant = self.pick(tuple(records(CASES, case.who)))
+        claimant, defendant = self.pick(records(CASES, case.who))
         values = {"E": case.event, "C": case.plea, "H": case.held}
         told = {
             name: self.written(clause(self.pick(words(CASES, value)))).strip()
@@ -307,7 +312,7 @@ class OpinionWriter(CitationWriter):
         if kind != "close":
             parts += self.several("own.record", int(self.chance(0.7)), 1 + int(self.chance(0.25)))
         text = parties.numbering.format(number) + _finish(" ".join(filter(None, parts)))
-        return Paragraph(text, self._in_order(text), self._facts([_finish(one) for one in parts], kind))
+        return Paragraph(text, self._in_order(text), self._facts(parts, kind))
 
     def footnote(self, parties: Parties) -> Paragraph:
         """Return a note under the text."""
@@ -322,18 +327,18 @@ class OpinionWriter(CitationWriter):
         return tuple(dict.fromkeys(one for one in _NUMBER.findall(text) if one in self.labels))
 
     def _facts(self, parts: Sequence[str], kind: str) -> tuple[Fact, ...]:
-        """Return what a paragraph says and a summary would; ``parts`` are the sentences of its plans."""
+        """Return what a paragraph says and a summary would; ``parts`` are the sentences of its plans, not yet finished."""
         if kind == "facts":
-            return tuple(found_facts(parts, self.text))
+            return tuple(found_facts(list(map(_finish, parts)), self.text))
         if kind == "told":
             title, names = self.cited[0]
             return (cited_fact(title, names, self.text),)
         if kind == "close":
-            end = closing_fact(parts[-1], self.text)
+            end = closing_fact(_finish(parts[-1]), self.text)
             return (end,) if end else ()
-        return tuple(said_facts(parts, tuple(self.acts)))
+        return tuple(said_facts(list(map(_finish, parts)), tuple(self.acts))) if self.acts else ()
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+    def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field."""
         role, form = field
         if role in self.text:

@@ -8,7 +8,7 @@ which of the two tells.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import atanh, erfc, exp, log, sqrt
 from random import Random
@@ -116,6 +116,7 @@ class TrialWriter(Writer):
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
+        self.told: set[str] = set()
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
         """So many different names, made of one word of each list; no two share their first word."""
@@ -158,13 +159,14 @@ class TrialWriter(Writer):
         earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
         return own, earlier
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+    def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field."""
         role, form = field
         if role in self.text:
             text = self.text[role]
             return capital(text) if form == "cap" else text
         if role in self.people:
+            self.told.add(role)
             return self._count(self.people[role], spelled=form == "w")
         if role in ("n", "few", "big"):
             low, high = {
@@ -315,21 +317,20 @@ class TrialWriter(Writer):
 
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> Abstract:
         """Write the abstract of a study that mentions an ``earlier`` one by others."""
-        self.labels = {}
+        self.labels, self.told = {}, set()
         self._sizes()
         self._set_names(topic, own, earlier)
         self.text |= self._results()
         title = _tidy(self.say("title.main"))
-        background = [
-            *self.several("intro.burden", 0, 2),
-            *self.several("intro.earlier", 1, 1),
-            *self.several("intro.aim", 0, 1),
-        ]
+        burden = self.several("intro.burden", 0, 2)
+        earlier_study = self.say("intro.earlier")
+        background = [*burden, earlier_study, *self.several("intro.aim", 0, 1)]
         order = ("methods.main", "methods.count")
-        methods = [self.say(name) for name in (order if self.chance(0.7) else order[::-1])]
-        methods += self.several("methods.detail", 1, 4)
+        study = {name: self.say(name) for name in (order if self.chance(0.7) else order[::-1])}
+        methods = [*study.values(), *self.several("methods.detail", 1, 4)]
+        flow = self.several("results.flow", 0, 1)
         results = [
-            *self.several("results.flow", 0, 1),
+            *flow,
             *self.several("results.base", 0, 1),
             *self.several("results.main", 1, 2),
             *self.several("results.harm", 0, 2),
@@ -340,26 +341,32 @@ class TrialWriter(Writer):
         text = " ".join(
             head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
         )
-        return Abstract(title, text, tuple(self.labels), tuple(self._facts(text)))
+        said = {"main": study["methods.main"], "earlier": earlier_study, "total": study["methods.count"]}
+        said |= dict(zip(("kept",), flow, strict=False))
+        ends = {name: _end(text, sentence) for name, sentence in said.items()}
+        return Abstract(title, text, tuple(self.labels), tuple(self._facts(ends)))
 
-    def _facts(self, text: str) -> Iterator[Fact]:
-        """Yield what the abstract says and a summary would."""
+    def _facts(self, ends: Mapping[str, int]) -> Iterator[Fact]:
+        """Yield what the abstract says and a summary would; ``ends`` are those of the sentences that say it."""
         drug, disease, comp, pop = (self.text[name] for name in ("drug", "disease", "comp", "pop"))
         yield Fact(
             f"{drug.capitalize()} was compared with {comp} in {pop} with {disease}.",
             ((drug, drug.capitalize()), (comp,), (disease,)),
+            end=ends["main"],
         )
         earlier = (self.text["drugb"], self.text["compb"], self.text["popb"], self.text["diseaseb"])
         yield Fact(
             f"Earlier, {earlier[0]} had been set against {earlier[1]} in {earlier[2]} with {earlier[3]}.",
             ((earlier[0], earlier[0].capitalize()), (earlier[3],)),
             0.4,
+            ends["earlier"],
         )
         for name, told in (("total", "{} people took part."), ("kept", "{} people stayed until the end.")):
             number = self.people[name]
             forms = (f"{number:,}", str(number), *((in_words(number),) if number < 1000 else ()))
-            if str(number) in self.labels and any(one.lower() in text.lower() for one in forms):
-                yield Fact(told.format(forms[0]), ((*forms, *(one.capitalize() for one in forms[2:])),), 0.6)
+            if name in self.told:
+                words = (*forms, *(one.capitalize() for one in forms[2:]))
+                yield Fact(told.format(forms[0]), (words,), 0.6, ends[name])
 
     def background(self, topic: Topic, wanted: Features) -> str:
         """Return the paragraph of a review that says what it asks for."""
@@ -390,6 +397,11 @@ def _p(z: float) -> str:
 
 def _tidy(text: str) -> str:
     return _LOOSE.sub(r"\1", repair(text))
+
+
+def _end(text: str, sentence: str) -> int:
+    tidy = _tidy(sentence)
+    return text.index(tidy) + len(tidy)
 
 
 _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
@@ -469,5 +481,6 @@ def _abstracts(seed: int) -> Iterator[Paragraph]:
         for _ in range(writer.whole(5, 12)):
             features = writer.features(topic, wanted, included=writer.chance(INCLUDED))
             abstract = writer.abstract(topic, *features)
-            text = f"ID: {next(ids)} Title: {abstract.title} Abstract: {abstract.text}"
-            yield Paragraph(text, abstract.labels, abstract.facts)
+            before = f"ID: {next(ids)} Title: {abstract.title} Abstract: "
+            facts = (replace(fact, end=len(before) + fact.end) for fact in abstract.facts)
+            yield Paragraph(before + abstract.text, abstract.labels, tuple(facts))

@@ -29,7 +29,7 @@ from ethic_oracle import (
 )
 from judge_server import Answer, JudgeServer
 
-from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
@@ -251,7 +251,7 @@ def test_a_review_whose_abstracts_are_all_too_long_gives_no_case(tmp_path: Path)
 def test_counterparts_read_their_documents_once(documents: Path, tmp_path: Path) -> None:
     read: list[str] = []
 
-    class Watching(Progress):
+    class Watching(Work):
         def over(self, items: Any, what: str, unit: str, total: int | None = None) -> Any:
             read.append(what)
             return items

@@ -73,7 +73,7 @@ def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[in
 
 
 def test_opinions_take_turns_and_longer_contexts_hold_shorter_ones() -> None:
-    tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
+    tokenizer = Tokenizer("words", lambda texts: [text.split() for text in texts])
 
     def shown(*sizes: int) -> list[list[int]]:
         """Words of each opinion at 4k and 8k."""
@@ -108,11 +108,11 @@ def test_sections_hold_every_chunk_once(sizes: list[int], size: int) -> None:
 def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
     counted: list[str] = []
 
-    def count(texts: Sequence[str]) -> list[int]:
+    def encode(texts: Sequence[str]) -> list[list[str]]:
         counted.extend(texts)
-        return [len(text.split()) for text in texts]
+        return [text.split() for text in texts]
 
-    tokenizer = Tokenizer("words", count)  # type: ignore[arg-type]
+    tokenizer = Tokenizer("words", encode)  # type: ignore[arg-type]
     rng = random.Random(0)
     texts = tuple(Text(" ".join(str(rng.random()) for _ in range(60))) for _ in range(1000))
     chunks = first_chunks(texts, 100, 500, tokenizer)
@@ -174,7 +174,7 @@ def test_n_sources_are_chosen_by_the_seed_alike_at_every_length() -> None:
 )
 def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: float, fill: bool) -> None:
     """Paragraphs of any size in words, which the tokenizer counts."""
-    tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
+    tokenizer = Tokenizer("words", lambda texts: [text.split() for text in texts])
     sources = [
         Source(str(number), "", "books", tuple(Text("word " * size) for size in sizes))
         for number, sizes in enumerate(documents)

@@ -33,7 +33,7 @@ from long_context_tasks.tokens import CL100K
 NAMES = [
     spec.name
     for spec in task_specs()
-    if spec.benchmark == "ethic" and spec.source != "built" and not spec.variant
+    if spec.benchmark == "ethic" and spec.source == "published" and not spec.variant
 ]
 
 

@@ -192,3 +192,11 @@ def test_instructions_are_those_of_the_paper(shared: Path) -> None:
         *("summarize", "organize", "attribute_medicine", "attribute_law"),
     ):
         assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name
+
+
+def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
+    text = (
+        "See Dames & Moore v. Regan, 453 U.S. 654, 668-69, 101 S.Ct. 2972, 69 L.Ed.2d 918 (1981), as before."
+    )
+    assert mask(text, [])[0] == "See [CITATION], as before."
+    assert mask(text, [], ["101 S.Ct. 2972"]) == ("See [TARGET CITATION], as before.", 1)

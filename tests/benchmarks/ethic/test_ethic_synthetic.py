@@ -3,6 +3,7 @@
 import json
 import re
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
 from synthetic_text_checks import coverage
 
-from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.ethic.prompts import context_of, template
+from long_context_tasks.benchmarks.ethic.prompts import context_of, find_markers, sections_of, template
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
 from long_context_tasks.benchmarks.ethic.synthetic import (
@@ -48,7 +49,8 @@ def test_a_prompt_is_at_most_two_percent_below_its_length(task: str, domain: str
     for number in range(4):
         made = made_case(task, domain, length, number)
         size = made.draft.tokens_in(get_tokenizer("cl100k"))
-        assert 0.98 * length <= size <= length, (number, size)
+        # Recalling shows the context of summarizing, whose instruction is longer.
+        assert 0.98 * length - (150 if task == "recall" else 0) <= size <= length, (number, size)
         assert size == count(f"{template('build_system')}\n\n{made.draft.user}")
 
 
@@ -70,7 +72,7 @@ def test_another_tokenizer_measures_its_own_tokens(kind: str, tmp_path: Path) ->
     for task, domain in PAIRS[::3]:
         user = make_case(task, domain, length, chosen.fresh(), 0).draft.user
         size = tokenizer.count(f"{template('build_system')}\n\n{user}")
-        assert 0.98 * length <= size <= length, (task, domain, size)
+        assert 0.98 * length - (300 if task == "recall" else 0) <= size <= length, (task, domain, size)
 
 
 @pytest.mark.parametrize("domain", GENRES)
@@ -107,21 +109,48 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> N
     assert not {user for _, user in texts[1, 4]} & {user for _, user in texts[2, 2]}
 
 
-def test_tasks_of_a_domain_ask_about_the_same_documents() -> None:
-    starts = {
-        task: (context_of(made_case(task, "law", 4000, 0).draft.user) or "").removeprefix("<Segment 1>\n")[
-            :300
-        ]
-        for task in ("recall", "summarize")
-    }
-    assert len(set(starts.values())) == 1
+@pytest.mark.parametrize("domain", GENRES)
+def test_recall_and_summarize_share_the_prompt_up_to_the_instruction(domain: str) -> None:
+    for number in range(3):
+        recall, summarize = (
+            made_case(task, domain, 3000, number).draft.user for task in ("recall", "summarize")
+        )
+        context = context_of(recall)
+        assert context and context == context_of(summarize) and not find_markers(context, domain)
+        before, behind = recall.split("### Instruction:\n")
+        assert (
+            summarize.startswith(before) and context in before and not summarize.startswith(before + behind)
+        )
+
+
+@pytest.mark.parametrize("domain", GENRES)
+def test_a_longer_context_begins_with_a_shorter_one(domain: str) -> None:
+    short, long = (made_case("recall", domain, length, 0).draft.user for length in (2000, 4000))
+    *whole, _ = (context_of(short) or "").split("\n\n")
+    # But for the last paragraph, which is cut to the length.
+    assert len(whole) > 2 and (context_of(long) or "").startswith("\n\n".join(whole))
+
+
+@pytest.mark.parametrize("domain", GENRES)
+def test_sections_are_named_by_words_that_occur_once(domain: str) -> None:
+    task = load_task(f"ethic_summarize_{domain}_synthetic", Options(length=3000, n=3))
+    for case in task.cases.cases:
+        user = task.messages(case)[-1].content
+        context, asked = str(context_of(user)), user.split("### Instruction:")[1]
+        sections = sections_of(case, task.cases.documents)
+        assert list(sections) == case.turns[0].gold
+        assert "".join("".join(sections.values()).split()) == "".join(context.split())
+        for marker, words in zip(sections, case.inputs["beginnings"], strict=True):
+            assert context.count(words) == 1 and f'{marker} "{words}"\n' in asked
+            assert sections[marker].startswith(words) and len(words.split()) <= 12
+        damaged = replace(case, inputs={**case.inputs, "beginnings": ["no such words"]})
+        with pytest.raises(InputError, match="damaged"):
+            sections_of(damaged, task.cases.documents)
 
 
 def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> None:
     folder = tmp_path / "cases" / "ethic_attribute_synthetic"
-    reports = build(
-        "ethic_attribute_synthetic", None, SyntheticSettings((1000, 2000), n=2), folder, Progress()
-    )
+    reports = build("ethic_attribute_synthetic", None, SyntheticSettings((1000, 2000), n=2), folder, Work())
     assert [report.task for report in reports] == [
         f"ethic_attribute_{domain}_synthetic {length}"
         for domain in ("medicine", "law")
@@ -139,8 +168,6 @@ def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="lct_length"):
-        load_task("ethic_recall_law_synthetic", Options())
     with pytest.raises(InputError, match="too short"):
         load_task("ethic_recall_law_synthetic", Options(length=900))
     with pytest.raises(InputError, match="no cases of books, only of medicine, law"):

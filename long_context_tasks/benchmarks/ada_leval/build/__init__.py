@@ -17,10 +17,10 @@ from long_context_tasks.benchmarks.ada_leval.settings import (
     ConstraintSettings,
     TSortSettings,
 )
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.recast.carriers import CARRIERS, carriers_of, recast_texts
-from long_context_tasks.schema import CaseWriter, InputError, Options
+from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC_CASES = 200
@@ -33,14 +33,14 @@ def build(
     source: Path | None,
     settings: BuildSettings,
     folder: Path,
-    progress: Progress | None = None,
+    work: Work | None = None,
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
 
     Raises:
         InputError: the source cannot be used, or a length gets no case.
     """
-    progress = progress or Progress()
+    work = work or Work()
     builder = BENCHMARK.builders[family]
     part = BENCHMARK.card.tasks[builder.task]
     plain = f"{BENCHMARK.name}_{builder.task}"
@@ -62,19 +62,24 @@ def build(
         "source": source and str(source),
         "card_version": BENCHMARK.card.version,
     }
-    with CaseWriter(folder, options) as writer:
+    with work.writer(folder, options) as writer:
         if isinstance(settings, TSortSettings):
             assert source is not None
-            books = read_books(source)
+            change = None
             if option == CARRIERS:
-                books = (recast_book(book, settings.seed) for book in books)
+                change = partial(recast_book, seed=settings.seed)
                 settings = replace(settings, fill=True, per_book=settings.n)
-            return build_tsort(books, part, settings, writer, progress, name=name, source=str(source))
+            return build_tsort(
+                *(read_books(source), part, settings, writer, work),
+                name=name,
+                source=str(source),
+                change=change,
+            )
         if isinstance(settings, ConstraintSettings):
             posed = partial(recast, source) if source else synthetic
-            return build_constraints(posed, settings, writer, progress, name=name)
+            return build_constraints(posed, settings, writer, work, name=name)
         assert isinstance(settings, BestAnswerSettings) and source is not None
-        return build_bestanswer(DumpPosts(source), part, settings, writer, progress, name=name)
+        return build_bestanswer(DumpPosts(source), part, settings, writer, work, name=name)
 
 
 def recast_book(book: Book, seed: int) -> Book:

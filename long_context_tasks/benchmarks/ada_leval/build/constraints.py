@@ -6,9 +6,9 @@ or changed for its length, the accepted one, which never is, would stand out.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -16,14 +16,14 @@ from random import Random
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.counts import least_tokens
 from long_context_tasks.benchmarks.ada_leval.settings import ConstraintSettings
-from long_context_tasks.benchmarks.building import Progress, TaskReport, write_task
+from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, write_task
 from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only, read_posts
 from long_context_tasks.recast.carriers import recast_texts
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.synthetic.document import filled
 from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.wording import stream
-from long_context_tasks.tokens import get_tokenizer
+from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _SHORTEST, _LONGEST = 60, 500  # characters of a real post; below 2k tokens fewer, for two answers to fit
 _MOST_POSTS = 50_000  # read of a dump
@@ -47,35 +47,33 @@ class Posed:
     answers: Iterable[str]
 
 
-def synthetic(settings: ConstraintSettings) -> Iterator[Posed]:
-    """Yield questions written from a seed, without end."""
-    for place in count():
-        asked = Requirements(stream(settings.seed, f"question {place}"))
-        yield Posed(f"{settings.seed}_{place}", asked, asked.question, map(asked.answer, count()))
+def synthetic(settings: ConstraintSettings, length: int, place: int) -> Posed:
+    """Return a question written from a seed."""
+    asked = Requirements(stream(settings.seed, f"question {place}"))
+    return Posed(f"{settings.seed}_{place}", asked, asked.question, map(asked.answer, count()))
 
 
-def recast(folder: Path, settings: ConstraintSettings) -> Iterator[Posed]:
-    """Yield real questions with requirements added to them, and real answers of any question with parts, without end.
+def recast(folder: Path, settings: ConstraintSettings, length: int, place: int) -> Posed:
+    """Return a real question with requirements added to it, and real answers of any question with parts.
 
     Which real text the accepted part stands in is drawn as for any other, so that nothing but the parts tells it.
 
     Raises:
         InputError: no posts of the right size in the folder.
     """
-    questions, answers = _posts(folder, settings.seed, min(_LONGEST, settings.lengths[0] // 4))
-    for place in count():
-        asked = Requirements(stream(settings.seed, f"question {place}"))
-        site, text = questions[place % len(questions)]
-        order = Random(stream(settings.seed, f"answers {place}"))
-        own = order.sample(answers[site], len(answers[site]))
-        others = [one for name, texts in answers.items() if name != site for one in texts]
-        real = (*own, *order.sample(others, len(others)))
-        yield Posed(
-            f"{settings.seed}_{place}",
-            asked,
-            lambda added, text=text, asked=asked: f"\n{text}\n{asked.postscript(added)}",  # type: ignore[misc]
-            (f"\n{one}\n{asked.reply(number)}" for number, one in enumerate(real)),
-        )
+    questions, answers = _posts(folder, settings.seed, min(_LONGEST, length // 4))
+    asked = Requirements(stream(settings.seed, f"question {place}"))
+    site, text = questions[place % len(questions)]
+    order = Random(stream(settings.seed, f"answers {place}"))
+    own = order.sample(answers[site], len(answers[site]))
+    others = [one for name, texts in answers.items() if name != site for one in texts]
+    real = (*own, *order.sample(others, len(others)))
+    return Posed(
+        f"{settings.seed}_{place}",
+        asked,
+        lambda added: f"\n{text}\n{asked.postscript(added)}",
+        (f"\n{one}\n{asked.reply(number)}" for number, one in enumerate(real)),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -105,14 +103,21 @@ def _posts(
 
 
 def build_constraints(
-    posed: Callable[[ConstraintSettings], Iterable[Posed]],
+    posed: Callable[[ConstraintSettings, int, int], Posed],
     settings: ConstraintSettings,
     writer: CaseWriter,
-    progress: Progress,
+    work: Work,
     *,
     name: str,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder; ``*`` in the name stands for the length.
+
+    Args:
+        posed: settings, length and number of a question to it.
+        settings: with a number of cases.
+        writer: an open writer.
+        work: how to work.
+        name: of the tasks.
 
     Raises:
         InputError: a length that is too short for a question with two answers.
@@ -120,10 +125,8 @@ def build_constraints(
     reports = []
     for length in settings.lengths:
         task = name.replace("*", format_length(length))
-        questions = progress.over(
-            posed(replace(settings, lengths=(length,))), f"writing {task}", "case", settings.n
-        )
-        cases = (_case(one, settings, writer, task, length) for one in questions)
+        make = partial(_made, posed, settings, task, length)
+        cases = work.cases(writer, make, range(settings.n or 0), f"writing {task}")
         reports.append(write_task(writer, task, cases, settings, _guess, {}))
     return reports
 
@@ -132,16 +135,22 @@ def _guess(case: Case) -> float:
     return 1 / len(case.inputs["answers"])
 
 
-def _case(posed: Posed, settings: ConstraintSettings, writer: CaseWriter, task: str, length: int) -> Case:
-    tokenizer = settings.measure.fresh()
+def _made(
+    posed_of: Callable[[ConstraintSettings, int, int], Posed],
+    settings: ConstraintSettings,
+    task: str,
+    length: int,
+    place: int,
+) -> MadeCases:
+    tokenizer, posed = settings.measure.fresh(), posed_of(settings, length, place)
 
     def size(question: str, answers: Iterable[str]) -> int:
-        return tokenizer.count(prompts.render_bestanswer(question, answers))
+        return tokenizer.count_parts(prompts.bestanswer_parts(question, answers))
 
     texts: list[str] = []
     room = length - size(posed.question(""), ())
     for number, text in enumerate(posed.answers, start=1):
-        room -= tokenizer.count(f"A{number}:\n\n{text}{prompts.GAP}")
+        room -= tokenizer.count_parts((f"A{number}", f":\n\n{text}{prompts.GAP}"))
         if room < 0:
             break
         texts.append(text)
@@ -167,15 +176,18 @@ def _case(posed: Posed, settings: ConstraintSettings, writer: CaseWriter, task: 
         raise InputError(f"{task}: question {posed.id} cannot be filled; give more or longer answers")
     asked = f"{posed.id}_{format_length(length)}"
     keys = [f"{posed.id}_{number}" for number in numbers]
-    writer.add_documents([(asked, question), *zip(keys, shown, strict=True)])
-    prompt = prompts.render_bestanswer(question, shown)
-    others = {settings.measure, get_tokenizer("cl100k"), *filter(None, [settings.other_tokenizer])}
-    return Case(
+    parts = prompts.bestanswer_parts(question, shown)
+    named = {one.name: one for one in (get_tokenizer(CL100K), settings.other_tokenizer) if one is not None}
+    case = Case(
         id=f"{posed.id}_A{spot + 1}",
         task=task,
         inputs={"question": asked, "answers": keys},
         turns=(Turn(gold=f"A{spot + 1}"),),
         cluster=posed.id,
-        num_tokens={one.name: one.count(prompt) for one in others},
+        num_tokens={
+            name: tokens if name == tokenizer.name else one.fresh().count_parts(parts)
+            for name, one in named.items()
+        },
         labels={"num_answers": len(shown), "length": length},
     )
+    return MadeCases((case,), ((asked, question), *zip(keys, shown, strict=True)))

@@ -24,7 +24,7 @@ _KEYWORDS = (
 )
 _LABEL = re.compile(
     rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?"
-    r"(?:\W*$|[.:;—–-]+\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
+    r"(?:(?:/\d+)?\W*$|[.:;—–-]+\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
 )
 # "No. II." or "Kapitel 3" alone; a month with a day is a date.
 _COUNTED = re.compile(
@@ -41,6 +41,11 @@ _NUMBER = re.compile(r"[^\w“\"]*([IVXLC]+|\d{1,3})(?:[^\w!?]*$|[.:)—–-]+\s
 _WORD = re.compile(
     rf"(?:{_CARDINALS.replace(' ', '|')})(?:-(?:{_CARDINALS.replace(' ', '|')}))?", re.IGNORECASE
 )
+_CLOSING = re.compile(
+    rf"\W*(?:the )?end (?:of )?(?:the )?(?:\w+ )?(?:{_KEYWORDS})(?: (?:[ivxlc]+|\d{{1,3}}|{_CARDINALS.replace(' ', '|')}))?\W*",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"\(([ivxlc]+)\)")
 _QUOTES = "\"'“‘«"
 _MOST_WORDS = 15
 _MOST_LOWER = 0.7  # of the words of a title behind a number of several digits
@@ -86,9 +91,9 @@ def _page_head(text: str) -> str:
 def _is_label(text: str) -> bool:
     if found := _LABEL.match(text[:100]):
         return _counts(found[1])
-    if _NAMED.match(text[:40]) or _WORD.fullmatch(text):
+    if _NAMED.match(text[:40]) or _WORD.fullmatch(text) or _CLOSING.fullmatch(text[:80]):
         return True
-    if found := _COUNTED.match(text[:40]):
+    if found := _COUNTED.match(text[:40]) or _BRACKETED.fullmatch(text):
         return _counts(found[1])
     found = _NUMBER.match(text[:200])
     if not found or not _counts(found[1]):

@@ -1,13 +1,13 @@
 """Posts for BestAnswer cases: popular questions of frequent tags, and their answers.
 
-Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is read twice: once
-for numbers (ids, dates, scores, tags), once for the texts of the chosen posts, which go to a file that spills to disk when it
+Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is parsed once
+for numbers (ids, dates, scores, tags), which are kept for the next build, and looked through for the texts of the chosen posts, which go to a file that spills to disk when it
 grows; what stays in memory are a few numbers for each post.
 """
 
 import difflib
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCou
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.corpora.stack_exchange import (
     PostIndex,
-    build_index,
     html_to_text,
     is_text_only,
+    kept_index,
     read_bodies,
 )
 from long_context_tasks.schema import InputError
@@ -47,10 +47,10 @@ class DumpPosts:
         return str(self.path)
 
     def index(self, progress: Progress) -> PostIndex:
-        """Read the file for the numbers of all posts."""
-        return build_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
+        """Return the numbers of all posts, which the file is read for once."""
+        return kept_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
 
-    def texts(self, wanted: Container[int]) -> Iterator[PostText]:
+    def texts(self, wanted: Collection[int]) -> Iterator[PostText]:
         """Read the file for the texts of the wanted posts."""
         for post_id, body in read_bodies(self.path, wanted):
             yield post_id, html_to_text(body), is_text_only(body)

@@ -22,9 +22,9 @@ import random
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import factorial, fsum, log
 from typing import Any
 
@@ -40,10 +40,18 @@ from long_context_tasks.benchmarks.ada_leval.build.counts import (
 )
 from long_context_tasks.benchmarks.ada_leval.build.leaks import Leak, find_leaks
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
-from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, stable_seed, write_task
+from long_context_tasks.benchmarks.building import (
+    Progress,
+    TaskReport,
+    Work,
+    bound_of,
+    write_task,
+)
 from long_context_tasks.corpora.books import Book
+from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _JOINT = "\n\n"
@@ -350,15 +358,68 @@ class _Length:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class _FromBook:
+    """What a book gives.
+
+    Attributes:
+        id: of the book.
+        tokens: of it.
+        document: its text; empty where it gives no case.
+        rows: for each length the cases, and why places gave none.
+    """
+
+    id: str
+    tokens: int
+    document: str
+    rows: Sequence[tuple[Sequence[Draft | Case], Counter[str]]]
+
+
+def _from_books(
+    books: Iterable[Book],
+    rows: Sequence[_Length],
+    settings: TSortSettings,
+    change: Callable[[Book], Book] | None,
+    engine: Engine,
+) -> Iterator[_FromBook]:
+    """Yield what each book gives: made by the engine, or here, where one book is encoded while the next is read."""
+    blank = tuple(replace(row, found=[], dropped=Counter()) for row in rows)
+    if not isinstance(engine, InProcess):
+        yield from engine.mapped(partial(_from_book, blank, settings, change), books)
+        return
+
+    def counted(book: Book) -> CountedBook:
+        return CountedBook.of(book, settings.measure)
+
+    changed = books if change is None else map(change, books)
+    yield from map(partial(_from_counted, blank, settings), counted_ahead(changed, counted, _BOOKS_AHEAD))
+
+
+def _from_book(
+    rows: Sequence[_Length], settings: TSortSettings, change: Callable[[Book], Book] | None, book: Book
+) -> _FromBook:
+    changed = book if change is None else change(book)
+    return _from_counted(rows, settings, CountedBook.of(changed, settings.measure))
+
+
+def _from_counted(rows: Sequence[_Length], settings: TSortSettings, counted: CountedBook) -> _FromBook:
+    counter, leaks = _Counter(settings), find_leaks(counted.book)
+    own = [replace(row, dropped=Counter()) for row in rows]
+    found = [(_cases_of(counted, row, settings, counter, leaks), row.dropped) for row in own]
+    document = counted.document if any(cases for cases, _ in found) else ""
+    return _FromBook(counted.book.id, int(counted.cumulated[-1]), document, found)
+
+
 def build_tsort(
     books: Iterable[Book],
     card: TaskCard,
     settings: TSortSettings,
     writer: CaseWriter,
-    progress: Progress,
+    work: Work,
     *,
     name: str,
     source: str,
+    change: Callable[[Book], Book] | None = None,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
 
@@ -367,9 +428,10 @@ def build_tsort(
         card: TSort's part of the card.
         settings: see :class:`TSortSettings`.
         writer: an open writer.
-        progress: reports long work.
+        work: how to work.
         name: of the tasks, with ``*`` in place of the length.
         source: what the books were read from, for messages.
+        change: returns the book that is used in the place of one.
 
     Raises:
         InputError: a length for which no book gives a case.
@@ -380,17 +442,17 @@ def build_tsort(
     ]
     sizes: dict[str, int] = {}
     sources: list[dict[str, Any]] = []
-    counter = _Counter(settings)
     taken = _taken(books, settings.forms, sources, source)
-    read = progress.over(taken, "reading and encoding books", "book")
-    for counted in counted_ahead(read, lambda book: CountedBook.of(book, settings.measure), _BOOKS_AHEAD):
-        sizes[counted.book.id] = int(counted.cumulated[-1])
-        leaks = find_leaks(counted.book)
-        for row in rows:
-            row.found.append(_cases_of(counted, row, settings, counter, leaks))
-        if any(row.found[-1] for row in rows):
-            writer.add_documents([(counted.book.id, counted.document)])
-    reports = [_write_length(row, settings, counter, writer, progress, sizes) for row in rows]
+    read = work.over(taken, "reading and encoding books", "book")
+    for made in _from_books(read, tuple(rows), settings, change, work.engine):
+        sizes[made.id] = made.tokens
+        for row, (found, dropped) in zip(rows, made.rows, strict=True):
+            row.found.append(found)
+            row.dropped.update(dropped)
+        if made.document:
+            writer.add_documents([(made.id, made.document)])
+    counter = _Counter(settings)
+    reports = [_write_length(row, settings, counter, writer, work, sizes) for row in rows]
     if empty := [row for row, report in zip(rows, reports, strict=True) if not report.tokens]:
         longest = max(sizes, key=lambda book: sizes[book])
         reasons = "; ".join(f"{count} x {reason}" for reason, count in empty[0].dropped.items())

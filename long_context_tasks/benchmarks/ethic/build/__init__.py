@@ -7,7 +7,7 @@ A family's case folder holds one file for each domain, ``ethic_recall_books`` an
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import Progress, TaskReport, Work
 from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     Annotator,
@@ -27,7 +27,7 @@ from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.corpora.documents import read_opinions, read_reviews
-from long_context_tasks.schema import CaseWriter, InputError
+from long_context_tasks.schema import InputError
 
 _ANNOTATED = {
     "ethic_recall": build_recall,
@@ -41,7 +41,7 @@ def build(
     source: Path | None,
     settings: EthicSettings,
     folder: Path,
-    progress: Progress | None = None,
+    work: Work | None = None,
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
 
@@ -51,7 +51,7 @@ def build(
     Raises:
         InputError: documents that cannot be used, an annotator that does not answer, or no case at all.
     """
-    progress = progress or Progress()
+    work = work or Work()
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
     task = BENCHMARK.builders[family].task
@@ -85,12 +85,12 @@ def build(
     built = [
         task_cases
         for domain, path in own.items()
-        for task_cases in _build_domain(family, domain, path, settings, annotator, progress)
+        for task_cases in _build_domain(family, domain, path, settings, annotator, work)
     ]
     notes = annotator.notes() if annotator is not None else []
     if annotator is None and settings.annotator is not None:
         notes = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
-    with CaseWriter(folder, options) as writer:
+    with work.writer(folder, options) as writer:
         reports = [report for task_cases in built for report in write(task_cases, settings, writer)]
         if not writer.tasks:
             why = "; ".join([*(note for report in reports for note in report.notes), *notes])

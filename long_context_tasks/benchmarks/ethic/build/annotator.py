@@ -35,7 +35,7 @@ from long_context_tasks.schema.validated import Checked, validated
 
 MOST_SENTENCES = 5
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]*[A-Z0-9])")
-_PAIR = re.compile(r"Question:\s*(.+?)\s*\n+\s*Answer:\s*(.+)", re.DOTALL)
+_QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")
 NAMES = frozenset(("books", "debates"))
 """Domains whose labels are names; those of the others are numbers."""
 MOST_WORDS = 4
@@ -280,11 +280,12 @@ def parse_pair(text: str) -> tuple[str, str] | None:
     >>> parse_pair("Question: Who?\\nAnswer: Anne.")
     ('Who?', 'Anne.')
     """
-    match = _PAIR.search(text)
-    if not match:
-        return None
-    question, answer = (" ".join(part.split()) for part in match.groups())
-    return (question, answer) if question and answer else None
+    _, found, rest = text.partition(_QUESTION)
+    for mark in _ANSWER.finditer(rest) if found else ():
+        question, answer = (" ".join(part.split()) for part in (rest[: mark.start()], rest[mark.end() :]))
+        if question:
+            return (question, answer) if answer else None
+    return None
 
 
 def parse_spans(answer: str) -> list[str]:

@@ -192,6 +192,8 @@ _PIN = re.compile(r"(?:,? ?(?:at )?\d+(?:[-–]\d+)?(?: n\.\d+)?)*")
 _LEAD = re.compile(
     r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
 )
+_FIRM = re.compile(r"(?:\b[A-Z][\w.'’-]*,? )+& $")
+_LONGEST_FIRM = 80
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
 _UNPRINTED = re.compile(
     re.escape(TARGET_MARK)
@@ -245,12 +247,18 @@ def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
             full = citation.full_span()
             # A name cannot begin before the end of the citation before it, be that of a case or a statute.
             start = max(min(core[0], full[0]), free)
+            # It takes the last part of a firm's name alone: "Dames & Moore v. Regan".
+            if joined := _FIRM.search(text, max(free, start - _LONGEST_FIRM), start):
+                start = joined.start()
             if lead := _LEAD.match(text, start, core[0]):
                 start = lead.end()
             behind = _COURT_AND_YEAR.match(text, end, full[1]) or _PIN.match(text, end, full[1])
             end = max(end, behind.end() if behind else 0)
             is_target = id(citation) in targets or _plain(citation.matched_text()) in known
-            spans.append(Span(start, end, is_target))
+            if start < end:
+                spans.append(Span(start, end, is_target))
+            elif is_target and spans:  # another reporter of the citation before, which holds it
+                spans[-1] = spans[-1]._replace(target=True)
         free = max(free, end)
     return spans
 

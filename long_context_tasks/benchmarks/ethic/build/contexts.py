@@ -84,8 +84,11 @@ def build_recall(
 def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
     """Return the case of a context whose chunks have these labels."""
     merged = merge_labels(labels)
-    lowered = [{label.lower() for label in own} for own in labels]
-    first = [next(at for at, own in enumerate(lowered) if label.lower() in own) for label in merged]
+    found: dict[str, int] = {}
+    for place, own in enumerate(labels):
+        for label in own:
+            found.setdefault(label.lower(), place)
+    first = [found[label.lower()] for label in merged]
     prompt = f"build_recall_{window.source.domain}"
     return _draft(window, prompt, gold_labels(merged), {}, turn_labels={"first_chunk": first})
 
@@ -191,6 +194,40 @@ def sections_draft(
         slots={"num_sections": str(len(sections))},
         rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
         items=items,
+    )
+
+
+FEWEST_WORDS = 4
+"""Of a section's first words, by which it is named."""
+
+
+def beginnings(sections: Sequence[Sequence[Chunk]]) -> list[str] | None:
+    """Return the first words of each section: as few as occur once in the context; None where a whole paragraph comes again."""
+    context = "".join(string for chunks in sections for string in _context(chunks))
+    found = []
+    for chunks in sections:
+        words = chunks[0].pieces[0].text.split(" ")
+        shown = (" ".join(words[:end]) for end in range(min(FEWEST_WORDS, len(words)), len(words) + 1))
+        first = next((text for text in shown if context.count(text) == 1), None)
+        if first is None:
+            return None
+        found.append(first)
+    return found
+
+
+def named_sections_draft(window: Window, sections: Sequence[Sequence[Chunk]], begin: Sequence[str]) -> Draft:
+    """Return a case whose sections are named behind the context, by their first words, so that other tasks show the same context."""
+    name = "Segment" if window.source.domain == "law" else "Section"
+    markers = [f"<{name} {number}>" for number in range(1, len(sections) + 1)]
+    listed = "\n".join(f'{marker} "{words}"' for marker, words in zip(markers, begin, strict=True))
+    rewrite = {"section(s). For": "section(s), which begin with these words:\n<beginnings>\nFor"}
+    return _draft(
+        window,
+        "build_summarize",
+        markers,
+        {"num_sections": len(sections)},
+        slots={"num_sections": str(len(sections)), "beginnings": listed},
+        rewrite=rewrite | ({" section": " segment", "<Section": "<Segment"} if name == "Segment" else {}),
     )
 
 

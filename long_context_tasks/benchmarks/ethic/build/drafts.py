@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Generic, TypeVar
@@ -14,7 +14,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
 from long_context_tasks.schema.case_folder import stable_seed, text_key
-from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.chunks import Chunk, Text, chunks_of, pieces_of
 
 TOO_SHORT = "the document is too short"
@@ -23,7 +23,9 @@ UNFILLED = "the document is shorter than the length"
 LOOSE = "whole paragraphs or chunks leave too much of the length empty"
 """The document is long enough, but its next paragraph or chunk does not fit any more."""
 NOT_CHOSEN = "not among the first n"
-_SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
+_SLOT = re.compile(
+    r"<(passages|num_sections|beginnings|section|options|background|target_case|title|question|context|query)>"
+)
 
 W = TypeVar("W")
 """What a case is drafted from."""
@@ -211,6 +213,7 @@ class Draft:
         labels: for breakdowns; domain and length are added.
         rewrite: words of the template to be replaced.
         items: of the answer, where cases with several numbers of them are made.
+        part: names a question of several on one context, which then lies apart in the document table, once for all of them.
     """
 
     id: str
@@ -223,6 +226,7 @@ class Draft:
     turn_labels: Mapping[str, Any] = field(default_factory=dict)
     rewrite: Mapping[str, str] = field(default_factory=dict)
     items: int | None = None
+    part: str = ""
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -246,27 +250,30 @@ class Draft:
 
     def tokens_in(self, tokenizer: Tokenizer) -> int:
         """Count the tokens of system and user message, with a blank line between them, as ``data.py`` does."""
-        # With cl100k texts of the context were counted before, and counts are remembered.
-        parts = self.strings if tokenizer.name == CL100K else (self.user,)
-        return sum(tokenizer.count_many((f"{template('build_system')}\n\n", *parts)))
+        # The two messages are counted apart in every tokenizer.
+        return tokenizer.count(f"{template('build_system')}\n\n") + tokenizer.count_parts(self.strings)
 
-    def case(self, task: str, domain: str, settings: EthicSettings, writer: CaseWriter) -> Case:
-        """Return the case, in the form that ``prompts.messages`` renders; its texts go into the case folder.
+    def case(
+        self, task: str, domain: str, settings: EthicSettings
+    ) -> tuple[Case, tuple[tuple[str, str], ...]]:
+        """Return the case, in the form that ``prompts.messages`` renders, and its texts by key.
 
         The system message is ours, and a label says so.
         """
-        texts = {text_key(text): text for text in (template("build_system"), self.user)}
-        writer.add_documents(texts.items())
-        system, user = texts
+        texts = [template("build_system"), self.user]
+        if self.part:
+            texts[1:] = ["".join(self.strings[:-1]), self.strings[-1]]
+        keys = [text_key(text) for text in texts]
         items = [f"{self.items}items"] if self.items else []
-        return Case(
+        items += [self.part] if self.part else []
+        case = Case(
             id="_".join([self.id, format_length(self.length), *items]),
             task=task,
-            inputs={"system": system, "user": user},
+            inputs={"system": keys[0], "user": keys[1:] if self.part else keys[1]},
             turns=(Turn(gold=self.gold, question=self.slots.get("question"), labels=self.turn_labels),),
             cluster=f"{domain}_{self.id}",
             num_tokens={tokenizer.name: self.tokens_in(tokenizer) for tokenizer in settings.counted_in},
-            document=user,
+            document=keys[1],
             labels={
                 **self.labels,
                 "domain": domain,
@@ -275,6 +282,7 @@ class Draft:
                 "system_message": "ours",
             },
         )
+        return case, tuple(zip(keys, texts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -317,8 +325,15 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
         else:
             kept.append(draft)
             sizes.setdefault(draft.length, []).append(tokens)
+
+    def cases() -> Iterator[Case]:
+        for draft in kept:
+            case, texts = draft.case(name, built.domain, settings)
+            writer.add_documents(texts)
+            yield case
+
     if kept:
-        writer.add_cases(name, (draft.case(name, built.domain, settings, writer) for draft in kept))
+        writer.add_cases(name, cases())
     reports: list[TaskReport] = []
     for length in settings.lengths:
         if length in sizes:

@@ -101,7 +101,7 @@ class FittedSettings(EthicSettings):
     """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
 
     Attributes:
-        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
+        counters: the tokenizer of the lengths first; then those in which prompts are counted as well; each once.
     """
 
     counters: tuple[Tokenizer, ...] = ()
@@ -114,7 +114,7 @@ class FittedSettings(EthicSettings):
     @property
     def counted_in(self) -> tuple[Tokenizer, ...]:
         """The tokenizers in which prompts are counted."""
-        return tuple({one.name: one for one in self.counters}.values())
+        return self.counters
 
     def fresh(self) -> "FittedSettings":
         """The same without what was counted, so that memory does not grow with the number of cases."""
@@ -134,4 +134,5 @@ class SyntheticSettings(BuildSettings):
         """The settings of the builders, with the tokenizers that count."""
         other = self.other_tokenizer
         counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
-        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
+        each_once = tuple({one.name: one for one in counters}.values())
+        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=each_once)

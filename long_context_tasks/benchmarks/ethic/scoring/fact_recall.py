@@ -31,6 +31,8 @@ PAGE = 500
 """Words of a page: what the instruction asks for, at most."""
 _SHARE = 0.3
 """A summary is at most so much of its section; the words behind that do not count, or a copy would state everything."""
+_ENOUGH = 20_000
+"""Characters that hold more than so many words, mostly: the words of a longer section need no counting."""
 LEAST_WORDS = 60
 _SENTENCE = 40
 """Words of a sentence, at most; what is longer is cut."""
@@ -58,7 +60,9 @@ _ABBREVIATIONS = frozenset(
         "app",
     ]
 )
-_END = re.compile(r"""([^\W\d_]*)[.!?]+["')\]”’*_]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•–—+#]|\(?\d{1,3}[.)])\s)""")
+_END = re.compile(
+    r"""(?:(?<![^\W\d_])([^\W\d_]+)|(?<![^\W\d_])(?<![.!?]))[.!?]+["')\]”’*_]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•–—+#]|\(?\d{1,3}[.)])\s)"""
+)
 """The end of a sentence, a blank line, or a line before a list mark; a line that is only full ends nothing."""
 _WORD = re.compile(r"[^\W_]+(?:['.-](?=[^\W_])[^\W_]+)*")
 _POSSESSIVE = re.compile(r"'s\b|(?<=s)'(?!\w)")
@@ -128,7 +132,9 @@ class SectionFacts:
     @classmethod
     def of(cls, facts: Sequence[Fact], section: str) -> "SectionFacts":
         """The facts of a section, with the number of words that its summary may have."""
-        words = len(plain_words(section))
+        words = len(plain_words(section[:_ENOUGH]))
+        if words * _SHARE <= PAGE + 1:
+            words = len(plain_words(section))
         return cls(tuple(facts), min(PAGE, max(LEAST_WORDS, round(_SHARE * words))))
 
     def row(self) -> dict[str, Any]:

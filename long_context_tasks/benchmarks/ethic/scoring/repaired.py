@@ -135,7 +135,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _LABELS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_LABELS}(\d+)\W*", re.IGNORECASE | re.ASCII)
-_LEADING_NUMBER = re.compile(rf"\W*{_LABELS}(\d+)\b", re.IGNORECASE | re.ASCII)
+_LEADING_NUMBER = re.compile(r"(?<!\d)\d+\b", re.ASCII)
 _RANGE = re.compile(rf"\W*{_LABELS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
 _WIDEST = 200
 """Ids in a range; a wider one is not written out."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections, template
+from long_context_tasks.benchmarks.ethic.prompts import sections_of, split_sections, template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
@@ -168,8 +168,7 @@ def judge_requests(
     [response] = responses
     if response is None or not (written := summaries(case, response)):
         return []
-    domain = str(case.labels["domain"])
-    context = split_sections(context_of(documents[case.inputs["user"]]) or "", domain)
+    context = sections_of(case, documents)
     if missing := [marker for marker in written if marker not in context]:
         raise InputError(
             f"case {case.id}: {missing[0]} is not in its context; the cases are damaged, make them again"

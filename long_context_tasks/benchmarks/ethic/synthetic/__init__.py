@@ -1,21 +1,25 @@
 """The way in to synthetic and recast cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from math import nan
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
+from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
+from long_context_tasks.benchmarks.ethic.synthetic.sections import (
+    questions_at,
+    section_questions,
+)
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 
@@ -24,6 +28,9 @@ EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
 """Source of cases to the end of the name of their tasks, builders and case folders."""
 CASES = 200
 """Cases of each task and length when no number is asked for."""
+SECTIONS = "sections"
+NANO_CASES = 576
+"""Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/shared_prefixes.md."""
 WRITINGS = 40
 """Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
 cases."""
@@ -31,12 +38,17 @@ cases."""
 
 def family_of(task: str, edition: str = SYNTHETIC) -> str:
     """``ethic_recall_synthetic``: the name of the builder and of its case folder."""
-    return f"ethic_{task}_{edition}"
+    return "_".join(["ethic", task, *_suffix(task, edition)])
 
 
 def name_of(task: str, domain: str, edition: str = SYNTHETIC) -> str:
     """``ethic_recall_law_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
-    return f"{task_name(task, domain)}_{edition}"
+    return "_".join([task_name(task, domain), *_suffix(task, edition)])
+
+
+def _suffix(task: str, edition: str) -> list[str]:
+    """A task that is there in one edition only is not named after it."""
+    return [] if task == SECTIONS else [edition]
 
 
 def build(
@@ -44,32 +56,33 @@ def build(
     source: Path | None,
     settings: SyntheticSettings,
     folder: Path,
-    progress: Progress | None = None,
+    work: Work | None = None,
 ) -> list[TaskReport]:
-    """Write the synthetic or recast cases of a task into a case folder, all or nothing, one case after the other; an older one is replaced.
+    """Write the synthetic or recast cases of a task into a case folder, all or nothing; an older one is replaced.
 
     Raises:
         InputError: a domain that the task does not have, no carriers, or a length too short for a case.
     """
     builder = BENCHMARK.builders[family]
     task, edition = builder.task, SYNTHETIC if builder.source is None else RECAST
-    progress = progress or Progress()
+    work = work or Work()
     known = tuple(GENRES) if edition == SYNTHETIC else DOMAINS[task]
     if settings.domain is not None and settings.domain not in known:
         raise InputError(
             f"{family} has no cases of {settings.domain}, only of {', '.join(known)}; correct --domain"
         )
-    settings = replace(settings, n=settings.n or CASES)
+    settings = replace(settings, n=settings.n or cases_of(task))
     settings.fitted()  # an unavailable tokenizer is reported before anything is written
     domains = known if settings.domain is None else (settings.domain,)
-    genres = GENRES if edition == SYNTHETIC else recast_genres(Options(carriers=source), domains, task)
+    if edition == RECAST:
+        recast_genres(Options(carriers=source), domains, task)  # carriers that are missing are reported now
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
     reports: list[TaskReport] = []
-    with CaseWriter(folder, options) as writer:
+    with work.writer(folder, options) as writer:
         for domain in domains:
             sizes: dict[int, list[int]] = {length: [] for length in settings.lengths}
             name = name_of(task, domain, edition)
-            writer.add_cases(name, _cases(name, task, domain, settings, genres, writer, progress, sizes))
+            writer.add_cases(name, _cases(family, domain, source, settings, writer, work, sizes))
             reports += [
                 TaskReport(f"{name} {format_length(length)}", own, len(own), nan)
                 for length, own in sizes.items()
@@ -78,27 +91,52 @@ def build(
 
 
 def _cases(
-    name: str,
-    task: str,
+    family: str,
     domain: str,
+    source: Path | None,
     settings: SyntheticSettings,
-    genres: Mapping[str, Genre],
     writer: CaseWriter,
-    progress: Progress,
+    work: Work,
     sizes: dict[int, list[int]],
 ) -> Iterator[Case]:
     """Yield the cases of a domain, length by length; the tokens of each go into ``sizes``."""
-    fitted = settings.fitted()
+    measure = settings.measure.name
     for length in settings.lengths:
-        what = f"writing {name} {format_length(length)}"
-        for number in progress.over(range(settings.n or CASES), what, "case"):
-            own = fitted.fresh()
-            made = make_case(task, domain, length, own, number, genres)
-            case = made.draft.case(name, domain, own, writer)
-            if task == "summarize":
-                case = replace(case, inputs={**case.inputs, INPUT: [one.row() for one in made.facts]})
-            sizes[length].append(case.num_tokens[own.measure.name])
+        make = partial(_made, family, domain, source, settings, length)
+        what = f"writing {family} {domain} {format_length(length)}"
+        documents = -(-(settings.n or CASES) // _questions(BENCHMARK.builders[family].task, length))
+        for case in work.cases(writer, make, range(documents), what):
+            sizes[length].append(case.num_tokens[measure])
             yield case
+
+
+def cases_of(task: str) -> int:
+    """Return the number of cases of each length and domain when no number is asked for."""
+    return NANO_CASES if task == SECTIONS else CASES
+
+
+def _questions(task: str, length: int) -> int:
+    """Return the number of cases that are made of a document."""
+    return questions_at(length) if task == SECTIONS else 1
+
+
+def _made(
+    family: str, domain: str, source: Path | None, settings: SyntheticSettings, length: int, number: int
+) -> MadeCases:
+    builder = BENCHMARK.builders[family]
+    task, edition, genres = builder.task, SYNTHETIC, GENRES
+    if builder.source is not None:
+        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,), task)
+    own = settings.fitted().fresh()
+    cases: list[Case] = []
+    texts: dict[str, str] = {}
+    # Of the last document as many as are wanted.
+    left = (settings.n or CASES) - number * _questions(task, length)
+    for made in make_cases(task, domain, length, own, number, genres)[:left]:
+        case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
+        cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
+        texts.update(documents)
+    return MadeCases(tuple(cases), tuple(texts.items()))
 
 
 def make_case(
@@ -109,7 +147,20 @@ def make_case(
     number: int,
     genres: Mapping[str, Genre] = GENRES,
 ) -> Made:
-    """Return the case of a number, from the first of a few documents that makes one.
+    """Return the case of a number; see :func:`make_cases`."""
+    [made] = make_cases(task, domain, length, settings, number, genres)
+    return made
+
+
+def make_cases(
+    task: str,
+    domain: str,
+    length: int,
+    settings: FittedSettings,
+    number: int,
+    genres: Mapping[str, Genre] = GENRES,
+) -> Sequence[Made]:
+    """Return the case of a number, or all that ask about one document, from the first of a few documents that makes them.
 
     Raises:
         InputError: none does.
@@ -117,9 +168,12 @@ def make_case(
     make: Callable[[Maker], Made | None]
     make = {"attribute": attribute, "organize": organize}.get(task, Maker.made)
     for attempt in range(WRITINGS):
-        made = make(Maker(task, domain, length, settings, number, attempt, genres))
-        if made is not None:
-            return made
+        maker = Maker(task, domain, length, settings, number, attempt, genres)
+        if task == SECTIONS:
+            if found := section_questions(maker):
+                return found
+        elif (made := make(maker)) is not None:
+            return [made]
     raise InputError(
         f"{task_name(task, domain)}: no case of {format_length(length)} could be made; use a longer length"
     )
@@ -129,9 +183,9 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     """Return the synthetic or recast cases of a task, written once into the cache.
 
     Raises:
-        InputError: no length, no carriers, one too short for a case, or a tokenizer that cannot be had.
+        InputError: no carriers, a length too short for a case, or a tokenizer that cannot be had.
     """
-    settings = run_settings(spec.name, SyntheticSettings, options, CASES, domain=spec.split)
+    settings = run_settings(SyntheticSettings, options, cases_of(spec.task), domain=spec.split)
     family = family_of(spec.task, EDITIONS[spec.source])
     carriers = None
     if spec.source == "recast":

@@ -62,7 +62,9 @@ def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Par
             return None
         if there:
             labels.append(label)
-    return Paragraph(kept, tuple(labels), tuple(fact for fact in paragraph.facts if states(kept, fact)))
+    # The words of a fact may also stand in a title, or a number count something else.
+    facts = (fact for fact in paragraph.facts if fact.end <= len(kept) and states(kept, fact))
+    return Paragraph(kept, tuple(labels), tuple(facts))
 
 
 def shorter_forms(paragraph: Paragraph, forms: Forms | None = None) -> Iterator[Paragraph]:
@@ -91,10 +93,11 @@ def fit(
     for paragraph in paragraphs:
         # Lazily: nearly every paragraph fits as it is.
         candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph, forms))
-        one = next((each for each in candidates if count(each.text + JOINT) <= left), None)
+        sized = ((each, count(each.text + JOINT)) for each in candidates)
+        one, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
         if one is not None:
             taken.append(one)
-            left -= count(one.text + JOINT)
+            left -= size
         if one is not paragraph:
             break
     return with_fillers(taken, left, slack, count, fillers) if taken else []

@@ -1,17 +1,25 @@
 """Synthetic cases: documents written from a seed, of any length, with answers that are known because the writer decided them.
 
-Every case has a document of its own, which depends on the seed, the domain and the number of the case; tasks of one domain ask about the
-same documents, as in the paper. A case is written, cut to its length, and stored before the next one is begun.
+Every case has a document of its own, which depends on the seed, the domain and the number of the case. Recalling and summarizing ask about
+the same documents, as in the paper, and show the same context to the byte: what is asked, and where sections begin, stands behind it. So a
+cache of prefixes computes it once. A case is written, cut to its length, and stored before the next one is begun.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
+from long_context_tasks.benchmarks.ethic.build.contexts import (
+    beginnings,
+    even_sections,
+    named_sections_draft,
+    recall_draft,
+)
 from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts
+from long_context_tasks.benchmarks.ethic.prompts import BEGINNINGS
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT, SectionFacts
 from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
@@ -31,12 +39,14 @@ class Genre:
         fillers: short sentences that hold no label and no fact, for what is left of a length.
         forms: a label that is a number to the words that it may have in the text; None where labels are names.
         parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
+        together: tasks that show the same context; the longest prompt of them is fitted to the length.
     """
 
     write: Callable[[int, int], Document]
     fillers: tuple[str, ...]
     forms: Callable[[str], tuple[str, ...]] | None = None
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
+    together: tuple[str, ...] = ("recall", "summarize")
 
 
 def _forms_of_count(label: str) -> tuple[str, ...]:
@@ -89,6 +99,7 @@ FACT_TOKENS = 512
 """Tokens of a section for which one more fact is a key fact."""
 LEAST_FACTS = 6
 """Key facts of a section, where it has so many."""
+_INSTRUCTION = 150
 _TRIES = 12
 _WRITINGS = 5
 
@@ -101,11 +112,30 @@ class Made:
         draft: of the case.
         paragraphs: of its context, in order.
         facts: of each section, in summarizing.
+        inputs: of the case, beside its texts.
     """
 
     draft: Draft
     paragraphs: tuple[Paragraph, ...]
     facts: tuple[SectionFacts, ...] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sections:
+    """A context in sections.
+
+    Attributes:
+        sections: a chunk for each paragraph.
+        paragraphs: of each section.
+        begin: the first words of each.
+        facts: of each.
+    """
+
+    sections: list[list[Chunk]]
+    paragraphs: list[list[Paragraph]]
+    begin: list[str]
+    facts: tuple[SectionFacts, ...]
 
 
 @dataclass(frozen=True)
@@ -154,6 +184,10 @@ class Maker:
         """Return the tokens in the tokenizer of the lengths."""
         return self.settings.measure.count(text)
 
+    def sizes(self, paragraphs: Iterable[Paragraph]) -> list[int]:
+        """Return the tokens of each paragraph with a blank line behind it."""
+        return self.settings.measure.count_many([one.text + JOINT for one in paragraphs])
+
     def tokens(self, draft: Draft) -> int:
         """Return the tokens of a prompt."""
         return draft.tokens_in(self.settings.measure)
@@ -171,7 +205,7 @@ class Maker:
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
             document = self.genre.write(self.seed, wanted)
-            if sum(self.count(one.text + JOINT) for one in document.paragraphs) >= self.length:
+            if sum(self.sizes(document.paragraphs)) >= self.length:
                 return document
             wanted = int(wanted * 1.4)
         raise InputError(
@@ -196,8 +230,8 @@ class Maker:
         """Return paragraphs with their tokens."""
         parts = self.genre.parts(paragraphs)
         return [
-            Piece(one.text, self.count(one.text + JOINT), part)
-            for one, part in zip(paragraphs, parts, strict=True)
+            Piece(one.text, size, part)
+            for one, size, part in zip(paragraphs, self.sizes(paragraphs), parts, strict=True)
         ]
 
     def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
@@ -208,13 +242,25 @@ class Maker:
 
     def tuned(self, room: int, make: Callable[[int], Made | None]) -> Made | None:
         """Return what is made with the room that brings the prompt closest to the length, and not above it."""
-        best: tuple[int, Made] | None = None
+
+        def alone(room: int) -> tuple[Made, ...] | None:
+            made = make(room)
+            return None if made is None else (made,)
+
+        found = self.tuned_together(room, alone)
+        return None if found is None else found[0]
+
+    def tuned_together(
+        self, room: int, make: Callable[[int], tuple[Made, ...] | None]
+    ) -> tuple[Made, ...] | None:
+        """Return what is made with the room that brings the longest of several prompts closest to the length, and not above it."""
+        best: tuple[int, tuple[Made, ...]] | None = None
         for _ in range(_TRIES):
             made = make(room)
             if made is None:
                 room -= self.slack
                 continue
-            size = self.tokens(made.draft)
+            size = max(self.tokens(one.draft) for one in made)
             if size <= self.length and (best is None or size > best[0]):
                 best = size, made
             if self.length - self.slack <= size <= self.length:
@@ -226,24 +272,34 @@ class Maker:
         return best[1]
 
     def made(self) -> Made | None:
-        """Return the case; None where this document makes none."""
-        document = self.document()
-        make = self._recall if self.task == "recall" else self._summarize
-        return self.tuned(self.length - 150, lambda room: make(document, room))
+        """Return the case; None where this document does not make one of each task that shows it."""
+        found = self.together()
+        return None if found is None else found[self.genre.together.index(self.task)]
 
-    def _recall(self, document: Document, room: int) -> Made | None:
-        paragraphs = self.fitted(document.paragraphs, room)
-        if not paragraphs:
-            return None
+    def together(self) -> tuple[Made, ...] | None:
+        """Return the cases of all tasks that show one context, in the order of the genre's ``together``; None if one cannot be made."""
+        document = self.document()
+        ways = {"recall": self._recall, "summarize": self._summarize}
+
+        def make(room: int) -> tuple[Made, ...] | None:
+            paragraphs = self.fitted(document.paragraphs, room)
+            if not paragraphs:
+                return None
+            made = [ways[task](document, paragraphs) for task in self.genre.together]
+            found = tuple(one for one in made if one is not None)
+            return found if len(found) == len(made) else None
+
+        return self.tuned_together(self.length - _INSTRUCTION, make)
+
+    def _recall(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made:
         chunks = self.chunks(paragraphs)
         left = iter(paragraphs)
         labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
         return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
 
-    def _summarize(self, document: Document, room: int) -> Made | None:
-        paragraphs = self.fitted(document.paragraphs, room)
+    def _summarize(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made | None:
         size = max(LEAST_SECTION, self.length // 8)
-        for number in range(min(len(paragraphs), max(2, round(room / size))), 1, -1):
+        for number in range(min(len(paragraphs), max(2, round((self.length - _INSTRUCTION) / size))), 1, -1):
             made = self._in_sections(document, paragraphs, number)
             # Every section should have a fact; where even halves have none on one side, the other one counts.
             if made is not None and (number == 2 or all(one.facts for one in made.facts)):
@@ -252,17 +308,29 @@ class Maker:
 
     def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
         """Return a case of so many sections; None where there is no fact at all."""
+        found = self.in_sections(paragraphs, number)
+        if found is None or not any(one.facts for one in found.facts):
+            return None
+        window = self.window(document, [one for own in found.sections for one in own])
+        inputs = {INPUT: [one.row() for one in found.facts], BEGINNINGS: found.begin}
+        draft = named_sections_draft(window, found.sections, found.begin)
+        return Made(draft, tuple(paragraphs), found.facts, inputs)
+
+    def in_sections(self, paragraphs: Sequence[Paragraph], number: int) -> "Sections | None":
+        """Return paragraphs in so many sections; None where one of these begins with a paragraph that comes again."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
         left = iter(paragraphs)
-        facts = []
-        for section in sections:
-            own = [next(left) for _ in section]
-            text = JOINT.join(one.text for one in own)
-            facts.append(SectionFacts.of(key_facts(own, [chunk.tokens for chunk in section]), text))
-        draft = sections_draft(self.window(document, [one for own in sections for one in own]), sections)
-        if isinstance(draft, str) or not any(one.facts for one in facts):
+        owners = [[next(left) for _ in section] for section in sections]
+        begin = beginnings(sections)
+        if begin is None:
             return None
-        return Made(draft, tuple(paragraphs), tuple(facts))
+        facts = [
+            SectionFacts.of(
+                key_facts(own, [chunk.tokens for chunk in section]), JOINT.join(one.text for one in own)
+            )
+            for own, section in zip(owners, sections, strict=True)
+        ]
+        return Sections(sections, owners, begin, tuple(facts))
 
 
 def document_seed(seed: int, domain: str, number: int, attempt: int = 0) -> int:

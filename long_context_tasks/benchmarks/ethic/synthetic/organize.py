@@ -9,9 +9,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.recast import SENTENCE_END
 from long_context_tasks.synthetic.document import Document, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
@@ -20,7 +22,8 @@ _PART = 320
 """Tokens of a part, about, until there are as many parts as may be."""
 _BESIDE = 2
 """Parts before and behind its own in which an option may not be found by its words."""
-_SENTENCE = re.compile(r"(?<=[a-z]{2}[.?!])[\"”’]?\s+(?=[\"“‘]?[A-Z])")
+_SPEAKS_ON = re.compile(r"[?!][\"”’]+\s+$")
+"""What may stand before the one who speaks: “Where?” Anne asked."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAST_WORDS, _MOST_WORDS = 9, 45
 _INSTRUCTION = 150
@@ -84,7 +87,12 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
 
 def _sentences(paragraph: str) -> list[str]:
     """Return the sentences that may be taken out: whole ones, neither too short nor too long, with no quotation cut."""
-    found = [one.strip() for one in _SENTENCE.split(paragraph)]
+    ends = [
+        one.end()
+        for one in SENTENCE_END.finditer(paragraph)
+        if not _SPEAKS_ON.search(paragraph, 0, one.end())
+    ]
+    found = [paragraph[start:end].strip() for start, end in pairwise([0, *ends, len(paragraph)])]
     if len(found) < 2:
         return []
     return [

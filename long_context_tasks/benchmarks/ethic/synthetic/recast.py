@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -20,7 +21,7 @@ from long_context_tasks.corpora.plain_files import data_files
 from long_context_tasks.recast.carriers import Passage, carriers_of, passages_of, recast_passages
 from long_context_tasks.recast.entities import PERSON, is_marked, word_lists
 from long_context_tasks.recast.quantities import MEASURE, value_of
-from long_context_tasks.recast.substitution import Recast
+from long_context_tasks.recast.substitution import Recast, Span
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import Document, Paragraph
@@ -47,8 +48,10 @@ _CHARACTERS_PER_TOKEN = 4.6
 _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_SENTENCE_END = re.compile(
-    r"(?<=[a-z0-9)\]’”\"]{2}[.?!])(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Inc\.)(?<!Corp\.)(?<!Cir\.)(?<!App\.)(?<!Supp\.)(?<!Fed\.)"
+_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
+"""Words with a capital letter inside a sentence."""
+SENTENCE_END = re.compile(
+    r"(?<=[a-z0-9)\]’”\"]{2}[.?!])(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Messrs\.)(?<!Prof\.)(?<!Capt\.)(?<!Col\.)(?<!Inc\.)(?<!Corp\.)(?<!Cir\.)(?<!App\.)(?<!Supp\.)(?<!Fed\.)"
     r"(?<!Stat\.)(?<!Civ\.)(?<!Crim\.)(?<!Mass\.)(?<!Const\.)(?<!Ann\.)(?<!Dept\.)(?<!Bankr\.)(?<!al\.)(?<!art\.)(?<!Gen\.)[\"”’)]*\s+"
     r"(?=[\"“‘(]*[A-Z])"
 )
@@ -88,8 +91,11 @@ def _units(file: Path, domain: str) -> tuple[_Unit, ...]:
 def _plain_citations(page: str) -> str:
     """Return a page whose citations have no series, pages of passages, courts, years, and subsections, which may or may not count."""
     page = re.sub(r"\b(F\.|Supp\.|Ed\.|[A-Z]\.|So\.|App[’'`]x\.?|Rptr\.) ?(?:[23]d|4th)\b", r"\1", page)
-    page = re.sub(r"(?<=\d) ?\((?:[^()\d]*\d?[^()\d]*)\d{4}\)", "", page)
-    page = re.sub(r"(\. \d{1,4})(?:[-–]\d+)?(?:, \d{1,4}(?:[-–]\d+)?(?: ?n\.\d+)?)+(?=[ ;.,)])", r"\1", page)
+    page = re.sub(r"(?<=\d) ?\((?:[^()\d]*\d{0,2}[^()\d]*\d{4}|\d{1,2}(?:st|d|nd|rd|th) Cir\.)\)", "", page)
+    pins = r", \d{1,4}(?:[-–]\d+)?(?: ?n\.\d+)?"
+    # A capital follows a volume: "465 U.S. 1100, 104 S. Ct. 1593".
+    page = re.sub(rf"(\. \d{{1,4}})(?:[-–]\d+)?(?:{pins})+(?=[;.,)]| (?![A-Z]))", r"\1", page)
+    page = re.sub(rf"\b([Ii]d\.),? at \d+(?:[-–]\d+)?(?: ?n\.\d+)?(?:{pins})*(?:\.(?=\s|$))?", r"\1", page)
     page = re.sub(r"(?<=\d)(?: ?\([0-9a-zA-Z]{1,4}\))+", "", page)
     return page
 
@@ -106,10 +112,11 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
         return tuple(one for one in _passages(unit) if _counts_are_clear(one))
     if unit.domain == "law":
         return tuple(run for one in _passages(unit) for run in _runs(one, _citations_are_clear, {"citation"}))
-    words = Counter(_WORD.findall(" ".join(unit.texts)))
+    whole = " ".join(unit.texts)
+    words, inside = Counter(_WORD.findall(whole)), Counter(_INSIDE.findall(whole))
 
     def clear(one: Passage) -> bool:
-        return _names_are_clear(one, words)
+        return _names_are_clear(one, words, inside)
 
     if unit.domain == "books":
         return tuple(one for one in _passages(unit) if clear(one))
@@ -118,7 +125,7 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
 
 def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -> Iterator[Passage]:
     """Yield whole sentences that follow one another and are clear, where something of the kinds asked for stands in them."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(passage.text)]
+    ends = [match.end() for match in SENTENCE_END.finditer(passage.text)]
     run: list[Passage] = []
     for start, end in zip([0, *ends], [*ends, len(passage.text)], strict=True):
         own = tuple(
@@ -144,13 +151,25 @@ def _joined(run: Sequence[Passage], asked: Set[str]) -> Iterator[Passage]:
         yield Passage(" ".join(one.text for one in run), tuple(mentions))
 
 
-def _names_are_clear(passage: Passage, words: Mapping[str, int]) -> bool:
-    """Return whether every word with a capital is a person's name, another's, or no name."""
+def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping[str, int]) -> bool:
+    """Return whether every word with a capital is a person's name, another's, or no name.
+
+    Args:
+        passage: of a carrier.
+        words: how often the carrier has each word.
+        inside: how often it has each word with a capital inside a sentence.
+    """
+    # Half of the name of a company or a town: "Tim Hortons".
+    for one, other in pairwise(passage.mentions):
+        kinds = {one.kind, other.kind}
+        if kinds & PERSON and kinds & _PLACED and passage.text[one.end : other.start] == " ":
+            return False
     named = {}
     for one in passage.mentions:
         named[one.start] = one
         if one.kind in ("name", "initial") or (one.kind in PERSON and one.tail):
             return False
+    persons = {passage.text[one.start : one.end] for one in passage.mentions if one.kind in PERSON}
     before, end = "", 0
     for match in _WORD.finditer(passage.text):
         word, own = match[0], named.get(match.start())
@@ -158,13 +177,16 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int]) -> bool:
         # A person's name in that of a street or a house; "St. John's".
         if own is not None and beside and before in ("St", "Mount", "Lake", "River", "Fort", "Port"):
             return False
-        part_of_place = beside and word[0].isupper() and own is None and is_marked(word)
-        if part_of_place and before in {
-            passage.text[one.start : one.end] for one in passage.mentions if one.kind in PERSON
-        }:
-            return False
-        if own is None and word[0].isupper() and (beside or passage.text[end : match.start()] == ", "):
-            key = re.sub(r"['’]s$", "", word)
+        key = re.sub(r"['’]s$", "", word)
+        # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
+        titled = before in _TITLES and passage.text[end : match.start()] in (" ", ". ")
+        if word[0].isupper() and (own is None or own.kind not in PERSON):
+            behind = beside and before in persons and (is_marked(word) or key.casefold() not in _never())
+            if behind or (titled and key not in _OFFICES):
+                return False
+        # A word that begins a sentence may be a name that is a common word too: "Buck did not like her."
+        within = beside or passage.text[end : match.start()] == ", " or inside[key] > words[key.casefold()]
+        if own is None and word[0].isupper() and within:
             known = key.casefold() in _never() or words[key.casefold()] > words[key]
             if (
                 not known
@@ -174,6 +196,26 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int]) -> bool:
                 return False
         before, end = re.sub(r"['’]s$", "", word), match.end()
     return True
+
+
+_TITLES = frozenset(("Mr", "Mrs", "Ms", "Miss", "Dr", "Hon", "Sir", "Lady", "Lord"))
+_OFFICES = frozenset(
+    (
+        "Speaker",
+        "President",
+        "Chair",
+        "Chairman",
+        "Chairperson",
+        "Deputy",
+        "Vice",
+        "Acting",
+        "Minister",
+        "Leader",
+        "Justice",
+        "Secretary",
+    )
+)
+_PLACED = frozenset(("place", "organisation"))
 
 
 @cache
@@ -190,7 +232,7 @@ _ANIMALS = re.compile(
 _INTEGER = re.compile(r"(?<![\w.,/:$£€-])\d[\d,]*(?![\w]|[.,:/]\d)")
 _NUMBER_WORD = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundred|both|one)\b(?= (?:\w+ ){0,2}?"
-    r"(?:groups?|arms?|cohorts?|patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued))",
+    r"(?:groups?|arms?|cohorts?|patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued|with|without))",
     re.IGNORECASE,
 )
 
@@ -214,7 +256,10 @@ def _counts_are_clear(passage: Passage) -> bool:
 
 _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day,?) $|[$]$")
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
-_DOCKET = re.compile(r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d")
+_DOCKET = re.compile(
+    r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
+)
+"""Numbers that may be part of a citation or not."""
 
 
 def _citations_are_clear(passage: Passage) -> bool:
@@ -229,7 +274,7 @@ def _citations_are_clear(passage: Passage) -> bool:
         sure = (
             match.start() in fixed
             or MEASURE.match(text, match.end())
-            or text[match.end() : match.end() + 1].isalpha()
+            or text[match.end() : match.end() + 1].islower()  # a capital is of a section: "§ 766A"
         )
         lower_noun = re.match(r" [a-z]{4,}", text[match.end() :])
         if not sure and not lower_noun and not _NO_CITATION.search(text[: match.start()]):
@@ -309,7 +354,7 @@ def _labels(recast: Recast, domain: str) -> tuple[str, ...]:
     elif domain == "law":
         found = [span.replacement for span in recast.spans if span.kind == "citation"]
     else:
-        found = [span.replacement.removesuffix("'s") for span in recast.spans if span.kind in PERSON]
+        found = [_named(span) for span in recast.spans if span.kind in PERSON]
     return tuple(dict.fromkeys(found))
 
 
@@ -317,8 +362,11 @@ def _others(recast: Recast, domain: str, labels: Sequence[str]) -> set[str]:
     """Return what looks like a label and is none."""
     if domain in ("medicine", "law"):
         return {match[0].replace(",", "") for match in _INTEGER.finditer(recast.text)} - set(labels)
-    named = {span.replacement for span in recast.spans if span.kind in ("place", "organisation")}
-    return named - set(labels)
+    return {_named(span) for span in recast.spans if span.kind in _PLACED} - set(labels)
+
+
+def _named(span: Span) -> str:
+    return re.sub(r"['’]s$", "", span.replacement)
 
 
 def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Paragraph]:
@@ -334,7 +382,7 @@ def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Pa
         asked |= dict.fromkeys(labels)
         others |= _others(recast, domain, labels)
         text = recast.text
-        for _ in range(max(_IN_A_ROW, len(_SENTENCE_END.findall(text)) // 2)):
+        for _ in range(max(_IN_A_ROW, len(SENTENCE_END.findall(text)) // 2)):
             if len(others | set(put)) >= len(asked):
                 break
             if not deck:
@@ -368,7 +416,7 @@ def _other(domain: str, asked: Sequence[str], every: set[str], dice: Random, voc
 
 def _inserted(text: str, sentence: str, dice: Random) -> str:
     """Put a sentence between two others, outside quotations, or words in brackets before the end of one; else behind the text."""
-    ends = [*_SENTENCE_END.finditer(text)]
+    ends = [*SENTENCE_END.finditer(text)]
     outside = [
         match
         for match in ends
@@ -389,8 +437,21 @@ def _inserted(text: str, sentence: str, dice: Random) -> str:
     return f"{text[:place]}{sentence} {text[place:]}"
 
 
-def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> Document:
-    """Return a document of about so many tokens."""
+def recast_parts(
+    folder: Path, domain: str, recall: bool, seed: int, tokens: int
+) -> tuple[Sequence[str], Sequence[Recast]]:
+    """Return the carriers of a document, and its passages with their new names and numbers.
+
+    Args:
+        folder: of the kind of carriers.
+        domain: books, debates, medicine or law.
+        recall: whether only passages are taken of which every name or number is clear.
+        seed: of the places and of the names.
+        tokens: of the document, about.
+
+    Raises:
+        InputError: all carriers together are too short.
+    """
     dice = Random(f"{seed} carriers")
     recast: list[Recast] = []
     size = 0.0
@@ -418,6 +479,12 @@ def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> D
             f"{folder}: all files together have {round(size):,} tokens of use for a document of {tokens:,}; add files, or use a "
             "shorter length"
         )
+    return names, recast
+
+
+def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> Document:
+    """Return a document of about so many tokens."""
+    names, recast = recast_parts(folder, domain, recall, seed, tokens)
     paragraphs = _balanced(recast, domain, seed) if recall else (Paragraph(one.text) for one in recast)
     return Document(f"{seed}", " + ".join(names), tuple(paragraphs))
 
@@ -446,9 +513,9 @@ def recast_genres(options: Options, domains: Sequence[str], task: str) -> Mappin
             return _write(folder, domain, task == "recall", int(stable_seed(seed, task)[:12], 16), tokens)
 
         if domain in GENRES:
-            genres[domain] = replace(GENRES[domain], write=write, parts=_PARTS[domain])
+            genres[domain] = replace(GENRES[domain], write=write, parts=_PARTS[domain], together=(task,))
         else:
-            genres[domain] = Genre(write, _FILLERS[domain])
+            genres[domain] = Genre(write, _FILLERS[domain], together=(task,))
     return genres
 
 

@@ -1,0 +1,34 @@
+"""Many questions on each of few documents, with one command: `opencompass configs/eval_nano.py`.
+
+The tasks of the group lct_nano, written from a seed: 20 meetings and 36 documents of each domain with up to 16 questions each, about as exact as 200
+questions on 200 texts. Behind a server that caches prefixes (vllm serve) a text is computed once.
+
+    LCT_LENGTH  of the prompts: 2k, 32k, 128k ... (8k)
+    LCT_SEED    of the texts (0); a new seed is a new test set
+    LCT_N       questions of each task (all)
+    LCT_TASKS   names, with commas between: some of the group
+    LCT_API_BASE, LCT_API_MODEL   the model behind a server; see models/lct_endpoint.py beside this file
+    LCT_MODEL   folder or hub id of a model in this process instead, which computes every prompt; without it the demo model
+    LCT_WORKERS processes side by side (1); a text whose questions go to two of them is computed twice
+
+Other LCT_ options: see eval_synthetic.py and the docs. The command ends with status 1 when a result is missing.
+"""
+
+import os
+
+from mmengine.config import read_base
+
+with read_base():
+    from .models.lct_endpoint import models as _served
+    from .models.lct_model import models as _local
+    from .summarizers.example import summarizer
+
+# Not an import statement: what those bring cannot be called in a config file.
+_configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+datasets = _configs.nano_datasets()
+models = _served if os.environ.get('LCT_API_BASE') else _local
+infer, eval = _configs.stages()
+work_dir = 'outputs/nano'
+
+# What is left here is written down with the run.
+del os, _configs, _local, _served

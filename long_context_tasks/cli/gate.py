@@ -1,0 +1,102 @@
+"""``lct gate``: a verdict on whether one stack is as good as another."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from long_context_tasks.cli.options import Json, RunsDataDir, examples, with_run_options, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from long_context_tasks.gate.checks import Finding
+    from long_context_tasks.stats.sequential import Look
+
+app = typer.Typer(add_completion=False)
+EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 2}
+_EXAMPLES = examples(
+    "lct gate http://127.0.0.1:8001/v1 http://127.0.0.1:8000/v1 --length 8k,32k",
+    "lct gate new.yaml gate/runs/B --within 2 --out nightly/",
+    "lct gate results/fp8 results/bf16",
+)
+_STACK = "http://HOST:PORT/v1, MODEL@http://..., a YAML file with model and base_url, or a folder of results."
+
+
+@app.command(epilog=_EXAMPLES)
+@with_run_options
+def gate(
+    a: Annotated[str, typer.Argument(metavar="A", help=f"The stack in question: {_STACK}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The stack that it is held against, likewise.")],
+    within: Annotated[
+        float, typer.Option("--within", min=0.1, max=99, help="Loss in points of 100 that is accepted.")
+    ] = 5.0,
+    error: Annotated[
+        float,
+        typer.Option("--error", min=0.001, max=0.5, help="Probability of a wrong verdict of either kind."),
+    ] = 0.05,
+    tasks: Annotated[
+        str,
+        typer.Option("--tasks", help="Tasks, with commas. Default: all synthetic ones that need no judge."),
+    ] = "",
+    length: Annotated[str, typer.Option("--length", help="Lengths, with commas.")] = "8k",
+    n: Annotated[int, typer.Option("--n", min=1, help="Budget: cases of each task at each length.")] = 200,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Documents between looks.")] = 16,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, help="Calls in flight at each endpoint.")
+    ] = 8,
+    data_dir: RunsDataDir = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Show prompts and gold of every benchmark on the page.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page, gate.json, replies and runs.")
+    ] = Path("gate"),
+    *,
+    typed: dict[str, Any],
+    as_json: Json = False,
+) -> None:
+    """Is stack A as good as stack B? PASS, FAIL or UNDECIDED, on as few cases as the answer takes.
+
+    Both get the same synthetic cases, or lie as results in folders. After each batch, PASS: A loses less than --within points; FAIL: A is
+    worse; UNDECIDED: the cases of --n are used up. Replies in --out are not asked again. Exit code 0, 1 and 2, in this order; 2 as well
+    when the gate cannot run.
+    """
+    from long_context_tasks.cli.output import give, say
+    from long_context_tasks.gate.page import document_of, write_gate
+    from long_context_tasks.gate.run import run_gate
+    from long_context_tasks.gate.stacks import StoredStack, planned_cells, read_stack, stored_cells
+
+    stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
+    if any(isinstance(stack, StoredStack) for stack in stacks):
+        cells = stored_cells(stacks, data_dir)
+    else:
+        given = {f"lct_{name}": value for name, value in typed.items()} | {
+            "lct_n": n,
+            "lct_data_dir": data_dir,
+        }
+        cells = planned_cells(words(tasks), words(length), given)
+    found = run_gate(
+        stacks,
+        cells,
+        margin=within / 100,
+        alpha=error,
+        batch=batch,
+        tokenizer=typed.get("tokenizer", ""),
+        progress=_progress,
+        tell=_tell,
+    )
+    page = write_gate(found, stacks, cells, out, private=private)
+    give(found.line(), **document_of(found), page=page)
+    say(f"page: {page}")
+    raise typer.Exit(EXIT[found.look.verdict])
+
+
+def _progress(found: "Look", documents: int) -> None:
+    bounds = f"{100 * found.low:+.1f} to {100 * found.high:+.1f} points"
+    typer.echo(f"{found.n} of {documents} documents: loss {100 * found.mean:+.1f}, {bounds}", err=True)
+
+
+def _tell(findings: "Sequence[Finding]") -> None:
+    for one in findings:
+        typer.echo(f"{one.side}: {one.name}: {one.text}", err=True)

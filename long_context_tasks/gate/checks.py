@@ -1,0 +1,302 @@
+"""What is wrong with a stack beside its scores: lost rotary settings, a second BOS, other templates, cut prompts, thinking without an answer.
+
+Each check uses what the endpoint tells of itself, and passes over what it does not tell.
+"""
+
+import asyncio
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Cell
+from long_context_tasks.hosts.rope import own_base
+from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.response import ANSWER_CUT
+
+_PROBES = 8
+_PROBE_LENGTH = 400  # characters
+_APART = 0.05  # nats
+_TIMES = 8.0
+_CUT = 0.95
+_LEAST_SHARE = 0.6
+_NAMED_SHARE = 0.05
+_MORE_CUT = 0.1
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with a stack.
+
+    Attributes:
+        side: A, B or ``A and B``.
+        name: of the fault, in a few words.
+        text: what was seen, and the remedy.
+    """
+
+    side: str
+    name: str
+    text: str
+
+
+def check_runs(cells: Sequence[Cell]) -> list[Finding]:
+    """Compare what the stored runs record of rotary settings and chat templates, with one another and with their checkpoints."""
+    found: dict[tuple[str, str], Finding] = {}
+    for cell in cells:
+        for side, run in cell.runs.items():
+            rope = str(run.provenance.get("rope") or "")
+            base = re.search(r"base (\S+)$", rope)
+            own = own_base(_checkpoint(run), float(base[1])) if base else 0.0
+            if base and own != float(base[1]):
+                text = f"ran with {rope}, its checkpoint has base {own:g}; name rope_theta in the override of rope_parameters"
+                found.setdefault((side, "RoPE base"), Finding(side, "lost RoPE base", text))
+        if len(cell.runs) < len(SIDES):
+            continue
+        for fact, name in (
+            ("rope", "RoPE settings differ"),
+            ("chat_template_sha", "chat templates differ"),
+            ("system_instruction", "system messages differ"),
+        ):
+            first, second = (cell.runs[side].provenance.get(fact) for side in SIDES)
+            if first and second and first != second:
+                text = f"A has {str(first)[:60]}, B {str(second)[:60]}; run one again with those of the other"
+                found.setdefault(("both", fact), Finding("A and B", name, text))
+    return list(found.values())
+
+
+def _checkpoint(run: StoredRun) -> str:
+    given = run.provenance.get("model_args")
+    if isinstance(given, Mapping):
+        return str(given.get("pretrained", run.model))
+    match = re.search(r"pretrained=([^,]+)", str(given or ""))
+    return match[1] if match else run.model
+
+
+async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[Cell]) -> list[Finding]:
+    """Ask each endpoint for the tokens of a prompt, and both for the likelihoods of some texts, which rotary settings change."""
+    if not asking:
+        return []
+    found = []
+    ids = dict(zip(asking, await asyncio.gather(*map(_prompt_ids, asking.values())), strict=True))
+    for side, own in ids.items():
+        if own[:1] and own[:1] == own[1:2]:
+            text = f"prompts begin with token {own[0]} twice; the template writes it and the tokenizer adds it: turn one off"
+            found.append(Finding(side, "double BOS", text))
+    if len(asking) < len(SIDES):
+        return found
+    first, second = (ids[side] for side in SIDES)
+    if first and second and first != second and not found:
+        place = next((i for i, pair in enumerate(zip(first, second, strict=False)) if len(set(pair)) > 1), 0)
+        text = f"the same messages are {len(first)} tokens in A and {len(second)} in B, other from place {place} on; give both the same --chat-template"
+        found.append(Finding("A and B", "chat templates differ", text))
+    texts = _texts(cells)
+    sides = [asyncio.gather(*(_likelihoods(asking[side], text) for text in texts)) for side in SIDES]
+    found += _rope_apart(*await asyncio.gather(*sides))
+    return found
+
+
+async def _prompt_ids(asking: Asking) -> list[int]:
+    """Return the tokens of a short prompt where the server tells them (vLLM); empty otherwise."""
+    client, config = asking.client, asking.endpoint.config
+    chat = {"model": config.model, "messages": [{"role": "user", "content": "Answer with the word yes."}]}
+    body = {**chat, "max_tokens": 1, "temperature": 0, "return_token_ids": True, **config.extra_body}
+    said = await client.said(f"{config.base_url}/chat/completions", body)
+    ids = said.get("prompt_token_ids") if isinstance(said, dict) else None
+    return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
+
+
+def _texts(cells: Sequence[Cell]) -> list[str]:
+    """Return some short texts of different beginnings, out of the prompt of a case."""
+    cell = cells[0]
+    if cell.task is None:
+        return []
+    text = cell.task.messages(cell.task.cases.cases[0])[-1].content
+    step = max(len(text) // _PROBES, 1)
+    return [text[start : start + _PROBE_LENGTH].strip() for start in range(0, step * _PROBES, step)]
+
+
+async def _likelihoods(asking: Asking, text: str) -> list[float]:
+    """Return the log-likelihood of every token of a text but the first, where the server gives them; empty otherwise."""
+    config = asking.endpoint.config
+    body = {
+        "model": config.model,
+        "prompt": text,
+        "max_tokens": 1,
+        "temperature": 0,
+        "echo": True,
+        "logprobs": 1,
+    }
+    said = await asking.client.said(f"{config.base_url}/completions", body)
+    try:
+        values = said["choices"][0]["logprobs"]["token_logprobs"]
+        # The last one is of the token that had to be generated.
+        return [float(value) for value in values[1:-1]]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return []
+
+
+def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[Finding]:
+    """Tell other rotary settings from other weights or precision.
+
+    What follows a single token does not depend on positions: the token attends to itself alone. Where two stacks agree on that and on
+    nothing later, they differ in positions.
+    """
+    alone, later = [], []
+    for mine, theirs in zip(first, second, strict=True):
+        if len(mine) != len(theirs) or len(mine) < 2:
+            continue
+        apart = [abs(one - other) for one, other in zip(mine, theirs, strict=True)]
+        alone.append(apart[0])
+        later += apart[1:]
+    if not alone:
+        return []
+    at_first, after = sum(alone) / len(alone), sum(later) / len(later)
+    if after < _APART or after < _TIMES * at_first:
+        return []
+    text = (
+        f"after a single token both predict the same ({at_first:.4f} nats apart), after more they do not ({after:.2f}): a lost RoPE base, or "
+        "another factor or type; hold rope_theta and rope_scaling of both servers against the checkpoint's config"
+    )
+    return [Finding("A and B", "RoPE settings differ", text)]
+
+
+Answers = Mapping[str, Mapping[tuple[str, str], Answer]]
+"""Side to the answers, by cell and case."""
+
+
+def check_replies(answers: Answers, cells: Mapping[str, Cell], tokenizer: str = "") -> list[Finding]:
+    """Read the counts of tokens and the ends of the replies.
+
+    Args:
+        answers: so far.
+        cells: by name.
+        tokenizer: of the models, a folder or hub id: prompts are counted with its chat template; empty: they are not.
+    """
+    found = []
+    counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
+    for side in SIDES:
+        found += _thinking(side, answers[side])
+        own = _own_count(tokenizer) if tokenizer and counts[side] else None
+        expected = {key: own(_messages(cells, key)) for key in _some(counts[side])} if own else {}
+        found += _against(side, counts[side], expected, "the tokenizer's")
+        short = {
+            key: f"{n} tokens of {rough}"
+            for key, n in counts[side].items()
+            if (rough := _rough(cells, key)) and n < _LEAST_SHARE * rough
+        }
+        if short and not any(one.name == "cut prompts" for one in found):
+            text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
+            found.append(Finding(side, "cut prompts", text))
+    if not any(one.name in ("cut prompts", "double BOS") for one in found):
+        found += _against("A", counts["A"], counts["B"], "B's")
+    for side, other in (SIDES, SIDES[::-1]):
+        if lost := [
+            key for key, one in answers[side].items() if any(one.lacking) > any(answers[other][key].lacking)
+        ]:
+            text = f"gives no answer to {len(lost)} cases that {other} answers, the first of them {lost[0][1]}; raise its window"
+            found.append(Finding(side, "prompts refused", text))
+    (ends, of_a), (others, of_b) = (_ends_at_budget(answers[side]) for side in SIDES)
+    if of_a and of_b and _clearly_more(ends, of_a, others, of_b):
+        text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b:.0%} of B's; look at its stop tokens"
+        found.append(Finding("A", "answers without an end", text))
+    return found
+
+
+def _prompt_tokens(answers: Mapping[tuple[str, str], Answer]) -> dict[tuple[str, str], int]:
+    """Return the tokens of the first turn of each case, as the endpoint counts them."""
+    return {
+        key: answer.replies[0].prompt_tokens
+        for key, answer in answers.items()
+        if answer.replies and not answer.lacking[0] and answer.replies[0].prompt_tokens is not None
+    }
+
+
+def _rough(cells: Mapping[str, Cell], key: tuple[str, str]) -> int:
+    task = cells[key[0]].task
+    return 0 if task is None else task.by_id[key[1]].num_tokens.get(CL100K, 0)
+
+
+def _some(counts: Mapping[tuple[str, str], int]) -> list[tuple[str, str]]:
+    """Return the cases of the shortest, the middle and the longest prompt."""
+    ordered = sorted(counts, key=counts.__getitem__)
+    return list(dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))) if ordered else []
+
+
+def _messages(cells: Mapping[str, Cell], key: tuple[str, str]) -> list[Message]:
+    task = cells[key[0]].task
+    return [] if task is None else task.messages(task.by_id[key[1]])
+
+
+@lru_cache(maxsize=2)
+def _own_count(tokenizer: str) -> Callable[[Sequence[Message]], tuple[int, bool]]:
+    """Return a function that counts messages in a tokenizer's chat template, and says whether that writes the BOS."""
+    from transformers import AutoTokenizer
+
+    load: Any = AutoTokenizer.from_pretrained
+    try:
+        loaded: Any = load(tokenizer)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--tokenizer {tokenizer}: cannot be loaded; give the models' own folder or hub id"
+        ) from error
+
+    def count(messages: Sequence[Message]) -> tuple[int, bool]:
+        rows = [{"role": one.role, "content": one.content} for one in messages]
+        text = loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True)
+        ids = loaded(text, add_special_tokens=False).input_ids
+        return len(ids), bool(ids) and ids[0] == loaded.bos_token_id
+
+    return count
+
+
+def _against(
+    side: str,
+    counts: Mapping[tuple[str, str], int],
+    expected: Mapping[tuple[str, str], Any],
+    whose: str,
+) -> list[Finding]:
+    """Hold the endpoint's counts of prompts against others of the same prompts."""
+    shared = [key for key in expected if key in counts]
+    pairs = [
+        (counts[key], *(expected[key] if isinstance(expected[key], tuple) else (expected[key], False)))
+        for key in shared
+    ]
+    if not pairs or all(mine == other for mine, other, _ in pairs):
+        return []
+    more = {mine - other for mine, other, _ in pairs}
+    if more == {1} and all(bos for _, _, bos in pairs):
+        text = "prompts have a token more than the chat template writes, which begins with the BOS; turn off that the tokenizer adds it"
+        return [Finding(side, "double BOS", text)]
+    longest = max(pairs, key=lambda pair: pair[1])
+    if longest[0] < _CUT * longest[1] and len(more) > 1:
+        text = f"a prompt of {longest[1]} tokens by {whose} count reaches the model with {longest[0]}; raise its window"
+        return [Finding(side, "cut prompts", text)]
+    apart = f"{min(more):+d}" if len(more) == 1 else f"{min(more):+d} to {max(more):+d}"
+    text = (
+        f"prompts differ by {apart} tokens from {whose} count; give the server the model's own chat template"
+    )
+    return [Finding(side if whose != "B's" else "A and B", "chat templates differ", text)]
+
+
+def _thinking(side: str, answers: Mapping[tuple[str, str], Answer]) -> list[Finding]:
+    ended = [answer for answer in answers.values() if ANSWER_CUT in answer.reasons]
+    if not answers or len(ended) <= _NAMED_SHARE * len(answers):
+        return []
+    text = f"{len(ended)} of {len(answers)} answers end while the model thinks; raise --answer-budget, or turn thinking off"
+    return [Finding(side, "thinking eats the answer budget", text)]
+
+
+def _ends_at_budget(answers: Mapping[tuple[str, str], Answer]) -> tuple[int, int]:
+    replies = [reply for answer in answers.values() for reply in answer.replies]
+    return sum(one.finish_reason == "length" for one in replies), len(replies)
+
+
+def _clearly_more(first: int, of_first: int, second: int, of_second: int) -> bool:
+    """Whether a share is larger than another by more than 0.1 and three standard errors."""
+    share = (first + second) / (of_first + of_second)
+    error = math.sqrt(share * (1 - share) * (1 / of_first + 1 / of_second))
+    return first / of_first - second / of_second > max(_MORE_CUT, 3 * error)

@@ -1,0 +1,146 @@
+"""What a gate leaves in its folder: the verdict as JSON, runs of the endpoints that later gates and reports read, and a page of the flips."""
+
+import importlib.resources
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.gate.run import Gate, Pair
+from long_context_tasks.gate.stacks import SIDES, Cell, Endpoint, Stack
+from long_context_tasks.hosts import stored
+from long_context_tasks.hosts.own.score import score_own
+from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.results.case_pages import ShownCase, shown_cases
+from long_context_tasks.results.evaluations import unjudged_evaluation
+from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema.files import make_folder, write_json, write_whole
+from long_context_tasks.site.build import templates
+from long_context_tasks.site.shown import SiteOptions
+
+JSON, PAGE = "gate.json", "index.html"
+_MOST_FLIPS = 200
+_SHOWN = 2_000
+_ASSETS = ("site.css", "plot.css", "theme.js", "core.js")
+
+
+def document_of(gate: Gate) -> dict[str, Any]:
+    """Return the verdict and what it rests on, as ``gate.json`` has it."""
+    found = gate.look
+    return {
+        "format": 1,
+        "verdict": found.verdict,
+        "line": gate.line(),
+        "a": gate.a,
+        "b": gate.b,
+        "margin": gate.margin,
+        "alpha": gate.alpha,
+        "loss": found.mean,
+        "loss_low": found.low,
+        "loss_high": found.high,
+        "documents": found.n,
+        "documents_available": gate.documents,
+        "cases": len(gate.pairs),
+        "cases_left_out": gate.left_out,
+        "turns_without_answer_of_a": gate.lacking,
+        "cells": [asdict(row) for row in gate.means],
+        "findings": [asdict(one) for one in gate.findings],
+        "flips": [asdict(pair) for pair in gate.flips],
+    }
+
+
+def write_gate(
+    gate: Gate, stacks: Sequence[Stack], cells: Sequence[Cell], out: Path, *, private: bool = False
+) -> Path:
+    """Write ``gate.json``, the runs of the endpoints and the page; return the page.
+
+    Args:
+        gate: the verdict.
+        stacks: A and B.
+        cells: of the gate.
+        out: folder.
+        private: show prompts and gold whatever the benchmarks' cards say.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    make_folder(out, remedy="choose another --out")
+    write_json(out / JSON, document_of(gate))
+    runs = {cell.name: dict(cell.runs) for cell in cells}
+    for stack in stacks:
+        for number, cell in enumerate(cells):
+            given = {
+                case: one.responses
+                for (name, case), one in gate.answers[stack.side].items()
+                if name == cell.name
+            }
+            if isinstance(stack, Endpoint) and cell.task is not None and given:
+                # Cells of one task need folders of their own.
+                place = out / "runs" / stack.side / f"{number:02d}"
+                shutil.rmtree(place, ignore_errors=True)  # of the same gate, before
+                runs[cell.name][stack.side] = score_own(
+                    cell.task, given, stack.config.model, place, "lct gate"
+                )
+    make_folder(out / "assets", remedy="choose another --out")
+    for name in _ASSETS:
+        source = importlib.resources.files("long_context_tasks.site") / "assets" / name
+        write_whole(out / "assets" / name, source.read_bytes())
+    text = (
+        templates()
+        .get_template("gate.html.j2")
+        .render(
+            options=SiteOptions(title="Gate", downloads=(JSON,)),
+            page="index",
+            root="",
+            styles="",
+            gate=gate,
+            flips=_shown_flips(gate, cells, runs, private),
+            n_flips=len(gate.flips),
+            sides=SIDES,
+            most=_SHOWN,
+        )
+    )
+    # Half of a surrogate pair has no bytes in UTF-8.
+    write_whole(out / PAGE, text.encode("utf-8", "replace"))
+    return out / PAGE
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A case that flipped, as the page shows it; texts are hostile until the page has escaped them."""
+
+    pair: Pair
+    shown: Mapping[str, ShownCase]
+
+
+def _shown_flips(
+    gate: Gate, cells: Sequence[Cell], runs: Mapping[str, Mapping[str, StoredRun]], private: bool
+) -> list[Flip]:
+    pairs = gate.flips[:_MOST_FLIPS]
+    shown: dict[tuple[str, str, str], ShownCase] = {}
+    for cell in cells:
+        wanted = {pair.case for pair in pairs if pair.cell == cell.name}
+        for side, run in runs[cell.name].items() if wanted else ():
+            task = cell.task or _task_of(run)
+            for case in shown_cases(side, unjudged_evaluation(run), task, private=private):
+                if case.case in wanted:
+                    shown.setdefault((cell.name, case.case, side), case)
+    return [
+        Flip(
+            pair,
+            {
+                side: shown[pair.cell, pair.case, side]
+                for side in SIDES
+                if (pair.cell, pair.case, side) in shown
+            },
+        )
+        for pair in pairs
+    ]
+
+
+def _task_of(run: StoredRun) -> LoadedTask | None:
+    try:
+        return stored.load_task(run)
+    except InputError:
+        return None

@@ -1,0 +1,360 @@
+"""The two stacks of a gate, endpoints or stored runs, and their answers to cases."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.hosts import stored
+from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.hosts.window import is_length_refusal
+from long_context_tasks.judges import JudgeConfig, Reply, Store, load_judge
+from long_context_tasks.judges.client import EndpointClient, EndpointError, wait_for
+from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.evaluations import scored_cases, unjudged_evaluation
+from long_context_tasks.results.settings import settings_of
+from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
+from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OPEN, Response, writable
+
+SIDES = ("A", "B")
+_ADDRESS = re.compile(r"(?:(?P<model>.+)@)?(?P<url>https?://\S+)")
+_SEEDS_APART = 1_000
+_SECONDS = 3_600.0
+_RETRIES = 3
+_OF_THE_STACK = (DOES_NOT_FIT, ENDPOINT_FAILED)
+_OF_THE_NUMBER = ("lct_n", "lct_subset", "lct_answer_budget")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a stack said to a case.
+
+    Attributes:
+        scores: headline of each turn, from 0 to 1; None where there is none.
+        reasons: why a turn has no score or the lowest, else None.
+        responses: one per turn, of an endpoint alone.
+        replies: as the endpoint gave them, one for each turn that was answered.
+    """
+
+    scores: tuple[float | None, ...]
+    reasons: tuple[str | None, ...]
+    responses: tuple[Response, ...] = ()
+    replies: tuple[Reply, ...] = ()
+
+    @property
+    def lacking(self) -> tuple[bool, ...]:
+        """Of each turn, whether the stack itself gave no answer: the prompt exceeds its window, or its server fails."""
+        return tuple(reason in _OF_THE_STACK for reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Cases of one task at one length.
+
+    Attributes:
+        name: of the task, with the length where the name has none.
+        task: None where both stacks are stored runs.
+        documents: cluster to its cases, in the order in which they are asked.
+        runs: of the sides that are stored.
+        stored: their answers, by side and case.
+    """
+
+    name: str
+    task: LoadedTask | None
+    documents: Mapping[str, Sequence[str]]
+    runs: Mapping[str, StoredRun] = field(default_factory=dict)
+    stored: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A stack behind an OpenAI-compatible endpoint.
+
+    Attributes:
+        side: A or B.
+        config: model, address, sampling, calls in flight.
+        store: of its replies; what is in it is not asked again.
+    """
+
+    side: str
+    config: JudgeConfig
+    store: Store
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"{self.config.model} at {self.config.base_url}"
+
+
+@dataclass(frozen=True)
+class StoredStack:
+    """A stack whose answers lie in a folder of results."""
+
+    side: str
+    folder: Path
+    runs: Mapping[str, StoredRun]
+
+    def __str__(self) -> str:
+        """For messages."""
+        models = ", ".join(sorted({run.model for run in self.runs.values()}))
+        return f"{models} in {self.folder}"
+
+
+Stack = Endpoint | StoredStack
+
+
+def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
+    """Find the stack that a user names.
+
+    Args:
+        side: A or B.
+        text: an address (``http://host:8000/v1``, or ``MODEL@http://...`` where it offers several models), a YAML file with the
+            fields of a judge file, or a folder with results of either host or of an earlier gate.
+        out: folder of the gate; replies of an endpoint lie there.
+        concurrency: calls in flight.
+
+    Raises:
+        InputError: none of these, or a server that cannot be reached; says what to do.
+    """
+    if match := _ADDRESS.fullmatch(text):
+        model = match["model"] or _only_model(match["url"], side)
+        config = JudgeConfig(
+            name=f"stack_{side}", model=model, base_url=match["url"], timeout=_SECONDS, retries=_RETRIES
+        )
+    elif Path(text).is_dir():
+        if Path(text).resolve().is_relative_to(out.resolve()):
+            raise InputError(f"--out {out}: holds stack {side} and would replace it; choose another folder")
+        return StoredStack(side, Path(text), _newest_runs(Path(text)))
+    elif Path(text).is_file():
+        read = load_judge(text, {})
+        if read is None or read.kind != "openai":
+            raise InputError(
+                f"{text}: a stack is an endpoint; give kind: openai, or serve the model and give its address"
+            )
+        config = read
+    else:
+        raise InputError(
+            f"{text}: no stack {side}; give an address such as http://127.0.0.1:8000/v1, a YAML file with model and base_url, or a "
+            "folder of results"
+        )
+    # An address is no part of the key of a reply, but two stacks of one name differ in it.
+    config = config.changed(concurrency=concurrency, revision=config.base_url, seeds=config.seeds[:1])
+    return Endpoint(side, config, Store(out / "replies" / f"{side}.jsonl"))
+
+
+def _only_model(url: str, side: str) -> str:
+    config = JudgeConfig(name="stack", model="any", base_url=url)
+
+    async def ask() -> list[str]:
+        async with EndpointClient(config) as client:
+            return await client.models()
+
+    models = wait_for(ask())
+    if len(models) != 1:
+        found = f"offers {', '.join(models[:8])}" if models else "does not say which models it has"
+        raise InputError(f"stack {side}: {url} {found}; start it, or name the model: MODEL@{url}")
+    return models[0]
+
+
+def _newest_runs(folder: Path) -> dict[str, StoredRun]:
+    """Return the newest run of each task with its options, by name."""
+    found = find_runs(folder)
+    newest: dict[str, StoredRun] = {}
+    for run in sorted(found.runs, key=lambda run: re.sub(r"\D", "", run.made)[:20]):
+        asked = {
+            name: value
+            for name, value in settings_of(run).items()
+            if name.startswith("lct_") and name not in _OF_THE_NUMBER
+        }
+        newest[json.dumps([run.task, asked], default=str)] = run
+    if not newest:
+        said = f": {found.problems[0].message}" if found.problems else ""
+        raise InputError(f"{folder}: holds no runs{said}")
+    return newest
+
+
+def gate_tasks() -> list[str]:
+    """Names of the tasks that a gate asks by default: plain, written from a seed, answered in words, scored without a judge."""
+    return [
+        spec.name
+        for spec in catalogue.task_specs()
+        if spec.source == "seed"
+        and spec.scoring == "generate"
+        and len(spec.variants) < 2
+        and spec.length in ("", catalogue.ANY)
+    ]
+
+
+def planned_cells(tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]) -> list[Cell]:
+    """Load every task at every length, each with a seed of its own so that no two share a document.
+
+    Args:
+        tasks: names; none: :func:`gate_tasks`.
+        lengths: such as ``8k``.
+        given: other options of a run, by ``lct_`` name.
+
+    Raises:
+        InputError: a task that a judge scores or that compares likelihoods, or that takes no length.
+    """
+    cells: list[Cell] = []
+    for name in tasks or gate_tasks():
+        spec = catalogue.parse_task(name)
+        for length in lengths if spec.tokens is None else [spec.length]:
+            # The seed hangs on the place alone, so that the same gate asks the same cases tomorrow.
+            seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
+            task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
+            if _needs_judge(task):
+                if tasks:
+                    raise InputError(f"{name}: a judge scores it; gate stored runs, or take other tasks")
+                continue
+            cells.append(_cell(name if spec.tokens else f"{name} {length}", task, task.cases.cases))
+    return cells
+
+
+def _needs_judge(task: LoadedTask) -> bool:
+    return task.judging is not None and task.metrics[0] in task.judging.metrics
+
+
+def _cell(name: str, task: LoadedTask, cases: Sequence[Case]) -> Cell:
+    if task.by_likelihood or task.own_template:
+        raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
+    documents: dict[str, list[str]] = {}
+    for case in cases:
+        documents.setdefault(case.cluster, []).append(case.id)
+    return Cell(name, task, documents)
+
+
+def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[Cell]:
+    """Return the cases that the stored stacks share; with their tasks where a stack is an endpoint.
+
+    Raises:
+        InputError: no common task or case, another version of a task, or a headline that is no rate.
+    """
+    folders = [stack for stack in stacks if isinstance(stack, StoredStack)]
+    keys = [key for key in folders[0].runs if all(key in one.runs for one in folders)]
+    cells = []
+    for key in keys:
+        runs = {one.side: one.runs[key] for one in folders}
+        if len({run.version for run in runs.values()}) > 1:
+            raise InputError(
+                f"{next(iter(runs.values()))}: the stacks ran other versions of it; run one again"
+            )
+        answers = {side: _stored_answers(run) for side, run in runs.items()}
+        shared = set.intersection(*(set(one) for one in answers.values()))
+        clusters = {
+            case.id: case.cluster or case.id
+            for case in next(iter(runs.values())).cases()
+            if case.id in shared and not case.repeat
+        }
+        documents: dict[str, list[str]] = {}
+        for case, cluster in clusters.items():
+            documents.setdefault(cluster, []).append(case)
+        run = next(iter(runs.values()))
+        task = None
+        if len(folders) < len(stacks):
+            task = stored.load_task(run, data_dir)
+            _cell(run.task, task, [])
+            documents = {
+                name: [case for case in cases if case in task.by_id] for name, cases in documents.items()
+            }
+        length = settings_of(run).get("lct_length")
+        name = f"{run.task} {format_length(length)}" if isinstance(length, int) else run.task
+        cells.append(Cell(name, task, documents, runs, answers))
+    if not any(cell.documents for cell in cells):
+        tasks = [", ".join(sorted({run.task for run in one.runs.values()})) for one in folders]
+        raise InputError(
+            f"the stacks share no case: {' | '.join(tasks)}; give runs of one task with the same options (length, seed, cases)"
+        )
+    return cells
+
+
+def _stored_answers(run: StoredRun) -> dict[str, Answer]:
+    evaluation = unjudged_evaluation(run)
+    headline = evaluation.headline
+    if headline is None or headline in (run.points or ()):
+        raise InputError(f"{run}: its headline is no rate from 0 to 1; a gate takes tasks that have one")
+    return {
+        case.id: Answer(
+            tuple(turn.scores.get(headline) for turn in turns),
+            tuple(turn.reason for turn in turns),
+            case.responses,
+        )
+        for case, turns in scored_cases(evaluation)
+        if not case.repeat
+    }
+
+
+class Asking:
+    """Open connections to an endpoint, as many calls in flight as its config says; use it in ``async with``.
+
+    Attributes:
+        new: calls that were made; others were in the store.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Take the key from its environment variable."""
+        self.endpoint = endpoint
+        self.client = EndpointClient(endpoint.config)
+        self.new = 0
+
+    async def __aenter__(self) -> "Asking":
+        """Open the pool."""
+        await self.client.__aenter__()
+        self._free = asyncio.Semaphore(self.endpoint.config.concurrency)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Close the pool."""
+        await self.client.__aexit__(None, None, None)
+        self.endpoint.store.sync()
+
+    async def answer(self, task: LoadedTask, case: Case) -> Answer:
+        """Ask the turns of a case one after the other, each with the answers before, and score them.
+
+        Raises:
+            InputError: the endpoint fails; what it answered is kept.
+        """
+        responses: list[Response] = []
+        replies: list[Reply] = []
+        for turn in range(len(case.turns)):
+            said = await self._reply(task, case, turn, [one.text for one in responses])
+            if said is None:
+                responses.append(Response(None, DOES_NOT_FIT))
+                continue
+            replies.append(said)
+            text = OPEN + said.thinking if said.thinking else said.text
+            responses.append(Response(writable(text)))
+        scores = [turn[task.metrics[0]] for turn in score_turns(task, case, responses)]
+        return Answer(
+            tuple(score.value for score in scores),
+            tuple(score.reason for score in scores),
+            tuple(responses),
+            tuple(replies),
+        )
+
+    async def _reply(
+        self, task: LoadedTask, case: Case, turn: int, before: Sequence[str | None]
+    ) -> Reply | None:
+        """Return the stored or new reply; None where the server refuses the prompt for its length."""
+        config, store = self.endpoint.config.changed(max_tokens=task.answer_budget), self.endpoint.store
+        messages, draw = task.messages(case, turn, before), Draw(config.seeds[0])
+        key = config.key(messages, draw)
+        if (known := store.get(key)) is not None:
+            return known
+        async with self._free:
+            try:
+                reply = await self.client.complete(messages, draw, task.answer_budget)
+            except EndpointError as error:
+                if error.status is not None and is_length_refusal(error.status, str(error)):
+                    return None
+                raise InputError(
+                    f"stack {self.endpoint.side}, {self.endpoint}: {error}; see to the server, then run again: what it answered is kept"
+                ) from None
+        self.new += 1
+        store.append([(key, reply)], sync=False)
+        return reply

@@ -1,0 +1,24 @@
+"""What inspect_ai's entry point loads: a task for every task of the catalogue that is answered, those of other packages too."""
+
+from collections.abc import Callable
+from typing import Any
+
+from inspect_ai import Task, task
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.inspect.task import case_task
+from long_context_tasks.tokens.o200k import provide_o200k
+
+
+def _maker(name: str) -> Callable[..., Task]:
+    # A function of this module, by which the host finds the package's name, which it puts in front.
+    def make(**options: Any) -> Task:
+        return case_task(name, **options)
+
+    return make
+
+
+for _spec in catalogue.task_specs():
+    if _spec.scoring == "generate":
+        task(name=_spec.name)(_maker(_spec.name))
+provide_o200k()

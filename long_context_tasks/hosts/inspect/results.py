@@ -1,0 +1,139 @@
+"""Runs of inspect_ai: a log ``*.eval`` (or ``*.json``) for each, read with the host's own library. Checked against inspect_ai 0.3.285."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, short
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_stored_form
+from long_context_tasks.stats.means import result_keys
+
+METADATA = "long_context_tasks"
+"""Under this name the facts of a run stand in the metadata of its log."""
+# Other packages' files end in .json too.
+_LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
+_FACTS = ("package", "window", "rope", "n_cases_available", "cases_sha256", "stop_width")
+# Of the settings of generation, those that change no answer.
+_OPERATION = {
+    "max_retries",
+    "timeout",
+    "attempt_timeout",
+    "max_connections",
+    "adaptive_connections",
+    "batch",
+    "cache",
+}
+# What is long in a sample and said again in its score.
+_LONG = {"messages", "events", "events_data", "attachments", "store", "output", "timelines"}
+
+
+def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
+    """Return the runs whose logs, given by name, lie in a folder; an interrupted one counts only while no later log has finished it."""
+    logs = [folder / name for name in files if _LOG.fullmatch(name)]
+    if not logs:
+        return []
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        remedy = "is a log of inspect_ai, which has to be there to read it: pip install 'long_context_tasks[inspect]'"
+        return [(path, f"{path}: {remedy}") for path in logs]
+    found: list[Found] = []
+    unfinished: dict[str, Found] = {}
+    for path in logs:
+        try:
+            log = read_eval_log(str(path), header_only=True)
+            facts = (log.eval.metadata or {}).get(METADATA)
+            if facts is not None and log.status == "success":
+                found.append(_run(path, log, facts))
+            elif facts is not None:
+                remedy = f"finish it with inspect eval-retry {path}"
+                unfinished[log.eval.task_id] = (path, f"{path}: not finished ({log.status}); {remedy}")
+        except Exception as error:  # whatever a damaged archive makes its readers raise
+            found.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
+    finished = {run.provenance["task_id"] for run in found if isinstance(run, StoredRun)}
+    return found + [one for task, one in unfinished.items() if task not in finished]
+
+
+def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
+    spec = log.eval
+    numbers = _numbers(log)
+    generation = log.plan.config.merge(spec.model_generate_config)
+    return StoredRun(
+        host=INSPECT,
+        model=spec.model,
+        task=facts["task"],
+        options={key: value for key, value in facts.items() if key.startswith("lct_")},
+        version=facts.get("version"),
+        folder=path.parent,
+        label=path.stem,
+        made=spec.created,
+        files=(path,),
+        read=_read,
+        result_file=path if numbers else None,
+        numbers=numbers,
+        headline=facts.get("headline"),
+        points=tuple(facts.get("points") or ()),
+        judge=facts.get("judge") or {},
+        provenance={
+            "host_version": spec.packages.get("inspect_ai"),
+            "commit": spec.revision.commit if spec.revision else None,
+            "model": spec.model.partition("/")[0],
+            "model_args": {**spec.model_args, "model": spec.model, "base_url": spec.model_base_url},
+            "gen_kwargs": generation.model_dump(exclude_none=True, exclude=_OPERATION),
+            "task_id": spec.task_id,
+            "limit": spec.config.limit,
+            "started": log.stats.started_at,
+            "completed": log.stats.completed_at,
+            **{name: facts.get(name) or None for name in _FACTS},
+        },
+    )
+
+
+def _numbers(log: Any) -> dict[str, float]:
+    """The host's numbers, with those that it was not given: counts of 0, and what is unknown."""
+    if log.results is None or not log.results.scores:
+        return {}
+    [score] = log.results.scores
+    written = {name: number_of(metric.value) for name, metric in score.metrics.items()}
+    options = log.eval.metrics[0].options
+    known = result_keys(options["metrics"], options["intervals"])
+    return {
+        key: written.get(key, 0.0 if key.startswith("n_") and key != "n_truncated" else math.nan)
+        for key in known
+    }
+
+
+def _read(run: StoredRun) -> Iterator[StoredCase]:
+    from inspect_ai.log import read_eval_log_samples
+
+    [path] = run.files
+    try:
+        for sample in read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_LONG):
+            yield _case(sample)
+    except Exception as error:
+        raise InputError(f"{path}: damaged, or no log of our tasks ({short(error)}); run again") from error
+
+
+def _case(sample: Any) -> StoredCase:
+    labels = sample.metadata
+    common: dict[str, Any] = {
+        "id": str(sample.id),
+        "repeat": sample.epoch - 1,
+        "cluster": labels.get("cluster"),
+        "labels": labels.get("labels") or {},
+        "turn_labels": tuple(labels.get("turn_labels") or ()),
+    }
+    if not sample.scores:  # it failed, and the user let the run go on
+        return StoredCase(responses=(Response(None, ENDPOINT_FAILED),) * len(common["turn_labels"]), **common)
+    [record] = [score.metadata for score in sample.scores.values()]
+    turns = record["turns"]
+    return StoredCase(
+        responses=tuple(from_stored_form(record["response"], record["status"])),
+        scores={name: tuple(turn["scores"][name] for turn in turns) for name in turns[0]["scores"]},
+        reasons=tuple(turn["reason"] for turn in turns),
+        verdicts=record["verdicts"],
+        **common,
+    )

@@ -1,0 +1,98 @@
+"""Sixteen questions on one document: they share its context, cover it, and are scored as recall and summaries are."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.benchmarks.ethic.prompts import context_of, user_text
+from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build, make_cases
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
+from long_context_tasks.benchmarks.ethic.synthetic.sections import questions_at
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import Case, LoadedTask, Options
+
+pytestmark = pytest.mark.slow
+
+
+def loaded(domain: str, length: int = 4000, n: int = 16) -> LoadedTask:
+    return load_task(f"ethic_sections_{domain}", Options(length=length, n=n))
+
+
+def right(case: Case) -> str:
+    return (" " if case.labels["asked"] == "summary" else "; ").join(case.turns[0].gold)
+
+
+def value(task: LoadedTask, case: Case, response: str | None) -> float:
+    found = task.score(case, response, None)["section_score"].value
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("domain", GENRES)
+def test_all_questions_and_recall_show_one_context(domain: str) -> None:
+    task = loaded(domain)
+    recall = load_task(f"ethic_recall_{domain}_synthetic", Options(length=4000, n=2))
+    wanted = [context_of(recall.messages(case)[-1].content) for case in recall.cases.cases]
+    cases = task.cases.cases
+    assert [case.cluster for case in cases] == [cases[0].cluster] * 8 + [cases[8].cluster] * 8
+    assert len({case.id for case in cases}) == 16 and questions_at(4000) == 8 and questions_at(8000) == 16
+    for case in cases:
+        user = task.messages(case)[-1].content
+        assert context_of(user) == wanted[case.cluster != cases[0].cluster]
+        assert user == user_text(case, task.cases.documents) and case.num_tokens["cl100k"] <= 4000
+    # The texts of a document lie in the table once.
+    assert len({case.document for case in cases}) == 2 == len({case.inputs["user"][0] for case in cases})
+
+
+@pytest.mark.parametrize("domain", GENRES)
+def test_sections_cover_the_context(domain: str) -> None:
+    settings = SyntheticSettings((8000,), seed=5).fitted().fresh()
+    made = make_cases("sections", domain, 8000, settings, 0)
+    assert len(made) == 16
+    lists = [one for one in made if one.draft.labels["asked"] == "list"]
+    shown = "".join(one.text for own in lists for one in own.paragraphs)
+    assert "".join(shown.split()) == "".join(str(context_of(made[0].draft.user)).split())
+    # Each question names the beginning of its section, and that of the next one.
+    for place, one in enumerate(lists):
+        asked = one.draft.user.split("### Instruction:")[1]
+        assert f'"{one.paragraphs[0].text[:9]}' in asked and ("to the end of the context" in asked) == (
+            place == 7
+        )
+
+
+@pytest.mark.parametrize("domain", GENRES)
+def test_right_answers_score_one_and_those_of_another_section_less(domain: str) -> None:
+    task = loaded(domain)
+    cases = task.cases.cases
+    assert all(value(task, case, right(case)) == pytest.approx(1) for case in cases)
+    other = [value(task, case, right(cases[(place + 2) % 8])) for place, case in enumerate(cases[:8])]
+    assert sum(other) / 8 < 0.4
+    assert value(task, cases[0], None) == value(task, cases[1], "I'm sorry, I can't.") == 0
+    assert task.score(cases[1], None, None)["section_score"].reason == "empty"
+    assert task.score(cases[1], "x", "does_not_fit")["section_score"].value is None
+    # A copy of the section pays no more than in summarizing.
+    assert value(task, cases[1], str(context_of(user_text(cases[1], task.cases.documents)))) < 0.6
+
+
+def test_a_document_is_asked_whole_at_1k_and_the_number_counts_questions(tmp_path: Path) -> None:
+    folder = tmp_path / "ethic_sections"
+    reports = build("ethic_sections", None, SyntheticSettings((1000, 2000), n=6, domain="law"), folder)
+    assert [(one.task, len(one.tokens)) for one in reports] == [
+        ("ethic_sections_law 1k", 6),
+        ("ethic_sections_law 2k", 6),
+    ]
+    assert all(max(one.tokens) <= int(one.task.split()[1][0]) * 1000 for one in reports)
+    assert "ethic_sections_law" in json.loads((folder / "manifest.json").read_text())["tasks"]
+    task = load_task("ethic_sections_law", Options(cases=tmp_path, length=2000))
+    assert len(task.cases) == 6 and len({case.cluster for case in task.cases.cases}) == 2
+
+
+def test_the_group_asks_sixteen_questions_on_each_text() -> None:
+    task = load_task("elitr_bench_qa_nano", Options(length=8000, n=32))
+    per_meeting = [
+        sum(case.document == one for case in task.cases.cases)
+        for one in {case.document for case in task.cases.cases}
+    ]
+    assert per_meeting == [16, 16]
+    assert len({case.turns[0].question for case in task.cases.cases[:16]}) == 16

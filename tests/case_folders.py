@@ -1,0 +1,17 @@
+"""What a case folder holds, to be compared with another one."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Bytes of its files; of the table of documents its rows, in the order of the table."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".sqlite":
+            with closing(sqlite3.connect(path)) as table:
+                found[path.name] = table.execute("SELECT key, text FROM documents").fetchall()
+        else:
+            found[path.name] = path.read_bytes()
+    return found

@@ -1,0 +1,291 @@
+"""Every regular expression of the package, how it is used, and texts that make a bad one slow.
+
+A text is made from the expression itself: for each repetition in it, what can stand before, what is repeated, and something that
+fits nowhere. That finds expressions that begin anew at every place and read to the end each time (``\\[[^]]*\\]`` over ``[[[[``), two
+repetitions beside one another that share characters (``\\s*\\s*$``), and nested ones.
+"""
+
+import ast
+import importlib
+import math
+import pkgutil
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import long_context_tasks
+
+if sys.version_info >= (3, 11):
+    from re import _constants as codes
+    from re import _parser as parser
+else:  # pragma: no cover
+    import sre_constants as codes
+    import sre_parse as parser
+
+METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+PACKAGE = Path(long_context_tasks.__file__).parent
+# Modules that need a host or torch hold no expressions over files that others lack.
+_SKIPPED = ("startup", "hosts.opencompass.inferencer")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression with its place (``corpora.headings._PAGE``) and the methods that are called on it."""
+
+    place: str
+    pattern: "re.Pattern[str] | re.Pattern[bytes]"
+    methods: tuple[str, ...]
+
+
+def expressions(rooms: tuple[str, ...] = ()) -> list[Expression]:
+    """Return the expressions of modules, and those that functions give to ``re`` in one piece; of some rooms, or of all."""
+    trees = {path: ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
+    used: dict[str, set[str]] = {}  # by module and name where it is private, else by name
+    found: dict[tuple[str, int], Expression] = {}
+
+    def among(room: str) -> bool:
+        return not rooms or room in rooms
+
+    for path, tree in trees.items():
+        inside = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute)):
+                continue
+            owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+            if node.attr in METHODS and owner != "re":
+                used.setdefault(f"{inside}.{owner}" if owner.startswith("_") else owner, set()).add(node.attr)
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="re"), attr=method),
+                    args=[ast.Constant(value=str() | bytes() as text), *_],
+                ) if method in METHODS and among(inside.split(".")[0]):
+                    place = f"{inside}, line {node.lineno}"
+                    found[text, node.lineno] = Expression(place, re.compile(text), (method,))
+    for module in pkgutil.walk_packages([str(PACKAGE)], "long_context_tasks."):
+        if any(skipped in module.name for skipped in _SKIPPED) or not among(module.name.split(".")[1]):
+            continue
+        try:
+            held = vars(importlib.import_module(module.name))
+        except ImportError:  # a host that is not installed
+            continue
+        for name, value in held.items():
+            patterns = value if isinstance(value, list | tuple) else [value]
+            if isinstance(value, dict):
+                patterns = list(value.values())
+            for one in patterns:
+                for pattern in one if isinstance(one, list | tuple) else [one]:
+                    if isinstance(pattern, re.Pattern):
+                        place = f"{module.name.removeprefix('long_context_tasks.')}.{name}"
+                        methods = tuple(sorted(used.get(place) or used.get(name) or {"match"}))
+                        found.setdefault(
+                            (pattern.pattern, pattern.flags), Expression(place, pattern, methods)
+                        )
+    return list(found.values())
+
+
+def _sample(tokens: Any) -> str:
+    """Return a short text that the tokens match, or nearly."""
+    return "".join(map(_of_token, tokens))
+
+
+def _of_token(token: Any) -> str:
+    code, value = token
+    if code in (codes.LITERAL, codes.NOT_LITERAL):
+        return chr(value) if code is codes.LITERAL else ("a" if value != ord("a") else "b")
+    if code is codes.ANY:
+        return "a"
+    if code is codes.IN:
+        return _of_set(value)
+    if code is codes.BRANCH:
+        return _sample(value[1][0])
+    if code is codes.SUBPATTERN:
+        return _sample(value[-1])
+    if code in _REPEATS:
+        return _sample(value[2]) * max(1, min(value[0], 300))
+    if code is getattr(codes, "ATOMIC_GROUP", None):
+        return _sample(value)
+    return ""
+
+
+_REPEATS = tuple(
+    getattr(codes, name) for name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") if hasattr(codes, name)
+)
+_CATEGORIES = {
+    codes.CATEGORY_DIGIT: "1",
+    codes.CATEGORY_SPACE: " ",
+    codes.CATEGORY_WORD: "a",
+    codes.CATEGORY_NOT_DIGIT: "a",
+    codes.CATEGORY_NOT_SPACE: "a",
+    codes.CATEGORY_NOT_WORD: ".",
+}
+
+
+def _of_set(items: Any) -> str:
+    if items[0][0] is codes.NEGATE:
+        for letter in "a 1.x\n":
+            if not any(_fits(item, letter) for item in items[1:]):
+                return letter
+        return "é"
+    code, value = items[0]
+    if code is codes.LITERAL:
+        return chr(value)
+    return chr(value[0]) if code is codes.RANGE else _CATEGORIES.get(value, "a")
+
+
+def _fits(item: Any, letter: str) -> bool:
+    code, value = item
+    if code is codes.LITERAL:
+        return chr(value) == letter
+    if code is codes.RANGE:
+        return value[0] <= ord(letter) <= value[1]
+    kinds = {
+        codes.CATEGORY_SPACE: str.isspace,
+        codes.CATEGORY_DIGIT: str.isdigit,
+        codes.CATEGORY_WORD: lambda one: one.isalnum() or one == "_",
+    }
+    return code is codes.CATEGORY and value in kinds and kinds[value](letter)
+
+
+def _repeats(tokens: Any, before: str) -> Iterator[tuple[str, str]]:
+    """Yield, for each repetition without a small bound, what stands before it and what it repeats."""
+    for token in tokens:
+        code, value = token
+        if code in _REPEATS:
+            inner = _sample(value[2])
+            if value[1] > 100:
+                yield before, inner
+            yield from _repeats(value[2], before)
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                yield from _repeats(branch, before)
+        elif code is codes.SUBPATTERN:
+            yield from _repeats(value[-1], before)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            yield from _repeats(value[1], before)
+        elif code is getattr(codes, "ATOMIC_GROUP", None):
+            yield from _repeats(value, before)
+        before += _of_token(token)
+
+
+_BAD = ("", "\x01", "\n\x01")
+_UNITS = (
+    " ",
+    "\t",
+    "\n",
+    "1",
+    "a",
+    "A",
+    ".",
+    "-",
+    "_",
+    "*",
+    "[",
+    "(",
+    "<",
+    '"',
+    "a ",
+    "A. ",
+    "1.",
+    "\n\n ",
+    "{",
+    "|",
+    "\\",
+)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A text of any length: something once, something over and over, something at the end."""
+
+    head: str
+    unit: str
+    tail: str
+
+    def text(self, n: int) -> str:
+        """Return a text of about ``n`` characters."""
+        return self.head + self.unit * (n // len(self.unit)) + self.tail
+
+
+def attacks(pattern: "re.Pattern[Any]") -> list[Attack]:
+    """Return the attacks on an expression, each once."""
+    text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    tree = parser.parse(text, pattern.flags & (re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE))
+    pairs: dict[tuple[str, str], None] = {}
+    for before, unit in [("", _sample(tree)), *_repeats(tree, "")]:
+        pairs |= dict.fromkeys(
+            [(before, unit), ("", before), ("", unit), ("", before + unit), (before, before + unit)]
+        )
+        pairs |= dict.fromkeys([(before, unit + " "), (before, " "), (before, "\n"), ("", unit + "\n")])
+    pairs |= dict.fromkeys(("", unit) for unit in _UNITS)
+    return [Attack(head, unit, tail) for head, unit in pairs if unit for tail in _BAD]
+
+
+class TooSlow(Exception):
+    """An expression took over :data:`MOST` seconds for a text."""
+
+
+MOST = 1.0
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Stop the block after :data:`MOST` seconds of CPU time; the engine looks for signals."""
+
+    def stop(*_: object) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def seconds(expression: Expression, text: str) -> float:
+    """CPU time of the slowest of its methods on a text."""
+    given: Any = text if isinstance(expression.pattern.pattern, str) else text.encode("utf-8")
+    slowest = 0.0
+    for method in expression.methods:
+        call = getattr(expression.pattern, method)
+        start = time.process_time()
+        if method in ("sub", "subn"):
+            call(given[:0], given)
+        elif method == "finditer":
+            sum(1 for _ in call(given))
+        else:
+            call(given)
+        slowest = max(slowest, time.process_time() - start)
+    return slowest
+
+
+def _again(expression: Expression, attack: Attack, n: int) -> float:
+    """Measure a factor a second time: other work on the machine shows in one measurement, hardly in two."""
+    return seconds(expression, attack.text(n)) / seconds(expression, attack.text(n // 2))
+
+
+def slow_attack(expression: Expression) -> tuple[Attack, float] | None:
+    """Return an attack under which a text of twice the length takes over three times as long, and the factor; None without one."""
+    for attack in attacks(expression.pattern):
+        try:
+            with limited():
+                n, before = 2000, seconds(expression, attack.text(2000))
+                while before > 4e-7 * n and n < 32_000:  # some ten times what a linear one takes
+                    n *= 2
+                    now = seconds(expression, attack.text(n))
+                    if now > 0.02 and now > 3 * before and _again(expression, attack, n) > 3:
+                        return attack, now / before
+                    if now > 0.1:
+                        break
+                    before = now
+        except TooSlow:
+            return attack, math.inf
+    return None

@@ -1,0 +1,307 @@
+"""Damaged files of the loaders: a clear error or a result, in seconds and little memory.
+
+Seeds are fixed. ``LCT_FAULTS`` says how many inputs each loader gets: 6 in `make test`, 150 in `make faults`.
+"""
+
+import gzip
+import json
+import os
+import random
+import resource
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from collected_runs import CONVERSATION, Run, Turn, simple, write_lm_eval, write_opencompass
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case import Case
+from long_context_tasks.schema.case import Turn as CaseTurn
+from long_context_tasks.schema.case_folder import CaseSet, CaseWriter
+
+PER_LOADER = int(os.environ.get("LCT_FAULTS", "6"))
+Loader = Callable[[Path], object]
+
+
+def lines(*rows: object) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+BOOK = "\n\n".join(
+    ["CHAPTER I.", "A long day began. Anne went home.", "CHAPTER II", "It rained, and she read."] * 4
+)
+DUMP = (
+    '<?xml version="1.0"?><posts><row Id="1" PostTypeId="1" AcceptedAnswerId="2" Title="t" Body="&lt;p&gt;q&lt;/p&gt;" Tags="&lt;a&gt;"/>'
+    '<row Id="2" PostTypeId="2" ParentId="1" Body="&lt;p&gt;a&lt;/p&gt;" Score="3"/></posts>'
+)
+JUDGE = "model: m\nbase_url: http://127.0.0.1:1/v1\nextra_body: {a: [1, 2]}\nseeds: [1, 2]\n"
+MODELS = "models:\n  - name: org/m\n    window: 32k\n    aliases: [a, b]\n"
+QUESTION = {"id": "q1", "question": "Who?", "reference": "Anne.", "candidates": [{"id": "c", "text": "Anne"}]}
+REPLY = {"key": "k", "reply": "x", "prompt_tokens": 1, "completion_tokens": None, "finish_reason": "stop"}
+POTATO = {"instance_id_to_label_to_value": {"q/c": [[{"schema": "rating", "name": "4"}, "4"]]}}
+
+
+def _store(path: Path) -> object:
+    from long_context_tasks.judges.store import Store
+
+    return Store(path)
+
+
+def _cases(path: Path) -> object:
+    with CaseWriter(path.parent / "cases", {}) as writer:
+        writer.add_documents([("d", "text")])
+        writer.add_cases("toy", [])
+    (path.parent / "cases" / "toy.jsonl").write_bytes(path.read_bytes())
+    manifest = path.parent / "cases" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"n": 0', '"n": 1'))
+    return CaseSet.read(path.parent / "cases", "toy")
+
+
+def _manifest(path: Path) -> object:
+    with CaseWriter(path.parent / "cases", {}) as writer:
+        writer.add_cases("toy", [])
+    (path.parent / "cases" / "manifest.json").write_bytes(path.read_bytes())
+    return CaseSet.read(path.parent / "cases", "toy")
+
+
+def _potato(path: Path) -> object:
+    from long_context_tasks.annotation.potato import import_potato
+    from long_context_tasks.annotation.records import load_scale
+
+    folder = path.parent / "annotation_output" / "ann"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "user_state.json").write_bytes(path.read_bytes())
+    return import_potato(path.parent, load_scale())
+
+
+def _calls(module: str, name: str, *more: Any, **options: Any) -> Loader:
+    def load(path: Path) -> object:
+        from importlib import import_module
+
+        found = getattr(import_module(f"long_context_tasks.{module}"), name)(path, *more, **options)
+        return list(found) if isinstance(found, Iterator) else found
+
+    return load
+
+
+def _folder(write: Callable[[Path, Run], Path], glob: str, run: Run) -> tuple[Loader, bytes]:
+    """Collecting a run of a host of which one file was changed; gives that file."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as made:
+        write(Path(made), run)
+        [good] = [path.read_bytes() for path in Path(made).rglob(glob)]
+
+    def load(path: Path) -> object:
+        from long_context_tasks.results.collect import collect
+
+        root = path.parent / "run"
+        write(root, run)
+        [place] = list(root.rglob(glob))
+        place.write_bytes(path.read_bytes())
+        return collect([root])
+
+    return load, good
+
+
+PLAIN = Run(simple([1.0, 0.0]), made="20260101_100000")
+TALK = Run(
+    {"m1": [Turn({"judge_score": 4.0, "answered": 1.0}, verdicts=({"score": 4, "feedback": "x"},))]},
+    task=CONVERSATION,
+    made="20260101_100000",
+    judge={"name": "j", "model": "m", "seeds": [1]},
+    points=["judge_score"],
+)
+LM_EVAL = Run(simple([1.0, 0.0]))
+CASE = Case("a", "toy", {"text": "d"}, (CaseTurn("x"),), "d").to_json().encode() + b"\n"
+
+LOADERS: dict[str, tuple[str, Loader, bytes]] = {
+    "judge file": ("judge.yaml", _calls("judges.kinds", "load_judge", {}), JUDGE.encode()),
+    "models": ("models.yaml", _calls("results.models", "read_models"), MODELS.encode()),
+    "scale": (
+        "scale.yaml",
+        _calls("annotation.records", "load_scale"),
+        b"title: T\nguidelines: G\nlow: 1\nhigh: 5\n",
+    ),
+    "args of a judge": ("args.yaml", _calls("orca.checkpoint", "read_yaml_mapping"), b"a: 1\nb: {c: [1]}\n"),
+    "judge store": ("store.jsonl", _store, lines(REPLY, {**REPLY, "key": "l"})),
+    "case folder": ("toy.jsonl", _cases, CASE),
+    "manifest": ("manifest.json", _manifest, b'{"format": 1, "tasks": {"toy": {"n": 0}}, "options": {}}'),
+    "questions": ("q.jsonl", _calls("annotation.exchange", "read_questions"), lines(QUESTION)),
+    "documents": (
+        "d.jsonl",
+        _calls("annotation.exchange", "read_documents"),
+        lines({"id": "d", "text": "x"}),
+    ),
+    "reviews": (
+        "r.jsonl",
+        _calls("annotation.exchange", "read_reviews"),
+        lines({"item": "q/c", "keep": True}),
+    ),
+    "potato": ("user_state.json", _potato, json.dumps(POTATO).encode()),
+    "published rows": (
+        "p.jsonl",
+        _calls("benchmarks.published_files", "json_rows", "ada_leval"),
+        lines({"a": 1}),
+    ),
+    "published list": (
+        "p.json",
+        _calls("benchmarks.published_files", "json_rows", "ada_leval"),
+        b'[{"a": 1}, {"a": [2]}]',
+    ),
+    "book": ("b.txt", _calls("corpora.books", "read_books"), BOOK.encode()),
+    "books": ("b.jsonl", _calls("corpora.books", "read_books"), lines({"id": "b", "text": BOOK})),
+    "debates": (
+        "d.jsonl",
+        _calls("corpora.documents", "read_debates"),
+        lines({"id": "d", "turns": [{"speaker": "A", "text": "x"}]}),
+    ),
+    "debate": (
+        "d.txt",
+        _calls("corpora.documents", "read_debates"),
+        b"MR. A: I rise.\n\nPage 12\n\nMS. B: So do I.",
+    ),
+    "debate in XML": (
+        "d.xml",
+        _calls("corpora.documents", "read_debates"),
+        b"<d><speech speakername='A'><p>x</p></speech></d>",
+    ),
+    "opinions": (
+        "o.jsonl",
+        _calls("corpora.documents", "read_opinions"),
+        lines({"id": "o", "title": "A v. B", "pages": ["x"]}),
+    ),
+    "opinion": (
+        "o.json",
+        _calls("corpora.documents", "read_opinions"),
+        b'{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}',
+    ),
+    "medical": (
+        "m.json",
+        _calls("corpora.documents", "read_reviews"),
+        b'[{"id": "r", "included_studies": []}]',
+    ),
+    "screening list": (
+        "m.csv",
+        _calls("corpora.documents", "read_reviews"),
+        b"record_id,title,abstract,label_included\n1,t,a,1\n",
+    ),
+    "meetings": (
+        "m.jsonl",
+        _calls("corpora.meetings", "read_meetings"),
+        lines({"id": "m", "turns": [{"speaker": "A", "text": "x"}]}),
+    ),
+    "posts": ("Posts.xml", _calls("corpora.stack_exchange", "rows"), DUMP.encode()),
+    "posts as JSON": (
+        "Posts.jsonl",
+        _calls("corpora.stack_exchange", "rows"),
+        lines({"Id": 1, "PostTypeId": 1, "Body": "b"}),
+    ),
+    "pairs of words": (
+        "p.jsonl",
+        _calls("noise.error_rules", "read_pairs"),
+        lines({"reference": "a b", "hypothesis": "a c"}),
+    ),
+    "coverage cases": (
+        "c.jsonl",
+        _calls("coverage.items", "file_cases"),
+        lines({"id": 1, "context": "x", "question": "q"}),
+    ),
+    "rated answers": (
+        "a.jsonl",
+        _calls("orca.data", "read_items"),
+        lines({"id": "a", "question": "q", "reference": "r", "answer": "x"}),
+    ),
+    "judged answers": ("a.jsonl", _calls("orca.results", "read_results"), lines({"id": "a", "score": 0.5})),
+    "lm-eval results": ("x", *_folder(write_lm_eval, "results_*.json", LM_EVAL)),
+    "lm-eval samples": ("x", *_folder(write_lm_eval, "samples_*.jsonl", LM_EVAL)),
+    "OpenCompass predictions": ("x", *_folder(write_opencompass, "predictions/*/*.json", PLAIN)),
+    "OpenCompass results": ("x", *_folder(write_opencompass, "results/*/*.json", TALK)),
+}
+ODD = [
+    b"null",
+    b"true",
+    b"1.5",
+    b'"x"',
+    b"[]",
+    b"{}",
+    b"1e999",
+    b"NaN",
+    b"-1",
+    b"9" * 5000,
+    b"[" * 3000,
+    b'{"a":' * 3000,
+]
+ODD += [
+    b"[" * 150 + b"]" * 150,
+    b'"\\ud800"',
+    b"\x00",
+    b"\xff\xfe",
+    b"&a [*a, *a]",
+    b"!!int ''",
+    b"2020-13-13",
+    b"18446744073709551616",
+]
+ODD += [
+    b" " * 20_000,
+    b"\n" * 20_000,
+    b"[" + b"[]," * 20_000 + b"[]]",
+    b"A. " * 10_000,
+    b"_" * 20_000,
+    b"1 " * 10_000,
+]
+
+
+def mutated(good: bytes, seed: int) -> bytes:
+    """A file with one to three faults: bytes changed, cut, doubled, values exchanged for odd ones, packed, or nothing left."""
+    random_ = random.Random(seed)
+    data = bytearray(good)
+    for _ in range(random_.randint(1, 3)):
+        place = random_.randrange(len(data) + 1)
+        match random_.randrange(8):
+            case 0:
+                del data[place:]
+            case 1:
+                data[place : place + 1] = bytes([random_.randrange(256)])
+            case 2:
+                data[place:place] = data[: random_.randrange(len(data) + 1)]
+            case 3:
+                data = bytearray(random_.choice(ODD) + b"\n") + data
+            case 4:
+                data[place:place] = random_.choice(ODD)
+            case _:
+                # A value of JSON or YAML in exchange for an odd one.
+                marks = [at for at, byte in enumerate(data) if byte in b":[,"]
+                at = random_.choice(marks or [0]) + 1
+                ends = [end for end in range(at, len(data)) if data[end] in b",}]\n"]
+                data[at : ends[0] if ends else len(data)] = b" " + random_.choice(ODD)
+    if seed % 23 == 0:
+        return gzip.compress(bytes(data))[: -random_.randrange(1, 9)]
+    return bytes(data)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: str) -> None:
+    file, load, good = LOADERS[name]
+    before, raw, slow = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, [], []
+    for number in range(PER_LOADER):
+        seed = zlib.crc32(name.encode()) + number
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / file).write_bytes(mutated(good, seed))
+        start = time.process_time()
+        try:
+            load(folder / file)
+        except InputError as error:
+            assert str(error).strip()
+        except Exception as error:  # what the test is about
+            raw.append(f"seed {seed}: {type(error).__name__}: {str(error)[:200]}")
+        if time.process_time() - start > 10:
+            slow.append(seed)
+    assert not raw and not slow, "\n".join(raw)
+    # Kilobytes, over what the process had reached.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20

@@ -1,0 +1,129 @@
+"""``lct gate`` against servers whose model errs as often as it is told to: verdicts, self-checks, files, resuming."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_server import TASK, known_server
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+
+BASE = ("--tasks", TASK, "--length", "1k", "--n", "200", "--within", "10")
+
+
+def gate(a: object, b: object, out: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    """Run the command; return its exit code and JSON."""
+    done = CliRunner().invoke(app, ["gate", str(a), str(b), *BASE, "--out", str(out), *more, "--json"])
+    assert done.exit_code in (0, 1, 2) and done.stdout, done.output
+    return done.exit_code, json.loads(done.stdout)["result"]
+
+
+def asked_of(server: Any, right: dict[str, str]) -> int:
+    """Calls for cases; others are self-checks."""
+    return sum(body.get("messages", [{"content": ""}])[-1]["content"] in right for body in server.bodies)
+
+
+def names(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["side"], one["name"]) for one in found["findings"]]
+
+
+def test_equal_stacks_pass_and_a_worse_one_fails(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as good, known_server(right, 0.9) as same, known_server(right, 0.6) as bad:
+        code, found = gate(same.url, good.url, tmp_path / "same")
+        assert (code, found["verdict"], names(found), found["flips"]) == (0, "PASS", [], [])
+        # Both are asked, and no more than the verdict takes.
+        assert asked_of(good, right) == asked_of(same, right) == found["cases"] == 48
+        code, found = gate(bad.url, good.url, tmp_path / "bad")
+        assert (code, found["verdict"]) == (1, "FAIL")
+        assert found["loss_low"] > 0 and found["documents"] < 200
+        [row] = found["cells"]
+        assert found["loss"] == pytest.approx(row["b"] - row["a"])
+        assert len(found["flips"]) == round(found["cases"] * found["loss"])
+        code, found = gate(bad.url, good.url, tmp_path / "few", "--n", "5")
+        assert (code, found["verdict"], found["documents_available"]) == (2, "UNDECIDED", 5)
+
+
+def test_a_stack_that_is_right_in_hardly_any_case_is_no_measure(
+    right: dict[str, str], tmp_path: Path
+) -> None:
+    with known_server(right, 0.05) as weak:
+        code, found = gate(weak.url, weak.url, tmp_path)
+    assert (code, found["verdict"], names(found)) == (2, "UNDECIDED", [("B", "no room to lose")])
+
+
+def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Path) -> None:
+    faults: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+        "template": ({"more_tokens": 3}, [("A and B", "chat templates differ")]),
+        "cut": ({"window": 300}, [("A", "cut prompts")]),
+        "refuse": ({"window": 300, "refuse": True}, [("A", "prompts refused")]),
+        "think": (
+            {"think": 0.5},
+            [("A", "thinking eats the answer budget"), ("A", "answers without an end")],
+        ),
+    }
+    with known_server(right, 0.9) as good:
+        for fault, (settings, expected) in faults.items():
+            with known_server(right, 0.9, **settings) as bad:
+                code, found = gate(bad.url, good.url, tmp_path / fault)
+                assert names(found) == expected
+                # A prompt that A refuses, or whose thinking never ends, is an answer that A does not give.
+                assert code == (1 if fault in ("refuse", "think") else 0), fault
+
+
+def test_stored_runs_serve_as_well_and_give_the_same_verdict(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as good, known_server(right, 0.6) as bad:
+        _, asked = gate(bad.url, good.url, tmp_path / "asked")
+        runs = tmp_path / "asked" / "runs"
+        before = asked_of(bad, right)
+        code, mixed = gate(bad.url, runs / "B", tmp_path / "mixed")
+        assert code == 1 and asked_of(bad, right) - before == mixed["documents"]
+    # Now without servers.
+    code, found = gate(runs / "A", runs / "B", tmp_path / "stored")
+    assert code == 1
+    assert found["documents_available"] == asked["documents"]
+    code, found = gate(runs / "B", runs / "B", tmp_path / "itself")
+    assert code == 2 and found["loss"] == 0
+
+
+def test_a_killed_gate_goes_on_where_it_stopped(right: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with known_server(right, 0.9) as good, known_server(right, 0.6) as bad:
+        _, first = gate(bad.url, good.url, out)
+        asked = asked_of(good, right), asked_of(bad, right)
+        lines = (out / "replies" / "A.jsonl").read_text().splitlines(keepends=True)
+        (out / "replies" / "A.jsonl").write_text("".join(lines[:-2]) + lines[-2][:20])
+        _, again = gate(bad.url, good.url, out)
+        assert (asked_of(good, right), asked_of(bad, right)) == (asked[0], asked[1] + 2)
+        first.pop("page"), again.pop("page")
+        assert again == first
+
+
+def test_a_server_that_is_gone_is_an_error_and_no_verdict(right: dict[str, str], tmp_path: Path) -> None:
+    with known_server(right, 0.9) as good:
+        gone = good.url
+    done = CliRunner().invoke(app, ["gate", gone, gone, *BASE, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "start it" in done.output and not (tmp_path / "gate.json").exists()
+
+
+def test_hostile_responses_stay_text_on_the_page(right: dict[str, str], tmp_path: Path) -> None:
+    wrong = '</pre><script>alert(1)</script><img src=x onerror="alert(2)"> \ud83d'
+    with known_server(right, 0.9) as good, known_server(right, 0.5, wrong=wrong) as bad:
+        gate(f"known@{bad.url}", good.url, tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page and "<img" not in page
+    assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in page
+    assert all((tmp_path / "assets" / name).is_file() for name in ("site.css", "theme.js", "core.js"))
+
+
+def test_a_judged_task_and_a_word_that_is_no_stack_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "out" / "runs").mkdir(parents=True)
+    for words, said in (
+        ([str(tmp_path), str(tmp_path)], "holds no runs"),
+        ([str(tmp_path / "out" / "runs"), "owl"], "would replace it"),
+        (["owl", "owl"], "no stack A"),
+    ):
+        done = CliRunner().invoke(app, ["gate", *words, "--out", str(tmp_path / "out")])
+        assert done.exit_code == 2 and said in done.output

@@ -1,0 +1,111 @@
+"""The self-checks on what servers and runs tell: each fault is named, and near ones are not taken for it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_server import known_server
+
+from long_context_tasks.gate import checks
+from long_context_tasks.gate.stacks import Answer, Cell
+from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
+from long_context_tasks.judges import Reply
+
+WHOLE = [[-1.0, -2.0, -0.5, -3.0, -1.5]] * 8
+
+
+def apart(first: float, later: float) -> list[str]:
+    """Names for two stacks that lie so many nats apart after one token and after more."""
+    other = [[one[0] + first, *(value + later for value in one[1:])] for one in WHOLE]
+    return [one.name for one in checks._rope_apart(WHOLE, other)]
+
+
+def test_positions_are_told_from_precision() -> None:
+    # As measured of SmolLM2-135M: base 10,000 for 100,000; linear factor 2; bfloat16; 8 and 4 bits a weight.
+    assert apart(0.0, 0.35) == apart(0.0, 1.1) == ["RoPE settings differ"]
+    assert apart(0.04, 0.04) == apart(0.07, 0.09) == apart(0.2, 1.5) == apart(0.0, 0.0) == []
+    assert checks._rope_apart([[]] * 8, WHOLE) == []
+
+
+def test_a_second_bos_and_another_template_are_seen_in_the_tokens(
+    right: dict[str, str], tmp_path: Path
+) -> None:
+    from test_gate import gate, names
+
+    with (
+        known_server(right, 0.9, ids=(1, 5, 6)) as good,
+        known_server(right, 0.9, ids=(1, 1, 5, 6)) as double,
+        known_server(right, 0.9, ids=(1, 7, 6)) as other,
+    ):
+        assert names(gate(double.url, good.url, tmp_path / "a")[1]) == [("A", "double BOS")]
+        assert names(gate(good.url, double.url, tmp_path / "b")[1]) == [("B", "double BOS")]
+        assert names(gate(other.url, good.url, tmp_path / "c")[1]) == [("A and B", "chat templates differ")]
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected", "name"),
+    [
+        ((101, 1001), ((100, True), (1000, True)), "double BOS"),
+        ((101, 1001), ((100, False), (1000, False)), "chat templates differ"),
+        ((100, 512), ((100, True), (1000, True)), "cut prompts"),
+        ((100, 1000), ((100, True), (1000, True)), ""),
+    ],
+)
+def test_the_tokenizers_own_count_is_held_against_the_servers(
+    counted: tuple[int, int], expected: tuple[tuple[int, bool], ...], name: str
+) -> None:
+    keys = [("cell", "short"), ("cell", "long")]
+    found = checks._against(
+        "A", dict(zip(keys, counted, strict=True)), dict(zip(keys, expected, strict=True)), "the tokenizer's"
+    )
+    assert [one.name for one in found] == ([name] if name else [])
+
+
+def test_few_answers_that_end_in_thinking_are_no_fault() -> None:
+    right = Answer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
+    cut = replace(right, scores=(0.0,), reasons=("answer_cut",))
+    cells: dict[str, Cell] = {"cell": Cell("cell", None, {})}
+
+    def named(n: int) -> list[str]:
+        answers = {("cell", str(i)): cut if i < n else right for i in range(100)}
+        return [one.name for one in checks.check_replies({"A": answers, "B": answers}, cells)]
+
+    assert named(5) == [] and named(6) == ["thinking eats the answer budget"] * 2
+
+
+def test_a_few_more_answers_at_the_budget_are_chance() -> None:
+    # As two runs of one server had them.
+    assert not checks._clearly_more(19, 24, 14, 24)
+    assert checks._clearly_more(24, 24, 2, 24)
+
+
+def run(**provenance: Any) -> StoredRun:
+    return StoredRun(
+        host=LM_EVAL, model="owl", task="t", options={}, version=1, folder=Path(), label="t", made="1", files=(),
+        read=lambda _: iter(()), provenance=provenance,
+    )  # fmt: skip
+
+
+def test_stored_runs_tell_of_rotary_settings_and_templates() -> None:
+    def named(a: StoredRun, b: StoredRun) -> list[tuple[str, str]]:
+        return [(one.side, one.name) for one in checks.check_runs([Cell("t", None, {}, {"A": a, "B": b})])]
+
+    whole = run(rope="default, base 1e+06", chat_template_sha="11")
+    assert named(whole, whole) == []
+    assert named(run(rope="yarn, factor 4, base 10000"), whole) == [("A and B", "RoPE settings differ")]
+    assert named(run(rope="default, base 1e+06", chat_template_sha="12"), whole) == [
+        ("A and B", "chat templates differ")
+    ]
+
+
+@pytest.mark.slow
+def test_a_lost_base_is_named_by_the_runs_own_checkpoint(tmp_path: Path) -> None:
+    from tiny_model import make_rope_checkpoint
+
+    folder = make_rope_checkpoint(tmp_path / "llama", "Llama")
+    lost = run(rope="yarn, factor 4, base 10000", model_args=f"pretrained={folder},dtype=auto")
+    whole = run(rope="default, base 1e+06", model_args={"pretrained": str(folder)})
+    found = checks.check_runs([Cell("t", None, {}, {"A": lost}), Cell("u", None, {}, {"B": whole})])
+    assert [(one.side, one.name) for one in found] == [("A", "lost RoPE base")]
+    assert "base 1e+06" in found[0].text

@@ -1,0 +1,74 @@
+"""The sequential test: right as often as it says, however often one looks, and as fast as the docs say."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from gate_simulation import KINDS, chances, gates
+
+from long_context_tasks.stats.sequential import log_evidence, look, shares_of
+
+
+@pytest.mark.parametrize(("accuracy", "correlation"), [(0.95, 0.5), (0.5, 0.8), (0.5, 0.0)])
+def test_equal_stacks_are_called_worse_in_at_most_five_of_a_hundred_gates(
+    accuracy: float, correlation: float
+) -> None:
+    assert gates(accuracy, 0.0, correlation, 0.02, budget=8000).failed <= 0.05
+
+
+@pytest.mark.parametrize(("accuracy", "correlation"), [(0.95, 0.8), (0.8, 0.8), (0.5, 0.95)])
+def test_a_loss_of_two_points_is_found_and_seldom_passed(accuracy: float, correlation: float) -> None:
+    found = gates(accuracy, 0.02, correlation, 0.02, budget=8000)
+    assert found.passed <= 0.05
+    assert found.failed >= 0.95
+    # As docs/gate.md has it.
+    assert 0 < found.half <= 1200
+
+
+def test_means_of_strata_that_differ_count_at_the_ends_of_rounds() -> None:
+    """Half of the documents lose as much as the other half gains: no loss, in whatever fixed order they take turns."""
+    draw = np.random.default_rng(1)
+    first, second = (draw.multinomial(1, p, (1000, 300)) for p in ([0.0, 0.6, 0.4], [0.4, 0.6, 0.0]))
+    counts = (first + second).cumsum(1).reshape(-1, 3).T
+    evidence = log_evidence((1 + KINDS) / 2, counts, 0.5, shares_of(0.05)).reshape(1000, 300)
+    assert (evidence.max(1) >= math.log(20)).mean() <= 0.05
+
+
+def test_a_look_is_the_evidence_at_its_two_bars() -> None:
+    draw = random.Random(0)
+    for _ in range(50):
+        only_b, only_a = chances(0.8, draw.choice([0.0, 0.1, 0.2]), 0.5)
+        losses = draw.choices(
+            [-1.0, 0.0, 1.0], [only_a, 1 - only_a - only_b, only_b], k=draw.randrange(1, 300)
+        )
+        counts = np.array([losses.count(kind) for kind in KINDS])
+        shares = shares_of(0.1)
+        worse = log_evidence((1 + KINDS) / 2, counts, 0.5, shares) >= math.log(20)
+        within = log_evidence((1 - KINDS) / 2, counts, 0.45, shares) >= math.log(20)
+        assert look(losses, 0.1).verdict == ("PASS" if within else "FAIL" if worse else "UNDECIDED")
+        assert look(losses, 0.1).low <= sum(losses) / len(losses) <= look(losses, 0.1).high
+
+
+def test_bounds_hold_at_every_look_together() -> None:
+    """Of 60 gates the bounds miss the true loss in at most a tenth (a twentieth a side), over all looks."""
+    draw = random.Random(3)
+    missed = 0
+    for _ in range(60):
+        losses = [draw.betavariate(2, 3) - 0.5 for _ in range(120)]
+        bounds = [look(losses[:n], 0.05) for n in range(15, 121, 15)]
+        missed += any(not one.low <= -0.1 <= one.high for one in bounds)
+    assert missed <= 6
+
+
+def test_order_does_not_matter_and_one_case_shows_nothing() -> None:
+    losses = [1.0, 0.0, -1.0, 0.25] * 20
+    assert look(losses, 0.05) == look(losses[::-1], 0.05)
+    assert look([1.0], 0.05).verdict == "UNDECIDED"
+    assert look([], 0.05).verdict == "UNDECIDED"
+
+
+@pytest.mark.parametrize(("losses", "margin"), [([2.0], 0.1), ([math.nan], 0.1), ([0.0], 0.0), ([0.0], 1.0)])
+def test_what_is_out_of_range_is_refused(losses: list[float], margin: float) -> None:
+    with pytest.raises(ValueError, match=r"loss|margin"):
+        look(losses, margin)
