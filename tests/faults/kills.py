@@ -57,7 +57,8 @@ class Command:
     variables: dict[str, str] = field(default_factory=dict)
     begun: Callable[[], bool] = lambda: True
 
-    def _start(self) -> "subprocess.Popen[bytes]":
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start it in a session of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **self.variables}
         with (self.folder / "output.log").open("ab") as log:
@@ -78,7 +79,7 @@ class Command:
 
     def finish(self) -> float:
         """Run it to its end, which has to be a good one; return the seconds of its work."""
-        process = self._start()
+        process = self.start()
         self._wait_for_work(process)
         begun = time.monotonic()
         code = process.wait(timeout=600)
@@ -87,7 +88,7 @@ class Command:
 
     def kill(self, after: float) -> bool:
         """Run it and kill it and all its children so many seconds after its work began; whether it was still at work."""
-        process = self._start()
+        process = self.start()
         self._wait_for_work(process)
         try:
             process.wait(timeout=after)
