@@ -86,7 +86,7 @@ def test_a_fault_that_does_not_pass_gives_no_score(judged: Judge, name: str) -> 
     assert found.verdict.error and "Traceback" not in found.verdict.error
 
 
-@pytest.mark.parametrize("name", ["huge body", "packed bomb"])
+@pytest.mark.parametrize("name", ["huge body", *(["packed bomb"] if ALL else [])])
 def test_a_body_without_end_is_not_read_to_its_end(judged: Judge, name: str) -> None:
     found = judged(PASSING[name], timeout=60)
     assert found.verdict.error == "an answer of over 64 MiB"
