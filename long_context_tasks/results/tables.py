@@ -311,8 +311,8 @@ def escape_markdown(text: str) -> str:
     'a\\\\|b &lt;b&gt;\\\\*c\\\\*&lt;/b&gt;'
     """
     flat = printable(text)
-    # What a viewer would make a link of by itself.
-    flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat)
+    # What a viewer would make a link of by itself, or a call of a person.
+    flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat).replace("@", "@\u200b")
     return _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
 
 

@@ -79,7 +79,7 @@ def check_space(folder: Path) -> None:
 
 def space_page(title: str) -> str:
     """The page that makes a static Space of a site on the Hugging Face hub."""
-    front = {
+    front: dict[str, str | bool] = {
         "title": printable(title),
         "emoji": "📏",
         "colorFrom": "blue",

@@ -103,8 +103,8 @@ def write_records(
         samples = place.with_name(f"{name}_samples.jsonl")
         write_whole(folder / samples, _lines(record, cell, own, scores[run]), remedy=remedy)
         record |= _companion(folder, samples)
-        written[run] = folder / place.with_name(f"{name}.json")
-        write_whole(written[run], json.dumps(record, indent=1, allow_nan=False) + "\n", remedy=remedy)
+        written[run] = path = folder / place.with_name(f"{name}.json")
+        write_whole(path, json.dumps(record, indent=1, allow_nan=False) + "\n", remedy=remedy)
     return [path for path in written.values() if path is not None]
 
 
