@@ -16,6 +16,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import re
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,7 +80,7 @@ def discovers_task_packages(module: ModuleType) -> bool:
 
 
 def extend_task_manager(module: ModuleType) -> None:
-    """Make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
+    """Register our models, and make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
 
     A task in the user's ``include_path`` so still wins over one of ours with the same name. With
     ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
@@ -97,6 +98,11 @@ def extend_task_manager(module: ModuleType) -> None:
     signature = inspect.signature(original)
     if "include_path" not in signature.parameters:
         raise TypeError("TaskManager has no argument include_path")
+    # A host without our models still gets our tasks.
+    with suppress(ImportError):
+        from long_context_tasks.hosts.lm_eval.models import register_models
+
+        register_models()
     host_asks = discovers_task_packages(module)
 
     @functools.wraps(original)
