@@ -11,7 +11,7 @@ from long_context_tasks.cli.report.site import cases_of, collected_cells
 
 EXPORT_EXAMPLES = examples(
     'lct report export results/ --eee records/ --organisation "My lab"',
-    "lct report export bundles/ --eval-results models/ --dataset ethic=org/ETHIC --source https://example.org/leaderboard/",
+    "lct report export bundles/ --eval-results models/ --dataset BENCHMARK=org/name --source https://example.org/leaderboard/",
 )
 DIFFERENCE_EXAMPLES = examples("lct report difference main/bundles bundles --out difference.md")
 REPOSITORY_EXAMPLES = examples("lct report repository leaderboard/")
@@ -78,7 +78,9 @@ def export(
     datasets = dict(one.partition("=")[::2] for one in dataset or ())
     for name, place in datasets.items():
         if name not in catalogue.benchmark_names() or place.count("/") != 1:
-            raise InputError(f"--dataset {name}={place}: give BENCHMARK=ORG/NAME, as ethic=org/ETHIC")
+            raise InputError(
+                f"--dataset {name}={place}: give BENCHMARK=ORG/NAME with a benchmark of `lct tasks`"
+            )
     if eval_results is not None and not datasets:
         raise InputError(
             "--eval-results: name the hub's dataset of each benchmark with --dataset BENCHMARK=ORG/NAME"
