@@ -108,7 +108,9 @@ def test_cells_headings_and_the_coloured_table_lead_to_tasks(reader: Reader) -> 
     ]
     row = reader.texts(f"{heat} tbody th").index(QUAIL) + 1
     text = reader.texts(f"{heat} tbody tr:nth-child({row}) td:nth-child(3)")[0]
-    assert len(means) == 2 and float(text.split()[0]) == pytest.approx(100 * statistics.fmean(means), abs=0.051)
+    assert len(means) == 2 and float(text.split()[0]) == pytest.approx(
+        100 * statistics.fmean(means), abs=0.051
+    )
     head = reader.one(".board th.col a")
     assert str(head.get_attribute("href")).endswith("task/ada_leval_bestanswer_1k.html")
     reader.choose("group", "tsort")
@@ -125,7 +127,11 @@ def test_what_is_known_of_models_sorts(reader: Reader) -> None:
     reader.index()
     assert reader.texts(".board th.fact") == ["Size", "Licence", "Window"]
     [row] = [each for each in reader.all(".board tbody tr") if QUAIL in each.text]
-    assert [cell.text for cell in row.find_elements("css selector", "td.fact")] == ["8.2B", "Apache-2.0 <i>", "32k"]
+    assert [cell.text for cell in row.find_elements("css selector", "td.fact")] == [
+        "8.2B",
+        "Apache-2.0 <i>",
+        "32k",
+    ]
     reader.one("button[data-key=window]").click()
     assert reader.models()[:2] == ["magpie-small-24b", QUAIL]
     reader.one("button[data-key=window]").click()

@@ -107,7 +107,9 @@ def test_two_models_over_one_another(reader: Reader) -> None:
     reader.wait(lambda: reader.texts("#overview .ytick text") == ["recall_books", "recall_law"])
     reader.one("#picked button").click()
     assert reader.texts("#overview-title") == ["1 picked model"]
-    picked = [box.get_attribute("aria-label") for box in reader.all(".board .pick input") if box.is_selected()]
+    picked = [
+        box.get_attribute("aria-label") for box in reader.all(".board .pick input") if box.is_selected()
+    ]
     assert picked == [f"Pick {other}"]
 
 
