@@ -16,6 +16,7 @@ from typing import Any
 
 import jinja2
 
+from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import crossing_words, length_words
@@ -228,6 +229,8 @@ def _write(
         settings=words.long_settings(cell.settings for cell in cells),
     )
     page("case.html", "case")
+    page("about.html", "about", benchmarks=benchmarks, n_runs=collection.runs.height)
+    page("submit.html", "submit", tasks=sorted(tasks))
     runs = collection.runs.partition_by("model", as_dict=True)
     by_model = grouped(leading.values(), attrgetter("model"))
     others_by_model = grouped(others, attrgetter("model"))
@@ -255,13 +258,15 @@ def _write(
 
 def templates() -> jinja2.Environment:
     """Return the site's templates; what they show is escaped."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["version"] = __version__
+    return environment
 
 
 def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
