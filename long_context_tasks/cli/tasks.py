@@ -29,7 +29,7 @@ _NAME = 40
     epilog=examples(
         "lct tasks",
         "lct tasks lct_synthetic",
-        "lct tasks 'ethic_*_synthetic' --names",
+        "lct tasks '*_recall_*_synthetic' --names",
         "lct tasks tsort --json",
     )
 )
