@@ -33,7 +33,7 @@ _COMMANDS = {
     "report": "report:app",
     "runs": "runs:app",
     "synthetic": "synthetic:app",
-    "tasks": "installed:tasks_app",
+    "tasks": "tasks:app",
 }
 """Each command's module here, and the typer app in it with one command or a group of them."""
 

@@ -71,7 +71,7 @@ def check(
     something is wrong.
     """
     from long_context_tasks.benchmarks.checking import Finding, check_benchmark, write_reference
-    from long_context_tasks.cli.plan import without_downloads
+    from long_context_tasks.benchmarks.hub import without_downloads
     from long_context_tasks.hosts.lm_eval.generate import benchmark_files
 
     if write:

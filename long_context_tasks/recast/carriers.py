@@ -96,7 +96,8 @@ def carriers_of(options: Options, kind: str, task: str) -> Path:
     if not (root / kind).is_dir():
         raise InputError(
             f"{task}: {root / kind} is missing. Remedies: (1) `lct data fetch {NAME}` downloads public texts; (2) lct_carriers "
-            f"(--carriers, LCT_CARRIERS) names a folder with your own texts in {kind}/"
+            f"(--carriers, LCT_CARRIERS) names a folder with your own texts in {kind}/; (3) run a task that needs no data: "
+            "`lct tasks lct_synthetic`"
         )
     return root / kind
 
