@@ -16,7 +16,7 @@ from preloaded import Fork, Preloaded
 
 ALL = "LCT_FAULTS" in os.environ
 """Whether `make faults` runs."""
-MOMENTS = int(os.environ.get("TRY", 20)) if ALL else 1
+MOMENTS = 20 if ALL else 1
 """Kills of each kind."""
 LCT = (sys.executable, "-c", "from long_context_tasks.cli import app; app()")
 
