@@ -24,6 +24,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.site import words
+from long_context_tasks.site.beside import SPACE, check_space, space_page, write_badges, write_task_tables
 from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
 from long_context_tasks.site.pages import (
@@ -140,10 +141,13 @@ def build_site(
     not kept.
 
     Raises:
-        InputError: the folder holds something else or cannot be written, or plotly is not installed.
+        InputError: the folder holds something else or cannot be written, a README.md of the user's where a Space needs its own,
+            or plotly is not installed.
     """
     options = options or SiteOptions()
     plotly = _plotly()
+    if options.space:
+        check_space(folder)
     with _replaced(folder) as part:
         n_cases = _write(part, collection, cells, cases, options, plotly)
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -245,6 +249,10 @@ def _write(
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
+    write_badges(folder, leading.values(), models, tasks, environment.get_template("badge.svg.j2"))
+    write_task_tables(folder, collection, cells, tasks)
+    if options.space:
+        write_whole(folder / SPACE, space_page(options.title))
     return n_cases
 
 
