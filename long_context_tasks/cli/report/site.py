@@ -374,4 +374,4 @@ def cases_of(
             yield from shown_cases(run, evaluation, loaded[1], private=private)
         except InputError as error:
             # Scores of a later judge are there, and the responses behind them are damaged.
-            typer.echo(f"pages of single cases end here: {error}", err=True)
+            typer.echo(f"single cases end here: {error}", err=True)
