@@ -149,7 +149,7 @@ def test_tasks():
 
 def test_paths():
     _, both, _ = lct("paths")
-    folders = lct("paths", "--lm-eval")[1].split()
-    assert folders and all(Path(folder).is_dir() and folder in both for folder in folders)
+    folder = lct("paths", "--lm-eval")[1].strip()
+    assert (Path(folder) / "_lct_synthetic.yaml").is_file() and folder in both
     config = lct("paths", "--opencompass")[1].strip()
     assert Path(config).name == "configs" and config in both
