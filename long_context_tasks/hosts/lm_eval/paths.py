@@ -16,6 +16,8 @@ import inspect
 import logging
 import re
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,7 +53,7 @@ def discovers_task_packages(module: ModuleType) -> bool:
 
 
 def extend_task_manager(module: ModuleType) -> None:
-    """Make the host's ``TaskManager`` search our folder too, between its own tasks and the user's ``include_path``.
+    """Register our models, and make the host's ``TaskManager`` search our folder too, between its own tasks and the user's ``include_path``.
 
     A task in the user's ``include_path`` so still wins over one of ours with the same name. With
     ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
@@ -72,6 +74,11 @@ def extend_task_manager(module: ModuleType) -> None:
     signature = inspect.signature(original)
     if "include_path" not in signature.parameters:
         raise TypeError("TaskManager has no argument include_path")
+    # A host without our models still gets our tasks.
+    with suppress(ImportError):
+        from long_context_tasks.hosts.lm_eval.models import register_models
+
+        register_models()
     host_asks = discovers_task_packages(module)
 
     @functools.wraps(original)
@@ -85,7 +92,7 @@ def extend_task_manager(module: ModuleType) -> None:
         theirs = list(given) if isinstance(given, (list, tuple)) else [given]
         wanted = bound.arguments.get("include_defaults", True) is not False
         # Not the folder that the user names anyway.
-        ours = [folder for folder in _our_folder() if wanted and not _names(theirs, folder)]
+        ours = [folder for folder in _our_folder() if not _names(theirs, folder)] if wanted else []
         if not ours:
             if not host_asks:
                 original(self, *args, **kwargs)
@@ -114,8 +121,7 @@ def extend_table(utils: Any) -> None:
 
     @functools.wraps(original)
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
-        configs = result_dict.get("configs") or {}
-        if any("benchmark" in (config.get("metadata") or {}) for config in configs.values()):
+        if any(map(is_ours, (result_dict.get("configs") or {}).values())):
             from long_context_tasks.hosts.lm_eval.table import printed
 
             try:
@@ -127,6 +133,11 @@ def extend_table(utils: Any) -> None:
         return str(original(result_dict, column, *args, **kwargs))
 
     utils.make_table = make_table
+
+
+def is_ours(config: Mapping[str, Any]) -> bool:
+    """Whether the config of a task in a result is that of a task of ours."""
+    return {"benchmark", "headline"} <= set(config.get("metadata") or ())
 
 
 def _our_folder() -> list[Path]:

@@ -19,6 +19,7 @@ from long_context_tasks.hosts.lengths import (
     table,
     with_group_means,
 )
+from long_context_tasks.hosts.lm_eval.paths import is_ours
 from long_context_tasks.schema import InputError, format_length
 
 _FILTER = ",none"
@@ -48,11 +49,7 @@ def printed(make_table: Callable[..., str], results: Mapping[str, Any], column: 
         column: ``results`` or ``groups``.
         more: further arguments of the host's function.
     """
-    ours = {
-        task: metadata
-        for task, config in results["configs"].items()
-        if "benchmark" in (metadata := config.get("metadata") or {})
-    }
+    ours = {task: config["metadata"] for task, config in results["configs"].items() if is_ours(config)}
     members = results.get("group_subtasks", {})
     of_tasks = {task: _main_metrics(task, metadata) for task, metadata in ours.items()}
 
