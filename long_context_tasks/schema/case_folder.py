@@ -5,7 +5,6 @@
 anything in memory, so that a thousand cases of 128k tokens cost a host no more than the prompts it keeps.
 """
 
-import errno
 import fcntl
 import glob
 import hashlib
@@ -25,7 +24,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import InputError, lines, loads, make_folder
+from long_context_tasks.schema.files import DISK_FAULTS, InputError, lines, loads, make_folder
 from long_context_tasks.schema.options import cache_dir
 
 T = TypeVar("T")
@@ -234,8 +233,6 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
 
 
 _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
-# The disk's fault; sqlite3 has no numbers for it.
-_DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
 
 
 @contextmanager
@@ -430,7 +427,7 @@ class CaseWriter:
                 with suppress(OSError):  # something else is in it
                     self.folder.parent.rmdir()
         if isinstance(error, sqlite3.OperationalError) or (
-            isinstance(error, OSError) and error.errno in _DISK
+            isinstance(error, OSError) and error.errno in DISK_FAULTS
         ):
             raise self._not_written(error) from error
 

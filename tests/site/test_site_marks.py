@@ -29,7 +29,7 @@ TASK = "ada_leval_tsort_2k"
 COPIED = "Copier"
 BOTH = "both-hosts"
 SETTINGS = '{"lct_answer_budget": 96, "lct_n": 5}'
-TOLD = "answer_budget 96, first 5 cases"
+TOLD = "answer budget 96, first 5 cases"
 
 
 @pytest.fixture(scope="module")
