@@ -121,11 +121,12 @@ def extend_table(utils: Any) -> None:
 
     @functools.wraps(original)
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
-        if any(map(is_ours, (result_dict.get("configs") or {}).values())):
+        ours = _our_metadata(result_dict.get("configs") or {})
+        if ours:
             from long_context_tasks.hosts.lm_eval.table import printed
 
             try:
-                return printed(functools.partial(original, **kwargs), result_dict, column, *args)
+                return printed(functools.partial(original, **kwargs), result_dict, ours, column, *args)
             except Exception:  # the host's own table is better than none
                 logging.getLogger(__name__).exception(
                     "the host's own table follows, all its rows in order of name"
@@ -135,9 +136,10 @@ def extend_table(utils: Any) -> None:
     utils.make_table = make_table
 
 
-def is_ours(config: Mapping[str, Any]) -> bool:
-    """Whether the config of a task in a result is that of a task of ours."""
-    return {"benchmark", "headline"} <= set(config.get("metadata") or ())
+def _our_metadata(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Metadata of each task of ours, from the configs of all tasks of a run."""
+    found = {task: config.get("metadata") or {} for task, config in configs.items()}
+    return {task: metadata for task, metadata in found.items() if {"benchmark", "headline"} <= set(metadata)}
 
 
 def _our_folder() -> list[Path]:
