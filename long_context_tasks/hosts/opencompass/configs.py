@@ -149,7 +149,10 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
     if not (text := os.environ.get(ATTENTION)):
         return {}
     name, settings = read_attention(text)
-    return {**_attention(name, settings, chat), "suffix": f"-{describe(name, attention_settings(name, settings))}"}
+    return {
+        **_attention(name, settings, chat),
+        "suffix": f"-{describe(name, attention_settings(name, settings))}",
+    }
 
 
 def _attention(name: str, settings: dict[str, Any], chat: bool) -> dict[str, Any]:
