@@ -53,7 +53,7 @@ ROW_KEYS = (
     *("id", "cluster", "host", "model", "task", "case", "turn", "repeat"),
     *("status", "scores", "reasons", "verdicts"),
 )
-"""Keys of a row beside the judge's own score, which stands under the judge's name; see docs/judges.md."""
+"""Keys of a row beside the judge's own score, under the judge's name; see docs/judge_files.md."""
 _MOST_REPLIES = 1000
 _EQUAL = 1e-9
 _Scored = tuple[StoredCase, Sequence[TurnScores]]
