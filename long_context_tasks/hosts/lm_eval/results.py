@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.hosts.lm_eval.models import method_of
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -87,6 +88,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     config = row["configs"][task]
     metadata = config["metadata"]
     settings = row.get("config") or {}
+    method = method_of(settings.get("model"), settings.get("model_args"))
     numbers = {
         key.removesuffix(_FILTER): number_of(value)
         for key, value in row.get("results", {}).get(task, {}).items()
@@ -96,7 +98,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     numbers = {} if "bypass" in numbers else numbers
     return StoredRun(
         host=LM_EVAL,
-        model=str(row.get("model_name") or path.parent.name),
+        model=f"{row.get('model_name') or path.parent.name}{f' ({method})' if method else ''}",
         task=task,
         options={key: value for key, value in metadata.items() if key.startswith("lct_")},
         version=metadata.get("version"),
