@@ -58,45 +58,45 @@ def run(model: str, own: dict[str, Any], task: str, options: dict[str, Any], fol
         tracker.save_results_samples(task_name=name, samples=rows)
 
 
-def compared(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Return the paired comparison of a method with the full cache, a row for each task and length."""
+def compared(folder: Path, name: str, length: str) -> list[str]:
+    """Return rows of the table: a method against the full cache, task by task."""
     out = folder / "comparison.json"
-    done = CliRunner().invoke(
-        app, ["report", "compare", str(folder), "-m", name, "-m", MODEL_NAME, "--out", str(out)]
-    )
+    places = sorted(str(one) for one in folder.glob(f"*_{length}"))
+    words = ["report", "compare", *places, "-m", name, "-m", MODEL_NAME, "--out", str(out)]
+    done = CliRunner().invoke(app, words)
     if done.exit_code:
-        sys.exit(done.output)
-    found = json.loads(out.read_text())["tasks"]
+        return []  # no such run
+    found = json.loads(out.read_text(encoding="utf-8"))["tasks"]
     out.unlink()
-    return sorted(found, key=lambda row: (row["tasks"], str(row["settings"])))
+    method = name.removeprefix(f"{MODEL_NAME} (").removesuffix(")")
+    return [
+        f"| {method} | {row['tasks'][0]} | {length} | {row['n_turns']} on {row['clusters']} | {100 * row['mean_second']:.1f} | "
+        f"{100 * row['mean_first']:.1f} | {100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f}) | "
+        f"{row['p']:.3f} |"
+        for row in found
+        if row["n_turns"]
+    ]
 
 
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--only", default="", help="methods with these words in their names, and the full cache"
+    )
+    parser.add_argument("--print", action="store_true", help="run nothing")
     given = parser.parse_args()
-    # All methods at the shorter length first.
+    chosen = [(model, own) for model, own in METHODS if given.only in method_of(model, own)]
     for task, options in RUNS:
-        for model, own in (FULL, *METHODS):
-            name = method_of(model, own) or "full"
-            if given.only in name or name == "full":
-                run(
-                    model,
-                    own,
-                    task,
-                    options,
-                    given.folder / f"{task}_{options['lct_length']}" / name.replace(" ", "_"),
-                )
-    print("| method | task | length | questions | full cache | method | difference (95 %) | verdict |")
+        for model, own in () if given.print else (FULL, *chosen):
+            place = f"{task}_{options['lct_length']}/{method_of(model, own) or 'full'}"
+            run(model, own, task, options, given.folder / place.replace(" ", "_"))
+    print("| method | task | length | questions on texts | full cache | method | difference (95 %) | p |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for model, own in METHODS:
-        name = method_of(model, own)
-        if given.only not in name:
-            continue
-        for row in compared(given.folder, f"{MODEL_NAME} ({name})"):
-            print(json.dumps(row))
+    for length in dict.fromkeys(options["lct_length"] for _, options in RUNS):
+        for model, own in chosen:
+            print(*compared(given.folder, f"{MODEL_NAME} ({method_of(model, own)})", length), sep="\n")
 
 
 if __name__ == "__main__":

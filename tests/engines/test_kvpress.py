@@ -91,7 +91,9 @@ def test_every_press_on_offer_works_or_says_why(tiny_path: str) -> None:
         except InputError as error:
             assert "takes no ratio" in str(error), error
             pressed = (
-                model(tiny_path, "dms+knorm", press_threshold=-5.0) if short == "DMS" else model(tiny_path, short)
+                model(tiny_path, "dms+knorm", press_threshold=-5.0)
+                if short == "DMS"
+                else model(tiny_path, short)
             )
         read = pressed.read(ids)
         assert pressed._ask(read.cache, [7, 8], read.position).isfinite().all(), name
