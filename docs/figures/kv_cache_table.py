@@ -14,18 +14,18 @@ from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
-from long_context_tasks.hosts.lm_eval.models import method_of, register_models
+from long_context_tasks.hosts.lm_eval.models import register_models
 from long_context_tasks.hosts.lm_eval.paths import task_folders
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "gate" / "easy"))  # the task facts_likes
 
-FULL = ("lct_kvpress", {"press": "none"})
-METHODS: list[tuple[str, dict[str, Any]]] = [
-    ("lct_kvpress", {"press": "streaming_llm", "ratio": 0.5}),
-    ("lct_kvpress", {"press": "snapkv", "ratio": 0.5}),
-    ("lct_kvpress", {"press": "expected_attention", "ratio": 0.5}),
-]
-"""Names of lm-eval's models and the model arguments besides ``pretrained``."""
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("lct_kvpress", {"press": "none"}),
+    "streaming_llm_0.5": ("lct_kvpress", {"press": "streaming_llm", "ratio": 0.5}),
+    "snapkv_0.5": ("lct_kvpress", {"press": "snapkv", "ratio": 0.5}),
+    "expected_attention_0.5": ("lct_kvpress", {"press": "expected_attention", "ratio": 0.5}),
+}
+"""What reports add to the name of the model, to the name of lm-eval's model and its arguments besides ``pretrained``."""
 RUNS: list[tuple[str, dict[str, Any]]] = [
     ("facts_likes", {"lct_length": "250", "lct_n": 40}),
     ("ethic_recall_medicine_synthetic", {"lct_length": "1k", "lct_n": 12, "lct_answer_budget": 32}),
@@ -37,13 +37,12 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 def run(model: str, own: dict[str, Any], task: str, options: dict[str, Any], folder: Path) -> None:
     """Evaluate as ``lm_eval`` does, unless its results are there."""
     import lm_eval
-    import lm_eval.models as host_models
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
     if any(folder.rglob("results_*.json")):
         return
-    register_models(host_models)
+    register_models()
     arguments = {"pretrained": str(demo_model_path()), "dtype": "float32", **own}
     folders = [str(one) for one in task_folders()]
     manager = TaskManager(include_defaults=False, include_path=folders, metadata={**arguments, **options})
@@ -58,17 +57,26 @@ def run(model: str, own: dict[str, Any], task: str, options: dict[str, Any], fol
         tracker.save_results_samples(task_name=name, samples=rows)
 
 
-def compared(folder: Path, name: str, length: str) -> list[str]:
+def compared(folder: Path, method: str, length: str) -> list[str]:
     """Return rows of the table: a method against the full cache, task by task."""
     out = folder / "comparison.json"
     places = sorted(str(one) for one in folder.glob(f"*_{length}"))
-    words = ["report", "compare", *places, "-m", name, "-m", MODEL_NAME, "--out", str(out)]
+    words = [
+        "report",
+        "compare",
+        *places,
+        "-m",
+        f"{MODEL_NAME}+{method}",
+        "-m",
+        MODEL_NAME,
+        "--out",
+        str(out),
+    ]
     done = CliRunner().invoke(app, words)
     if done.exit_code:
         return []  # no such run
     found = json.loads(out.read_text(encoding="utf-8"))["tasks"]
     out.unlink()
-    method = name.removeprefix(f"{MODEL_NAME} (").removesuffix(")")
     return [
         f"| {method} | {row['tasks'][0]} | {length} | {row['n_turns']} on {row['clusters']} | {100 * row['mean_second']:.1f} | "
         f"{100 * row['mean_first']:.1f} | {100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f}) | "
@@ -87,16 +95,20 @@ def main() -> None:
     )
     parser.add_argument("--print", action="store_true", help="run nothing")
     given = parser.parse_args()
-    chosen = [(model, own) for model, own in METHODS if given.only in method_of(model, own)]
+    chosen = [name for name in METHODS if not name or given.only in name]
     for task, options in RUNS:
-        for model, own in () if given.print else (FULL, *chosen):
-            place = f"{task}_{options['lct_length']}/{method_of(model, own) or 'full'}"
-            run(model, own, task, options, given.folder / place.replace(" ", "_"))
+        for name in () if given.print else chosen:
+            run(
+                *METHODS[name],
+                task,
+                options,
+                given.folder / f"{task}_{options['lct_length']}" / (name or "full"),
+            )
     print("| method | task | length | questions on texts | full cache | method | difference (95 %) | p |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for length in dict.fromkeys(options["lct_length"] for _, options in RUNS):
-        for model, own in chosen:
-            print(*compared(given.folder, f"{MODEL_NAME} ({method_of(model, own)})", length), sep="\n")
+        for name in chosen[1:]:
+            print(*compared(given.folder, name, length), sep="\n")
 
 
 if __name__ == "__main__":

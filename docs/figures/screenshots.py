@@ -41,7 +41,7 @@ def picture(reader: Reader, page: str, width: int, height: int) -> bytes:
         reader.wait(lambda: reader.js("return document.documentElement.dataset.ready"))
         for box in reader.all(".board .pick input")[1:3]:
             box.click()
-        reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+        reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
         reader.js("scrollTo(0, 0)")
     else:
         seen = "[...document.querySelectorAll('[data-figure]')].filter(e => e.getBoundingClientRect().top < innerHeight)"

@@ -5,12 +5,13 @@ folder of built cases.
 """
 
 import difflib
+import fnmatch
 import importlib
 import importlib.metadata
 import importlib.resources
 import itertools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 PACKAGE = "long_context_tasks.benchmarks"
 ANY = "any"
+_NEAR = 0.75
+"""How alike a name must be to be meant; at 0.6 anything that ends in "bench" is."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +243,27 @@ def task_specs() -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
+def has_data(spec: TaskSpec, options: Options) -> bool | None:
+    """Return whether what a task reads is on this machine; None where its benchmark does not say.
+
+    Args:
+        spec: the task.
+        options: of a run; with ``cases`` nothing else is read.
+    """
+    if options.cases is not None or spec.source == "seed":
+        return True
+    if spec.source == "built":
+        return False
+    found = benchmark(spec.benchmark)
+    if (check := found.function("check_data")) is None:
+        return None
+    try:
+        check(spec.name, found.options.of(options))
+    except InputError:
+        return False
+    return True
+
+
 @lru_cache
 def _by_name() -> Mapping[str, TaskSpec]:
     return {spec.name: spec for spec in task_specs()}
@@ -259,7 +283,57 @@ def parse_task(name: str) -> TaskSpec:
         for broken, why in broken_benchmarks().items():
             if name.startswith(f"{broken}_"):
                 raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")
-        near = ", ".join(difflib.get_close_matches(name, by_name, n=3))
-        hint = f"did you mean: {near}?" if near else "see `lct tasks`."
-        raise InputError(f"unknown task {name}; {hint} Other lengths: *_any with lct_length")
+        raise InputError(
+            f"unknown task {name}; {did_you_mean(name, by_name)} Other lengths: *_any with lct_length"
+        )
     return by_name[name]
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Return the sentence that proposes up to three names in place of an unknown one, or `lct tasks` where none is near.
+
+    Names that hold the word come first, the shortest before the others, else those that are spelled like it.
+
+    >>> did_you_mean("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"])
+    'did you mean: toy_qa_dev, toy_qa_dev_wer20?'
+    >>> did_you_mean("longbench", ["toy_bench"])
+    '`lct tasks` lists them.'
+    """
+    known = list(names)
+    near = sorted((name for name in known if word in name), key=len)[:3]
+    near = near or difflib.get_close_matches(word, known, n=3, cutoff=_NEAR)
+    return f"did you mean: {', '.join(near)}?" if near else "`lct tasks` lists them."
+
+
+def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return task names from names, groups and globs, with commas between, as lm-eval takes them; each once, in order.
+
+    Args:
+        words: what the user gave.
+        groups: name to members, tasks or groups.
+
+    Raises:
+        InputError: a word that names nothing.
+    """
+    known = dict.fromkeys([*(spec.name for spec in task_specs()), *groups])
+    found: dict[str, None] = {}
+    for word in (part.strip() for given in words for part in given.split(",")):
+        matched = fnmatch.filter(known, word) if word else []
+        if word and not matched:
+            raise InputError(
+                f"no task, group or glob {word!r}; {did_you_mean(word, known)} Other lengths: *_any with --length"
+            )
+        for name in matched:
+            found.update(dict.fromkeys(members_of(name, groups)))
+    if not found:
+        raise InputError(
+            "no tasks; name some with --tasks, e.g. --tasks lct_official; `lct tasks` lists them"
+        )
+    return list(found)
+
+
+def members_of(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the tasks of a group and of the groups in it; a task stands for itself."""
+    if name not in groups:
+        return [name]
+    return [task for member in groups[name] for task in members_of(member, groups)]

@@ -60,6 +60,8 @@ class Benchmark:
         load: path of ``(task_name, options) -> LoadedTask``.
         options: class of its options, :class:`~long_context_tasks.schema.Options` or a subclass with fields of its own.
         builders: by name, see :class:`Builder`.
+        check_data: path of ``(task_name, options) -> None``, which raises
+            :class:`~long_context_tasks.schema.InputError` where the published files or carriers of a task are not on this machine.
         variables: names of environment variables that it reads beside those of its options.
         labels: path of ``(case_id, labels) -> labels``: labels to add to those that a case carries.
         sections: path of ``(scored_runs) -> list[Section]``: the paper's own tables, for ``lct report`` and the site.
@@ -81,6 +83,7 @@ class Benchmark:
     load: str
     options: type[Options] = Options
     builders: Mapping[str, Builder] = field(default_factory=dict)
+    check_data: str | None = None
     variables: tuple[str, ...] = ()
     labels: str | None = None
     sections: str | None = None

@@ -17,6 +17,7 @@ from typing import IO, Any, TypeVar
 
 from pydantic import ConfigDict
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, Options, file_sha256
 from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.options import data_dir
@@ -38,23 +39,80 @@ def remedy(benchmark: str) -> str:
     return f"fetch it again with `lct data fetch {benchmark}`"
 
 
-def find_file(name: str, options: Options, benchmark: str, *, instead: str = "") -> Path:
+def find_file(name: str, options: Options, benchmark: str, task: str = "") -> Path:
     """Return the path of a published file, plain or gzipped.
 
+    Args:
+        name: of the file.
+        options: of the run.
+        benchmark: its name.
+        task: that reads the file, see :func:`missing_data`.
+
     Raises:
-        InputError: it is missing; with the remedies.
+        InputError: it is missing; see :func:`missing_data`.
     """
     folder = data_dir(options, benchmark)
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
+    raise missing_data(f"{folder / name}[.gz]", f"{benchmark}/{name}", benchmark, task)
+
+
+def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str = "") -> InputError:
+    """Return the error about published data that are not there, in the same words for every benchmark.
+
+    Args:
+        what: is missing, with its path.
+        name: of the file below LCT_DATA_DIR.
+        benchmark: its name.
+        task: that reads the file; its remedies name a task that needs no data, and the command that builds cases of it.
+        why: it could not be fetched either, where that was tried.
+    """
     remedies = [
         f"`lct data fetch {benchmark}` downloads the published files",
-        f"point LCT_DATA_DIR (or lct_data_dir) at a folder that holds {benchmark}/{name}",
-        *([instead] if instead else []),
+        f"point LCT_DATA_DIR (or lct_data_dir) at a folder that holds {name}",
+        *without_data(benchmark, task),
     ]
     listed = "; ".join(f"({number}) {each}" for number, each in enumerate(remedies, start=1))
-    raise InputError(f"{folder / name}[.gz] is missing. Remedies: {listed}")
+    return InputError(f"{what} is missing{f', and {why}' if why else ''}. Remedies: {listed}")
+
+
+def without_data(benchmark: str, task: str = "") -> list[str]:
+    """Return what can be done without the published files of a benchmark: a task that is written from a seed, own cases.
+
+    Args:
+        benchmark: its name.
+        task: the task that needs the files, where there is one: what is most like it is named.
+    """
+    seeded = [
+        spec
+        for spec in catalogue.task_specs()
+        if spec.benchmark == benchmark and spec.source == "seed" and spec.scoring == "generate"
+    ]
+    found = catalogue.benchmark(benchmark)
+    own = catalogue.parse_task(task) if task else None
+
+    def likeness(spec: catalogue.TaskSpec) -> tuple[bool, ...]:
+        return (
+            own is not None and spec.task.removesuffix("_synthetic") == own.task,
+            own is not None and spec.length == own.length,
+            own is not None and spec.split == own.split,
+            not spec.card.nano,
+        )
+
+    ways = []
+    if seeded:
+        ways.append(f"run {max(seeded, key=likeness).name}, which is written from a seed and needs no data")
+    builders = [
+        name
+        for name, builder in found.builders.items()
+        if (source := found.source_of(builder)) is not None
+        and source.name != "carriers"
+        and (own is None or builder.task == own.task)
+    ]
+    if builders:
+        ways.append(f"build your own cases with `lct build {builders[0]}` and give lct_cases")
+    return ways
 
 
 def checked_rows(path: Path, kind: type[_Row], benchmark: str) -> Iterator[tuple[str, _Row]]:

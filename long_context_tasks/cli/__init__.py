@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.files import DISK_FAULTS, InputError
 
 _COMMANDS = {
     "annotate": "annotate:app",
@@ -33,7 +33,7 @@ _COMMANDS = {
     "report": "report:app",
     "runs": "runs:app",
     "synthetic": "synthetic:app",
-    "tasks": "installed:tasks_app",
+    "tasks": "tasks:app",
 }
 """Each command's module here, and the typer app in it with one command or a group of them."""
 
@@ -108,6 +108,10 @@ class _LazyCommands(TyperGroup):
             missing = error.name or "a library"
             _fail(f"error: {missing} is not installed: {extras.remedy(missing)}", BAD_INPUT, error, debug)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+                place = f"{error.filename}: " if error.filename else ""
+                remedy = "make room there or choose another place"
+                _fail(f"error: {place}{error.strerror}; {remedy}", BAD_INPUT, error, debug)
             said = " ".join(str(error).split())
             remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"
             _fail(f"error: {type(error).__name__}: {said or 'no message'}{remedy}", INTERNAL, error, debug)

@@ -150,20 +150,11 @@ def _what_is_wrong(path: Path, name: str) -> str | None:
 
 def _without_them(benchmark: str) -> str:
     """What can be done without the published files of a benchmark; empty when nothing can."""
-    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.benchmarks.published_files import without_data
 
     if benchmark == CARRIERS:
         return ". Without them: name a folder with your own texts with lct_carriers (LCT_CARRIERS)"
-    ways = []
-    found = catalogue.benchmark(benchmark)
-    sources = map(found.source_of, found.builders.values())
-    if any(source is not None and source.name != CARRIERS for source in sources):
-        ways.append("build cases of your own with `lct build`")
-    if any(
-        spec.benchmark == benchmark and spec.source == "seed" and spec.scoring == "generate"
-        for spec in catalogue.task_specs()
-    ):
-        ways.append("use its tasks that are written from a seed (`lct tasks`)")
+    ways = without_data(benchmark)
     return f". Without published files: {', or '.join(ways)}" if ways else ""
 
 

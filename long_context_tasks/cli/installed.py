@@ -1,16 +1,14 @@
-"""What is installed: `lct tasks` lists the tasks, `lct paths` says where the files for both hosts lie, `lct generate` makes them anew."""
+"""What is installed: `lct paths` says where the files for both hosts lie, `lct generate` makes them anew."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from long_context_tasks.cli.options import Json, complete_benchmark, complete_task, examples
-from long_context_tasks.cli.output import give, json_wanted, print_lines, say
-from long_context_tasks.schema import InputError
+from long_context_tasks.cli.options import Json, complete_benchmark, examples
+from long_context_tasks.cli.output import give, json_wanted, say
 
 paths_app = typer.Typer(add_completion=False)
-tasks_app = typer.Typer(add_completion=False)
 generate_app = typer.Typer(add_completion=False)
 
 
@@ -52,27 +50,6 @@ def paths(
             say(f"lm-eval:     {folder}" if both else str(folder))
     if opencompass or both:
         say(f"opencompass: {config_folder()}" if both else str(config_folder()))
-
-
-@tasks_app.command(epilog=examples("lct tasks", "lct tasks synthetic"))
-def tasks(
-    containing: Annotated[
-        str,
-        typer.Argument(
-            help="Only names that contain this, e.g. recall or _synthetic.",
-            show_default=False,
-            autocompletion=complete_task,
-        ),
-    ] = "",
-    as_json: Json = False,
-) -> None:
-    """List the tasks, one name a line; both hosts know them under these names."""
-    from long_context_tasks.benchmarks.catalogue import task_specs
-
-    names = [spec.name for spec in task_specs() if containing in spec.name]
-    if not names:
-        raise InputError(f"no task contains {containing!r}; `lct tasks` lists all")
-    print_lines("tasks", ({"task": name} for name in names), "{task}")
 
 
 @generate_app.command(epilog=examples("lct generate", "lct generate BENCHMARK"))

@@ -96,26 +96,13 @@ def add_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         _output.tables.append({"title": title, "columns": list(found[0]) if found else [], "rows": found})
 
 
-def print_lines(title: str, rows: Iterable[Mapping[str, Any]], line: str) -> None:
-    """Rows as plain lines, for programs such as grep; with ``--json`` as a table.
-
-    Args:
-        title: of the table.
-        rows: column to value, all with the same columns.
-        line: format of a line, e.g. ``{task}``.
-    """
-    found = [dict(row) for row in rows]
-    add_table(title, found)
-    for row in found if not _output.json else ():
-        typer.echo(line.format(**row))
-
-
 def print_table(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     text: Collection[str] = (),
     values: Sequence[Mapping[str, Any]] | None = None,
+    whole: Collection[str] = (),
 ) -> None:
     """A table on standard output; the first column and those named in ``text`` are aligned left, the others right.
 
@@ -128,6 +115,7 @@ def print_table(
         text: names of columns that hold text.
         values: rows for ``--json`` when it should hold more, or unrounded numbers; otherwise the cells are taken, those
             of columns that are no text as numbers where they are some, empty ones as null.
+        whole: names of columns whose cells stay on one line in a narrow terminal; the others give way.
     """
     if _output.json:
         _output.tables.append(_table_document(title, columns, rows, text, values))
@@ -136,11 +124,17 @@ def print_table(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=not whole,
+        collapse_padding=bool(whole),
+    )
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and column not in text else "left"
         # A name that is too long for its column goes on in the next line; the default cuts it.
-        table.add_column(escape(column), justify=justify, overflow="fold")
+        table.add_column(escape(column), justify=justify, overflow="fold", no_wrap=column in whole)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     print_rich(table)

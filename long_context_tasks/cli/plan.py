@@ -1,10 +1,8 @@
 """`lct plan`: what a run will cost, and which runs are still missing, with the commands to type."""
 
 import os
-import sys
 from collections import Counter as Counts
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
     from long_context_tasks.results.plan.prefixes import PrefixCache
 
-_OFFLINE = "HF_HUB_OFFLINE"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 app = typer.Typer(add_completion=False)
 
@@ -148,11 +145,12 @@ def plan(
     (LCT_NOISE_MODE and so on). Tasks whose data are missing are named and do not stop the others. Exit code 1 when a task could not
     be planned, or, with --missing, when a cell is not done.
     """
-    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
+    from long_context_tasks.benchmarks.hub import without_downloads
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
-    from long_context_tasks.results.plan.cost import Settings, expand_tasks, facts_of_folder, make_plan
+    from long_context_tasks.results.plan.cost import Settings, facts_of_folder, make_plan
     from long_context_tasks.tokens import get_tokenizer
 
     if not tasks and not missing:
@@ -201,28 +199,6 @@ def plan(
         done = not made.not_planned
     if not done:
         raise typer.Exit(1)
-
-
-@contextmanager
-def without_downloads() -> Iterator[None]:
-    """Data that are not there are named, and not fetched from the Hugging Face hub; tokenizers are fetched before."""
-    before = os.environ.get(_OFFLINE)
-    hub = sys.modules.get("huggingface_hub.constants")
-    offline = getattr(hub, _OFFLINE, None)
-    os.environ[_OFFLINE] = "1"
-    if hub is not None:
-        setattr(hub, _OFFLINE, True)
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(_OFFLINE, None)
-        else:
-            os.environ[_OFFLINE] = before
-        # A module that came in between has read the variable.
-        hub = sys.modules.get("huggingface_hub.constants")
-        if hub is not None:
-            setattr(hub, _OFFLINE, offline if offline is not None else before not in (None, "", "0"))
 
 
 def _counters(options: "Options") -> "dict[str, Counter]":
@@ -288,6 +264,7 @@ def _rate(
     prompt: float, answer: float, source: Path | None, options: "Options"
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
+    from long_context_tasks.benchmarks.hub import without_downloads
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate, measured_rate
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AliasChoices as Either
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from long_context_tasks.corpora.plain_files import (
     ROW_REMEDY,
@@ -229,8 +229,16 @@ class _Record(SourceRow):
     xml_harvard: str | None = None
     opinions_cited: tuple[str, ...] = ()
 
+    @field_validator("absolute_url")
+    @classmethod
+    def _names_the_opinion(cls, value: str) -> str:
+        parts = value.strip("/").split("/")
+        if len(parts) < 3 or not all(parts[-2:]):
+            raise ValueError("must end in a number and a title, as in /opinion/123/smith-v-jones/")
+        return value
+
     def record(self) -> Opinion:
-        _, number, slug = self.absolute_url.strip("/").rsplit("/", 2)
+        number, slug = self.absolute_url.strip("/").split("/")[-2:]
         cited = (address.strip("/").rpartition("/")[2] for address in self.opinions_cited)
         marked = (
             self.html_with_citations
@@ -259,11 +267,12 @@ _PARTED = "br|p|div|blockquote|li|tr|h1|h2|h3|h4|h5|h6|center|pre|opinion|author
 
 def _text_of(marked: str) -> str:
     """Return the text of an opinion in HTML or XML, without reporters' page marks; blank lines part its blocks."""
-    from lxml import html
+    from lxml import etree, html
 
-    if not marked.strip():
+    try:
+        root = html.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", marked))
+    except etree.ParserError:  # nothing in it, or only comments
         return ""
-    root = html.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", marked))
     for element in root.iter(*_PARTED.split("|")):
         element.tail = f"\n\n{element.tail or ''}"
         if element.tag != "br":

@@ -22,7 +22,7 @@ from long_context_tasks.site.shown import SiteOptions
 JSON, PAGE = "gate.json", "index.html"
 _MOST_FLIPS = 200
 _SHOWN = 2_000
-_ASSETS = ("site.css", "plot.css", "theme.js", "core.js")
+_ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 
 def document_of(gate: Gate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Write the files that are made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, a part of each docs page.
+"""Write the files that are made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, a reference page of each benchmark.
 
 A test fails when generating again would change a committed file.
 """
@@ -13,10 +13,9 @@ from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema.card import Card, TaskCard, Variant
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-_BEGIN = "<!-- generated from the card by `lct generate`; edit the card instead -->"
+_NOTE = "<!-- generated from the card by `lct generate`; edit the card instead -->"
 _MADE = "# Made by `lct generate`"
 _TAG = re.compile(r"<(?=[a-z/])")
-_END = "<!-- end of the generated part -->"
 
 
 def write_generated_files(benchmark: str = "") -> list[Path]:
@@ -36,10 +35,7 @@ def generated_files() -> dict[Path, str]:
         files |= benchmark_files(name)
     files |= {CHECKOUT / path: text for path, text in opencompass_files().items()}
     for name in catalogue.own_benchmark_names():
-        page = CHECKOUT / "docs" / f"{name}.md"
-        files[page] = with_generated_part(
-            page.read_text(encoding="utf-8"), card_markdown(catalogue.card(name))
-        )
+        files[CHECKOUT / "docs" / "reference" / f"{name}.md"] = card_markdown(catalogue.card(name))
     return files
 
 
@@ -65,61 +61,67 @@ def delete_others(files: Mapping[Path, str]) -> list[Path]:
     return deleted
 
 
-def with_generated_part(page: str, part: str) -> str:
-    """A page whose generated part is replaced; the markers must be there."""
-    head, rest = page.split(_BEGIN)
-    _, tail = rest.split(_END)
-    return f"{head}{_BEGIN}\n\n{part}\n{_END}{tail}"
-
-
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
-def _endings(task: TaskCard) -> str:
-    """A table of the variants; those that differ in a number alone, as ``_wer20`` and ``_wer40``, share a row."""
-    alike: dict[tuple[str, ...], list[Variant]] = {}
-    for variant in task.variants:
-        key = (variant.axis, *(re.sub(r"\d+", "N", text) for text in (variant.name, variant.about)))
-        alike.setdefault(key, []).append(variant)
+def _names(family: str, task: TaskCard) -> str:
+    """The names of a task's cases without an ending, on one line."""
+    if task.lengths:
+        return f"`{family}_<length>`"
+    return f"`{family}_{{{','.join(task.splits)}}}`" if task.splits else f"`{family}`"
+
+
+def _tasks(card: Card) -> str:
     rows = [
-        (
-            " ".join(f"`_{variant.name}`" for variant in found),
-            axis,
-            about if len(found) > 1 else found[0].about,
-        )
-        for (axis, _, about), found in alike.items()
+        (_names(f"{card.name}_{name}", task), task.about, task.chance, str(task.answer_budget))
+        for name, task in card.tasks.items()
     ]
-    if not any(axis for _, axis, _ in rows):
-        return _table(("end of the name", "what it does"), [(names, about) for names, _, about in rows])
-    header = ("end of the name", "changes", "what it does")
-    return _table(header, rows) + "\nOne ending of each kind may be joined, in the order of the table.\n"
+    return _table(("task", "what is asked", "chance", "answer budget, tokens"), rows)
 
 
-def _task_markdown(family: str, task: TaskCard) -> str:
-    facts = f"Chance: {task.chance}. Answer budget: {task.answer_budget} tokens."
-    if not task.lengths:  # its texts have the length they have
-        names = ", ".join(f"`{family}_{split}`" for split in task.splits) or f"`{family}`"
-        parts = [f"{task.about} Tasks: {names}. {facts}", *([_endings(task)] if task.variants else [])]
-        return "\n\n".join([f"### {family}", *parts])
-    bounds = {length: f"{most:,}" for length, most in task.bounds.items()}
-    lengths = [
-        (length, f"`{family}_{length}`", bounds.get(length, ""), task.files.get(length, ""))
-        for length in task.lengths
-    ]
-    variants = [
-        (f"`{family}_<length>_{variant.name}`", variant.about, ", ".join(variant.lengths))
-        for variant in task.variants
-    ]
-    parts = [
-        f"### {family}",
-        f"{task.about} {facts}",
-        _table(("length", "task", "most cl100k tokens (paper)", "published file"), lengths),
-        _table(("variant", "what it does", "lengths with a task of their own"), variants),
-        f"Any other length, and cases you built: `{family}_any` (and `{family}_any_<variant>`).",
-    ]
-    return "\n\n".join(part.removesuffix("\n") for part in parts) + "\n"
+def _lengths(card: Card) -> list[str]:
+    """A table of the published lengths for each task that has some."""
+    tables = []
+    for name, task in card.tasks.items():
+        rows = [
+            (length, f"{task.bounds[length]:,}" if length in task.bounds else "", task.files.get(length, ""))
+            for length in task.lengths
+        ]
+        if rows:
+            header = (f"`{card.name}_{name}_...`", "most cl100k tokens (paper)", "published file")
+            others = f"Any other length, and cases you built: `{card.name}_{name}_any`."
+            tables += [_table(header, rows), others]
+    return tables
+
+
+def _endings(card: Card) -> list[str]:
+    """A table of the variants; tasks with the same variant share a row, as do those that differ in a number (``_wer20``, ``_wer40``)."""
+    alike: dict[tuple[str, ...], dict[str, list[Variant]]] = {}
+    for name, task in card.tasks.items():
+        for variant in task.variants:
+            lengths = ", ".join(variant.lengths) if variant.lengths != task.lengths else ""
+            key = (
+                lengths,
+                variant.axis,
+                *(re.sub(r"\d+", "N", text) for text in (variant.name, variant.about)),
+            )
+            domains = f" ({', '.join(variant.splits)})" if variant.splits else ""
+            alike.setdefault(key, {}).setdefault(f"{name}{domains}", []).append(variant)
+    axes = list(dict.fromkeys(axis for _, axis, _, _ in alike if axis))
+    rows = []
+    for (lengths, axis, _, about), tasks in sorted(
+        alike.items(), key=lambda item: axes.index(item[0][1]) if item[0][1] else -1
+    ):
+        found = next(iter(tasks.values()))
+        endings = " ".join(f"`_{variant.name}`" for variant in found)
+        rows.append((endings, ", ".join(tasks), axis or lengths, about if len(found) > 1 else found[0].about))
+    if not rows:
+        return []
+    header = ("ending", "of", "changes" if axes else "lengths, if not all", "what it does")
+    rule = ["At most one ending of each kind, in the order of the table."] if axes else []
+    return [_table(header, rows), *rule]
 
 
 def _settings(rows: tuple[Mapping[str, str], ...]) -> str:
@@ -129,13 +131,18 @@ def _settings(rows: tuple[Mapping[str, str], ...]) -> str:
 
 
 def card_markdown(card: Card) -> str:
-    """The generated part of a benchmark's docs page."""
+    """A benchmark's page of the reference."""
     paper = card.paper
     parts = [
-        f"Paper: {paper['authors']}: *{paper['title']}* ({paper['venue']}). Official code: {paper.get('code', 'none')}.",
+        _NOTE,
+        f"# {card.title}: tasks, metrics, deviations",
+        f"How to run it: [{card.title}](../{card.name}.md). Paper: {paper['authors']}: *{paper['title']}* ({paper['venue']}). "
+        f"Official code: {paper.get('code', 'none')}.",
         f"Task version {card.version}. Licence: {card.licence}",
         "## Tasks",
-        *(_task_markdown(f"{card.name}_{name}", task) for name, task in card.tasks.items()),
+        _tasks(card),
+        *_lengths(card),
+        *_endings(card),
         "## Metrics",
         _table(("metric", "meaning"), [(f"`{name}`", about) for name, about in card.metrics.items()]),
         "## The paper's settings",

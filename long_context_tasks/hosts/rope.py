@@ -17,7 +17,7 @@ _DEFAULT_BASE = 10_000.0  # of transformers, where a config names none
 def describe_rope(model: Any) -> str:
     """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty where it shows none.
 
-    A base other than that of the checkpoint's own config is logged as a warning.
+    A base other than that of the checkpoint's own config is logged as a warning. An attention of this package is named, too.
 
     Args:
         model: the host's model object, over transformers or vLLM.
@@ -31,12 +31,14 @@ def describe_rope(model: Any) -> str:
         base, before = settings["rope_theta"], own.get(kind, settings)["rope_theta"]
         if base != before:
             logger.warning(
-                "%s: the engine uses the RoPE base %g, the checkpoint has %g; name rope_theta in the override of rope_parameters",
+                "%s: the engine uses the RoPE base %g, the checkpoint has %g; unless NTK-aware scaling is meant, name the "
+                "checkpoint's in rope_theta of the override of rope_parameters",
                 checkpoint,
                 base,
                 before,
             )
-    return "; ".join(f"{kind}: {_text(one)}" if kind else _text(one) for kind, one in used.items())
+    texts = [f"{kind}: {_text(one)}" if kind else _text(one) for kind, one in used.items()]
+    return "; ".join([*texts, *filter(None, [getattr(config, "lct_attention", None)])])
 
 
 def rope_settings(config: Any) -> dict[str, dict[str, Any]]:

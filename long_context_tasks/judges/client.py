@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -38,6 +39,9 @@ _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
 _RETRY_AFTER_MAX = 300.0
 _SHOWN = 200
+# Bytes; twenty log-probabilities for each of 16,000 tokens take a third.
+_LONGEST_BODY = 64 << 20
+_SHORTEST_KEY = 12
 # JSON has no minus infinity, and some endpoints send it: -9999 is what OpenAI calls a probability of nothing.
 _NO_CHANCE = -9999.0
 # A sum of rounded probabilities may lie a little above 1; more is none.
@@ -144,7 +148,7 @@ class EndpointClient:
                 self._url, data=body, proxy=self._proxy, allow_redirects=False
             ) as response:
                 status, headers = response.status, response.headers
-                text = (await response.read()).decode("utf-8", "replace")
+                text = (await _body(response)).decode("utf-8", "replace")
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
@@ -152,7 +156,7 @@ class EndpointClient:
             said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(said, again=not isinstance(error, aiohttp.InvalidURL)) from None
         if status == 200:
-            return _read(text)
+            return self._without_key(_read(text))
         # An empty account answers 429 as well, and no waiting fills it.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
         # What a server says of a wrong key may hold the key in part.
@@ -166,6 +170,14 @@ class EndpointClient:
         if self._key:
             text = text.replace(self._key, "[key]")
         return " ".join(text.split())[:_SHOWN]
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """Replies are stored, and an endpoint may repeat what it was sent. A word such as EMPTY in place of a key is no secret."""
+        if len(self._key) < _SHORTEST_KEY:
+            return reply
+        text, thinking = (one.replace(self._key, "[key]") for one in (reply.text, reply.thinking))
+        reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
+        return replace(reply, text=text, thinking=thinking, finish_reason=reason)
 
     async def models(self) -> list[str]:
         """Names of the models that the endpoint offers; empty when it does not say."""
@@ -189,8 +201,8 @@ class EndpointClient:
                 proxy=self._proxy,
                 allow_redirects=False,
             ) as response:
-                return loads(await response.read()) if response.status == 200 else None
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError):
+                return loads(await _body(response)) if response.status == 200 else None
+        except (EndpointError, aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError):
             return None
 
 
@@ -213,6 +225,16 @@ def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -
         body |= chat if config.api == "chat" else {"logprobs": config.logprobs}
     # ASCII escapes: the same text for the server, and a lone surrogate in a response cannot break the call.
     return json.dumps(body | config.extra_body, ensure_ascii=True).encode("ascii")
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer, unpacked, of at most :data:`_LONGEST_BODY`."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _LONGEST_BODY:
+            raise EndpointError(f"an answer of over {_LONGEST_BODY >> 20} MiB", response.status, again=True)
+    return bytes(body)
 
 
 def _retry_after(text: str) -> float | None:

@@ -6,6 +6,7 @@ build that was killed asks only for what it has not paid yet.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ _FAILED_BATCHES = 3
 # Calls in a row that an endpoint may fail, each after all its tries, or as many as are in flight if that is more.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
+# Before looking again whether another process has its reply.
+_CLAIMED_SECONDS = 0.02
 
 
 @dataclass
@@ -162,14 +165,17 @@ class _Run:
         from long_context_tasks.judges.client import EndpointClient
 
         config = self._config
-        waiting = iter(jobs)
+        waiting = deque(jobs)
 
         async def work(client: EndpointClient) -> None:
-            for job in waiting:
+            while waiting:
+                job = waiting.popleft()
                 if self._failed >= max(config.concurrency, _FAILED_CALLS):
                     job.error = "not asked: the endpoint failed too many calls in a row"
-                else:
-                    await self._ask(job, client)
+                elif not await self._ask(job, client):
+                    waiting.append(job)
+                    await asyncio.sleep(_CLAIMED_SECONDS)
+                    continue
                 done()
 
         async with EndpointClient(config) as client:
@@ -189,24 +195,34 @@ class _Run:
             text = "judge %s: %d calls were not answered (first: %s); run again to ask for them"
             _LOG.warning(text, config.name, len(failed), failed[0])
 
-    async def _ask(self, job: _Job, client: "EndpointClient") -> None:
-        """Ask until a reply has a score. A reply is in the store before the next call begins in its place."""
+    async def _ask(self, job: _Job, client: "EndpointClient") -> bool:
+        """Ask until a reply has a score. A reply is in the store before the next call begins in its place.
+
+        Returns:
+            Whether that is done; otherwise another process is making the call, and will store its reply.
+        """
         from long_context_tasks.judges.client import EndpointError
 
         # Another process may have stored the reply since this process looked.
         while job.score is None and not self.from_store(job):
-            try:
-                reply = await client.complete(job.messages, job.draw)
-            except EndpointError as error:
-                job.error = str(error)
-                # A prompt that the endpoint refuses (too long, say) says nothing about the next.
-                self._failed += error.status not in (400, 413, 422)
-                return
-            self._failed = 0
-            self._take_new([job], [reply], sync=False)
+            with self._store.claimed(key := job.key) as ours:
+                if not ours:
+                    return False
+                if self._store.get(key) is not None:
+                    continue
+                try:
+                    reply = await client.complete(job.messages, job.draw)
+                except EndpointError as error:
+                    job.error = str(error)
+                    # A prompt that the endpoint refuses (too long, say) says nothing about the next.
+                    self._failed += error.status not in (400, 413, 422)
+                    return True
+                self._failed = 0
+                self._take_new([job], [reply], sync=False)
             self._unsynced = True
             if self._syncing is None or self._syncing.done():
                 self._syncing = asyncio.create_task(self._sync())
+        return True
 
     async def _sync(self) -> None:
         """Synchronise the store with the disk from a thread, while the next calls go on."""

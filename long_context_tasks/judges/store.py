@@ -11,11 +11,14 @@ page a database; and a person can read, cut and join these files with common too
 The file holds replies, no prompts (those only as part of the key's hash), no addresses and no keys.
 """
 
+import errno
 import fcntl
 import json
 import logging
 import os
 import threading
+import weakref
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +56,7 @@ class Store:
         self.damaged: list[int] = []
         self._replies: dict[str, Reply] = {}
         self._read_to = self._lines = 0
+        self._claims: int | None = None
         # Reading must not wait for the disk while another thread writes: the event loop reads.
         self._reading = threading.Lock()
         self._writing = threading.Lock()
@@ -78,6 +82,28 @@ class Store:
             with self._named_failures():
                 self._refresh()
         return self._replies.get(key)
+
+    @contextmanager
+    def claimed(self, key: str) -> Iterator[bool]:
+        """Keep other processes from making a call; whether it may be made, as no other process makes it now.
+
+        The claim ends with the block or the process. Where files cannot be locked, every call may be made.
+        """
+        # Not in the file of replies: closing that one would end the claims of this process.
+        place = zlib.crc32(key.encode())
+        try:
+            if self._claims is None:
+                path = self.path.with_name(f".{self.path.name}.claims")
+                self._claims = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                weakref.finalize(self, os.close, self._claims)
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except OSError as error:
+            yield error.errno not in (errno.EAGAIN, errno.EACCES)
+            return
+        try:
+            yield True
+        finally:
+            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
 
     def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
         """Store replies. When this returns, the death of the process cannot lose them; nor, with ``sync``, that of the machine.

@@ -10,6 +10,8 @@ Entities of a text are found once and kept in the cache.
 import gzip
 import hashlib
 import json
+import logging
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,11 +26,13 @@ from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.substitution import Recast, Span, substitute
 from long_context_tasks.schema import InputError, Options, file_sha256
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.schema.files import loads, read_yaml, write_whole
+from long_context_tasks.schema.files import loads, make_folder, read_yaml, write_whole
 from long_context_tasks.schema.options import cache_dir, data_dir
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.tokens.build_settings import SourceOption
 
+_LOG = logging.getLogger(__name__)
+_ROOM = "make room there, or point LCT_CACHE_DIR at another folder"
 NAME = "carriers"
 """Of the folder below LCT_DATA_DIR, and in `lct data fetch`."""
 CARRIERS = SourceOption(
@@ -96,7 +100,8 @@ def carriers_of(options: Options, kind: str, task: str) -> Path:
     if not (root / kind).is_dir():
         raise InputError(
             f"{task}: {root / kind} is missing. Remedies: (1) `lct data fetch {NAME}` downloads public texts; (2) lct_carriers "
-            f"(--carriers, LCT_CARRIERS) names a folder with your own texts in {kind}/"
+            f"(--carriers, LCT_CARRIERS) names a folder with your own texts in {kind}/; (3) run a task that needs no data: "
+            "`lct tasks lct_synthetic`"
         )
     return root / kind
 
@@ -181,8 +186,11 @@ def entities_of(text: str, *, listed: bool = False) -> Entities:
     path = cache_dir() / "recast" / f"{key[:32]}.json.gz"
     try:
         return Entities.of_rows(loads(gzip.decompress(path.read_bytes())))
-    except (OSError, EOFError, ValueError, TypeError):
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError, AttributeError):
         found = find_entities(text, listed=listed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, gzip.compress(json.dumps(found.rows()).encode(), mtime=0))
-        return found
+    try:
+        make_folder(path.parent, remedy=_ROOM)
+        write_whole(path, gzip.compress(json.dumps(found.rows()).encode(), mtime=0), remedy=_ROOM)
+    except InputError as error:
+        _LOG.warning("%s; entities are found anew in every run", error)
+    return found

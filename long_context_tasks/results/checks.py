@@ -24,7 +24,9 @@ def check_version(one: Evaluation) -> None:
         InputError: a later version, or none that can be compared; names the run and the remedy.
     """
     if type(one.version) not in (int, NoneType):
-        raise InputError(f"{_place(one)}: version {str(one.version)[:40]!r} of the task is no whole number; {_REMEDY}")
+        raise InputError(
+            f"{_place(one)}: version {str(one.version)[:40]!r} of the task is no whole number; {_REMEDY}"
+        )
     today = catalogue.card(catalogue.parse_task(one.run.task).benchmark).version
     if one.version is not None and one.version > today:
         raise InputError(

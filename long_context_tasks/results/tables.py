@@ -1,4 +1,4 @@
-"""The results as files that other programs read: Parquet, CSV, Markdown; and rows for a table on the terminal.
+"""The results as files that other programs read: Parquet, CSV, JSON, Markdown; and rows for a table on the terminal.
 
 ``results.parquet`` has a row for each score with the columns by which one filters and groups, so that it is enough for most questions;
 ``runs.parquet`` has everything else about the runs. Both have the key ``run``.
@@ -17,20 +17,19 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.results.cells import Cell, held_settings
-from long_context_tasks.results.lengths import FamilyLength, bar_words, length_words
+from long_context_tasks.results.lengths import FamilyLength, bar_words, length_document, length_words
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, format_length
-from long_context_tasks.schema.files import make_folder, write_whole
+from long_context_tasks.schema.files import json_value, make_folder, write_whole
 from long_context_tasks.schema.report import Table, count_text, settings_text
 from long_context_tasks.stats import Mean
 
 RESULTS = "results.parquet"
-RUNS_FILE = "runs.parquet"
-CSV = "leaderboard.csv"
 MARKDOWN = "leaderboard.md"
-FILES = (RESULTS, RUNS_FILE, CSV, MARKDOWN)
+TABLES = ("leaderboard", "lengths", "runs")
+FILES = (RESULTS, MARKDOWN, *(f"{name}.{form}" for name in TABLES for form in ("csv", "json", "parquet")))
 
 JOINED = (
     *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
@@ -38,13 +37,26 @@ JOINED = (
 )
 """Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
 
-COLUMNS = (
-    *("benchmark", "task", "model", "metric", "value", "low", "high", "se", "points"),
-    *("n", "n_scored", "coverage", "reasons", "ranked", "why_unranked", "n_cases", "n_available"),
-    *("n_runs", "run_sd", "truncated", "judge", "version", "settings", "hosts", "host_versions"),
-    *("packages", "commits", "made", "runs", "official"),
-)
-"""Of ``leaderboard.csv``."""
+_TEXTS = pl.List(pl.String())
+LEADERBOARD: dict[str, pl.DataType] = {
+    **dict.fromkeys(("benchmark", "task", "model", "metric"), pl.String()),
+    **dict.fromkeys(("value", "low", "high", "se"), pl.Float64()),
+    "points": pl.Boolean(),
+    **dict.fromkeys(("n", "n_scored"), pl.Int64()),
+    **{"coverage": pl.Float64(), "reasons": pl.String(), "ranked": pl.Boolean(), "why_unranked": pl.String()},
+    **dict.fromkeys(("n_cases", "n_available", "n_runs"), pl.Int64()),
+    **{"run_sd": pl.Float64(), "truncated": pl.Int64(), "judge": pl.String(), "version": pl.Int64()},
+    "settings": pl.String(),
+    **dict.fromkeys(("hosts", "host_versions", "packages", "commits"), _TEXTS),
+    **{"made": pl.String(), "runs": _TEXTS, "official": _TEXTS},
+}
+"""Columns of ``leaderboard``: a row for each cell."""
+LENGTHS: dict[str, pl.DataType] = {
+    **dict.fromkeys(("model", "benchmark", "family", "variant", "judge"), pl.String()),
+    **{"threshold": pl.Float64(), "settings": pl.String(), "at_least": pl.Int64(), "below": pl.Int64()},
+    **dict.fromkeys(("outcomes", "definition", "fitted"), pl.String()),
+}
+"""Columns of ``lengths``: a row for each effective context length."""
 
 TERMINAL_COLUMNS = (
     *("task", "model", "judge", "metric", "score", "95 % interval", "n", "runs", "host", "notes"),
@@ -75,14 +87,13 @@ def write_tables(
     make_folder(folder, remedy=_REMEDY)
     contents: dict[str, bytes | str] = {
         RESULTS: _parquet(joined(collection)),
-        RUNS_FILE: _parquet(
-            collection.runs.with_columns(
-                pl.col("source").map_elements(shown_source, return_dtype=pl.String())
-            )
-        ),
-        CSV: csv_text(collection, cells),
         MARKDOWN: markdown_text(cells, lengths),
     }
+    runs = collection.runs.with_columns(pl.col("source").map_elements(shown_source, return_dtype=pl.String()))
+    for name, frame in zip(TABLES, (leaderboard(collection, cells), _lengths(lengths), runs), strict=True):
+        contents[f"{name}.csv"] = csv_text(frame)
+        contents[f"{name}.json"] = table_json(name, frame)
+        contents[f"{name}.parquet"] = _parquet(frame)
     for name, content in contents.items():
         write_whole(folder / name, content, remedy=_REMEDY)
     return [folder / name for name in contents]
@@ -105,16 +116,16 @@ def _parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
-    """A line for each cell with all that belongs to its number; see :data:`COLUMNS`.
+def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
+    """A row for each cell with all that belongs to its number, under :data:`LEADERBOARD`.
 
-    Rates are from 0 to 1, points as they are; an empty field is a number that there is none of.
+    Rates are from 0 to 1, points as they are; null is a number that there is none of.
     """
     about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
-    lines: list[Sequence[object]] = [COLUMNS]
+    rows = []
     for cell in cells:
         mean = cell.mean
-        row: dict[str, object] = {name: getattr(cell, name) for name in COLUMNS if hasattr(cell, name)}
+        row: dict[str, Any] = {name: getattr(cell, name) for name in LEADERBOARD if hasattr(cell, name)}
         row |= {name: getattr(mean, name) for name in ("value", "low", "high", "se", "coverage")}
         row |= {"n": mean.total, "n_scored": mean.n, "reasons": reasons_text(mean)}
         for name in ("host_version", "package", "commit"):
@@ -123,8 +134,31 @@ def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
             f"{name}={float(one.value) if math.isfinite(one.value) else ''}"
             for name, one in cell.official.items()
         ]
-        lines.append([row[name] for name in COLUMNS])
-    return csv_lines(lines)
+        rows.append({**row, "hosts": list(cell.hosts), "runs": list(cell.runs)})
+    return pl.DataFrame(rows, schema=LEADERBOARD).with_columns(pl.col(pl.Float64()).fill_nan(None))
+
+
+def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
+    rows = [length_document(one) for one in lengths]
+    for row in rows:
+        for name in ("settings", "outcomes", "fitted"):
+            row[name] = None if row[name] is None else json.dumps(json_value(row[name]), sort_keys=True)
+    return pl.DataFrame(rows, schema=LENGTHS)
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """A table as CSV; see :func:`csv_lines`."""
+    return csv_lines([frame.columns, *frame.iter_rows()])
+
+
+def table_json(name: str, frame: pl.DataFrame) -> str:
+    """A table as JSON: its ``table`` name, ``columns`` (name to text, integer, number, boolean or list), and ``rows`` (objects)."""
+    columns = {column: _KINDS[str(kind).partition("(")[0]] for column, kind in frame.schema.items()}
+    document = {"table": name, "columns": columns, "rows": frame.to_dicts()}
+    return json.dumps(json_value(document), ensure_ascii=True, indent=1, allow_nan=False) + "\n"
+
+
+_KINDS = {"String": "text", "Int64": "integer", "Float64": "number", "Boolean": "boolean", "List": "list"}
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
@@ -277,8 +311,8 @@ def escape_markdown(text: str) -> str:
     'a\\\\|b &lt;b&gt;\\\\*c\\\\*&lt;/b&gt;'
     """
     flat = printable(text)
-    # What a viewer would make a link of by itself.
-    flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat)
+    # What a viewer would make a link of by itself, or a call of a person.
+    flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat).replace("@", "@\u200b")
     return _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
 
 

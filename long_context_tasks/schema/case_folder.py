@@ -5,9 +5,12 @@
 anything in memory, so that a thousand cases of 128k tokens cost a host no more than the prompts it keeps.
 """
 
+import fcntl
+import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
 import sqlite3
 import tempfile
@@ -21,7 +24,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import InputError, lines, loads
+from long_context_tasks.schema.files import DISK_FAULTS, InputError, lines, loads, make_folder
 from long_context_tasks.schema.options import cache_dir
 
 T = TypeVar("T")
@@ -215,12 +218,45 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
     if not (folder / _MANIFEST).is_file():
         if refusal := _REFUSAL.get():
             raise NotInCache(refusal)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(f".{folder.name}.lock")):
+        make_folder(folder.parent, remedy=_OTHER_CACHE)
+        try:
+            lock = FileLock(folder.with_name(f".{folder.name}.lock")).acquire()
+        except OSError as error:
+            raise InputError(
+                f"{folder.parent}: cannot be written ({error.strerror}); {_OTHER_CACHE}"
+            ) from error
+        with lock:
             # Another process may have written it while this one waited.
             if not (folder / _MANIFEST).is_file():
                 write(folder)
     return folder
+
+
+_OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes out of such blocks for the same folder; on file systems without locks nothing is kept out."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove_abandoned(pattern: str, folder: Path) -> None:
+    """Remove the temporary folders of processes of this machine that were killed; living ones hold a lock."""
+    for path in folder.glob(pattern):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def _aside(folder: Path) -> Path:
@@ -297,26 +333,47 @@ class CaseWriter:
         """Open the temporary folder beside the target.
 
         Raises:
-            InputError: the target exists and is no case folder (it would be replaced).
+            InputError: the target exists and is no case folder (it would be replaced), or cannot be written.
         """
-        if not self.folder.exists() and _aside(self.folder).is_dir():
-            # An earlier writer was killed between its last two steps.
-            _aside(self.folder).replace(self.folder)
-        if self.folder.exists() and any(self.folder.iterdir()):
-            read_manifest(self.folder)
-        self._new_parent = not self.folder.parent.exists()
+        parent = self.folder.parent
+        self._new_parent = not parent.exists()
+        prefix = f".{self.folder.name}.{platform.node()}-"
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
+            parent.mkdir(parents=True, exist_ok=True)
+            with _alone_in(parent):
+                if not self.folder.exists() and _aside(self.folder).is_dir():
+                    # An earlier writer was killed between its last two steps.
+                    _aside(self.folder).replace(self.folder)
+                if self.folder.exists() and any(self.folder.iterdir()):
+                    read_manifest(self.folder)
+                _remove_abandoned(f"{glob.escape(prefix)}????????", parent)
+                self._temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+                self._lock = os.open(self._temporary, os.O_RDONLY)
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError as error:
-            raise InputError(
-                f"{self.folder.parent}: cannot write there ({error.strerror}); choose another --out"
-            ) from error
-        self._table = sqlite3.connect(self._temporary / DOCUMENTS)
-        self._table.execute("PRAGMA journal_mode = OFF")
-        self._table.execute("PRAGMA synchronous = OFF")
-        self._table.execute("CREATE TABLE documents (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
+            raise self._not_written(error) from error
+        try:
+            self._table = sqlite3.connect(self._temporary / DOCUMENTS)
+            self._table.execute("PRAGMA journal_mode = OFF")
+            self._table.execute("PRAGMA synchronous = OFF")
+            self._table.execute(
+                "CREATE TABLE documents (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+            )
+        except sqlite3.Error as error:
+            self._remove_temporary()
+            raise self._not_written(error) from error
         return self
+
+    def _not_written(self, error: OSError | sqlite3.Error) -> InputError:
+        reason = getattr(error, "strerror", None) or error
+        return InputError(
+            f"{self.folder}: cannot be written ({reason}); make room there or choose another place"
+        )
+
+    def _remove_temporary(self) -> None:
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        os.close(self._lock)
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
         """Store texts by key. Keys name their text (a hash, a place in a book): a key that is there keeps its text."""
@@ -349,18 +406,30 @@ class CaseWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put the finished folder in place, or remove every trace of it."""
+        """Put the finished folder in place, or remove every trace of it.
+
+        Raises:
+            InputError: the disk is full or fails.
+        """
+        done = False
         try:
             if kind is None:
                 self._table.commit()
             self._table.close()
             if kind is None:
                 self._finish()
+                done = True
+        except (OSError, sqlite3.Error) as failure:
+            raise self._not_written(failure) from failure
         finally:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            if kind is not None and self._new_parent:
+            self._remove_temporary()
+            if not done and self._new_parent:
                 with suppress(OSError):  # something else is in it
                     self.folder.parent.rmdir()
+        if isinstance(error, sqlite3.OperationalError) or (
+            isinstance(error, OSError) and error.errno in DISK_FAULTS
+        ):
+            raise self._not_written(error) from error
 
     def _finish(self) -> None:
         from long_context_tasks import __version__
@@ -381,8 +450,9 @@ class CaseWriter:
         self._temporary.chmod(0o755)
         # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
         aside = _aside(self.folder)
-        if self.folder.exists():
+        with _alone_in(self.folder.parent):
+            if self.folder.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+                self.folder.replace(aside)
+            self._temporary.replace(self.folder)
             shutil.rmtree(aside, ignore_errors=True)
-            self.folder.replace(aside)
-        self._temporary.replace(self.folder)
-        shutil.rmtree(aside, ignore_errors=True)

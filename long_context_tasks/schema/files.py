@@ -1,5 +1,6 @@
 """Files that are there whole or not at all; the one reader of JSON, JSON Lines and YAML, with its limits; and the error of bad input."""
 
+import errno
 import gzip
 import json
 import math
@@ -7,7 +8,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,10 @@ MOST_BYTES = 4 << 30
 """Bytes of a JSON file that is read at once."""
 LONGEST_YAML, MOST_NODES = 1 << 20, 100_000
 """Characters of a YAML text, and values in it where aliases are written out."""
+
+
+DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
+"""Errors of a disk, which any writing may meet."""
 
 
 class InputError(ValueError):
@@ -57,7 +62,8 @@ def write_whole(
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # it was moved, or not even made
+            part.unlink()
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:

@@ -16,7 +16,8 @@ _AGAIN = "build this shard again"
 
 def sharded(root: Path) -> list[Path]:
     """Return the case folders below a root of which there are shards, whether they are merged or not."""
-    return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"*{_PATTERN}")})
+    # Hidden ones were not finished, or step aside for newer ones.
+    return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"[!.]*{_PATTERN}")})
 
 
 def merge_shards(folder: Path) -> Mapping[str, int]:

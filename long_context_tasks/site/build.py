@@ -16,6 +16,7 @@ from typing import Any
 
 import jinja2
 
+from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import crossing_words, length_words
@@ -23,6 +24,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.site import words
+from long_context_tasks.site.beside import SPACE, check_space, space_page, write_badges, write_task_tables
 from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
 from long_context_tasks.site.pages import (
@@ -139,10 +141,13 @@ def build_site(
     not kept.
 
     Raises:
-        InputError: the folder holds something else or cannot be written, or plotly is not installed.
+        InputError: the folder holds something else or cannot be written, a README.md of the user's where a Space needs its own,
+            or plotly is not installed.
     """
     options = options or SiteOptions()
     plotly = _plotly()
+    if options.space:
+        check_space(folder)
     with _replaced(folder) as part:
         n_cases = _write(part, collection, cells, cases, options, plotly)
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -184,7 +189,7 @@ def _write(
     benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
     names = Names(models, tasks, facts_of(collection.runs))
     by_run = {run: cell for cell in cells for run in cell.runs}
-    case_lists, n_cases = write_cases(cases, by_run, names, store)
+    case_lists, n_cases = write_cases(cases, by_run, names, store, options.label_titles)
     names = replace(names, case_lists=case_lists)
     breakdowns = label_breakdowns(collection, cells, options.label_values)
     leading, others = leading_cells(cells)
@@ -224,6 +229,8 @@ def _write(
         settings=words.long_settings(cell.settings for cell in cells),
     )
     page("case.html", "case")
+    page("about.html", "about", benchmarks=benchmarks, n_runs=collection.runs.height)
+    page("submit.html", "submit", tasks=sorted(tasks))
     runs = collection.runs.partition_by("model", as_dict=True)
     by_model = grouped(leading.values(), attrgetter("model"))
     others_by_model = grouped(others, attrgetter("model"))
@@ -242,18 +249,24 @@ def _write(
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
+    write_badges(folder, leading.values(), models, tasks, environment.get_template("badge.svg.j2"))
+    write_task_tables(folder, collection, cells, tasks)
+    if options.space:
+        write_whole(folder / SPACE, space_page(options.title))
     return n_cases
 
 
 def templates() -> jinja2.Environment:
     """Return the site's templates; what they show is escaped."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["version"] = __version__
+    return environment
 
 
 def _environment(plotly: Path, **known: Any) -> jinja2.Environment:

@@ -112,9 +112,9 @@ def index_payload(
     published = _leading_published(options, leaves)
     papers = list(dict.fromkeys(paper.model for paper in published))
     hosts = sorted({host for cell in leading.values() for host in cell.hosts})
-    tops, windows = top_of(leading.values()), options.models.windows
+    tops = top_of(leading.values())
     return {
-        "models": [[name, slug, windows.get(name)] for name, slug in models.items()],
+        "models": [[name, slug, *_known_of(name, options)] for name, slug in models.items()],
         "papers": papers,
         "benchmarks": [
             [name, options.benchmarks.get(name, name)] for name in dict.fromkeys(key[0] for key in groups)
@@ -129,6 +129,12 @@ def index_payload(
         "cells": _cell_columns(leading, list(models), list(leaves), hosts),
         "published": _published_rows(published, papers, leaves, options),
     }
+
+
+def _known_of(model: str, options: SiteOptions) -> tuple[int | None, str, str]:
+    """The claimed window, the number of parameters and the licence of a model."""
+    known = options.models.facts.get(model)
+    return (known.window, known.parameters, known.licence) if known else (None, "", "")
 
 
 def _cell_columns(

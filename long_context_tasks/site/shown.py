@@ -56,12 +56,13 @@ class SiteOptions:
     Attributes:
         title: of the leaderboard.
         made: date of the site, as text; empty leaves it out.
-        published: figures of papers; those of tasks without a run are on the benchmark's page.
+        published: figures of papers; all are on the benchmark's page, those of tasks with runs on theirs as well.
         groups: cells of groups of tasks that weigh every case equally; see :mod:`long_context_tasks.results.cells`.
         lengths: effective context lengths.
         heat_maps: see :class:`CellMap`.
         sections: benchmark to the sections of its own report, which its page shows.
         label_values: label to its values in the order to show, each with the words for it.
+        label_titles: label to words for it.
         positions: labels that say where in the context something is; they are drawn as well.
         position_variants: variants of tasks that move it, in order; they are drawn over one another.
         models: claimed windows and what else is known about models.
@@ -75,6 +76,8 @@ class SiteOptions:
         official: task to the metric that follows the paper's code, where there is one.
         rates: metrics that describe how a model responds, not how well, each with the heading of its column.
         downloads: names of files that the caller puts beside the first page, to link to.
+        space: make it a static Space of the Hugging Face hub.
+        submit_to: address of the repository that takes new results; empty where there is none.
     """
 
     title: str = "Long-context leaderboard"
@@ -85,6 +88,7 @@ class SiteOptions:
     heat_maps: Sequence[CellMap] = ()
     sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    label_titles: Mapping[str, str] = field(default_factory=dict)
     positions: Sequence[str] = ()
     position_variants: Sequence[str] = ()
     models: Models = field(default_factory=Models)
@@ -98,6 +102,8 @@ class SiteOptions:
     official: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, str] = field(default_factory=dict)
     downloads: Sequence[str] = ()
+    space: bool = False
+    submit_to: str = ""
 
 
 MOST_VALUES = 12

@@ -11,7 +11,7 @@ lies on a grid. The next length is the one whose responses say most about the cr
 QUEST+, Journal of Vision 17(3); with the other parameters integrated out: Prins 2013, psi-marginal, Journal of Vision 13(7)).
 
 Graded scores count as shares of hits. Their spread, and that of questions on one document, is a factor of the likelihood
-(``dispersion``), estimated from the sums of clusters. How often the interval holds the crossing: docs/statistics.md.
+(``dispersion``), estimated from the sums of clusters. How often the interval holds the crossing: docs/simulations.md.
 """
 
 import math

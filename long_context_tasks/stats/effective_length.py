@@ -5,7 +5,7 @@ fraction of the model's own score at the shortest length, the base, both counted
 and clusters that occur at both lengths are paired. The 95 % interval of the margin, the score less the bar, decides: above 0 the
 length holds, below 0 it fails, else it is open.
 
-The claims about all lengths keep their level whatever the true curve, also where it rises again (docs/statistics.md):
+The claims about all lengths keep their level whatever the true curve, also where it rises again (docs/simulations.md):
 
 * "at least X": from the shortest length up, each length holds; the first that does not ends the sequence.
 * "below Y": from the longest length down, each length fails; or a length fails by itself, at its share of 1 % among all lengths.

@@ -30,7 +30,7 @@ MIN_CLUSTERS = 60
 
 Measured in simulation: beta-binomial and logit-normal cluster effects, intraclass correlation 0.05 to 0.3, clusters of 5
 to 20 cases, hits and misses and graded scores: 93.6 to 96.2 % with 60 clusters,
-93.1 to 96.1 % with 50 (``tests/stats/coverage_simulation.py``; docs/statistics.md).
+93.1 to 96.1 % with 50 (``tests/stats/coverage_simulation.py``; docs/simulations.md).
 """
 
 MIN_CLUSTERS_CENTRAL = 10

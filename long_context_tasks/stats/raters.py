@@ -51,7 +51,7 @@ def fisher_ends(found: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]
 
     The pull of a cluster on a correlation is about a product of two normal effects, which has long tails: the spread of few pulls
     says less of their true spread than that of as many normal numbers. Half of the degrees of freedom bring coverage from 88 to 93 %
-    and more where clusters differ in level (docs/statistics.md). The ends are nan with a single cluster, where leaving out one leaves no
+    and more where clusters differ in level (docs/simulations.md). The ends are nan with a single cluster, where leaving out one leaves no
     correlation or a perfect one, and where none changes the value: the spread is then unknown.
 
     Args:

@@ -164,7 +164,9 @@ def test_interruption_is_one_line(failing):
 def test_bad_input_is_one_line_with_a_remedy():
     result = CliRunner().invoke(app, ["tasks", "nothing_like_it"])
     assert result.exit_code == BAD_INPUT and result.stdout == ""
-    assert result.stderr == "error: no task contains 'nothing_like_it'; `lct tasks` lists all\n"
+    assert result.stderr == (
+        "error: no task, group or glob 'nothing_like_it'; `lct tasks` lists them. Other lengths: *_any with --length\n"
+    )
     assert "Traceback" in CliRunner().invoke(app, ["tasks", "nothing_like_it", "--debug"]).stderr
     for words, said in (
         (["tasks", "--no-such"], "see `lct tasks --help`"),
@@ -197,16 +199,17 @@ def test_a_closed_pipe_is_silent():
 
 def test_json_is_one_document_also_when_a_check_fails(monkeypatch):
     result = CliRunner().invoke(app, ["tasks", "ada_leval_tsort_2k", "--json"])
-    [table] = json.loads(result.stdout)["tables"]
-    assert table["rows"][0] == {"task": "ada_leval_tsort_2k"}
+    [table, _] = json.loads(result.stdout)["tables"]
+    assert table["rows"][0]["task"] == "ada_leval_tsort_2k"
 
-    def finding(title: str, *_rest: object) -> None:
+    def finding(title: str, *_rest: object, **_more: object) -> None:
         printed.print_table(title, ["rater", "n", "mean", "why"], [["a", "1,024", "0.50", "-"]], ("why",))
         printed.say("a message")
         printed.give("done", file=os.devnull, mean=float("nan"))
         raise typer.Exit(1)
 
-    monkeypatch.setattr("long_context_tasks.cli.installed.print_lines", finding)
+    for name in ("add_table", "print_table"):
+        monkeypatch.setattr(f"long_context_tasks.cli.tasks.{name}", finding)
     result = CliRunner().invoke(app, ["tasks", "--json"])
     assert result.exit_code == 1 and result.stderr == "a message\n"
     assert json.loads(result.stdout) == {

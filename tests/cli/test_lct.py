@@ -141,12 +141,6 @@ def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
-def test_tasks():
-    code, out, _ = lct("tasks")
-    assert code == 0 and {"ada_leval_tsort_8k", "ada_leval_bestanswer_16k_front"} <= set(out.split())
-    assert all("_synthetic" in name for name in lct("tasks", "_synthetic")[1].split())
-
-
 def test_paths():
     _, both, _ = lct("paths")
     folders = lct("paths", "--lm-eval")[1].split()

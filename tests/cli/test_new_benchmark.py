@@ -45,7 +45,7 @@ def test_a_new_benchmark_works_and_checks_itself(zebra: Path) -> None:
         done = lct("check", "zebra")
         assert (done.code, done.out) == (0, "zebra: all is well\n")
         assert lct("check", "zebra", "--json").rows["result"] == {"wrong": 0}
-        assert "zebra_find_8k" in lct("tasks", "zebra").out
+        assert "zebra_find_8k" in lct("tasks", "zebra", "--names").out
     tests = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=zebra.parent,

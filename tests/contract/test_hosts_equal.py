@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,16 @@ from both_hosts import (
     run_command,
     write_published_files,
 )
+from eee_rules import check_records
 from stub_server import judge_by_hash, messages_hash, stub_server
 from tiny_carriers import write_carriers
 from tiny_model import make_tiny_model
+from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.cli import app
 from long_context_tasks.hosts.demo_model import demo_model_path
 
 pytestmark = pytest.mark.hosts
@@ -136,6 +140,26 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_
         seen |= {json.dumps(scores, sort_keys=True) for scores in ours.scores.values()}
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
     assert len(seen) > {"built": 5, "recast": 1, "files": 10}[made_from]
+    if judged:
+        _assert_records(tmp_path, tasks)
+
+
+def _assert_records(folder: Path, tasks: Sequence[str]) -> None:
+    """Every run of every host makes a clean record for other collections, with the same scores."""
+    words = ["report", "export", *(str(folder / host) for host in ("lm_eval", "oc", "inspect"))]
+    done = CliRunner().invoke(app, [*words, "--eee", str(folder / "records"), "--developer", "stub"])
+    assert done.exit_code == 0, done.output
+    scores: dict[str, list[tuple[object, ...]]] = {task: [] for task in tasks}
+    for record, rows in check_records(folder / "records"):
+        task = record["evaluation_results"][0]["evaluation_name"]
+        found = {
+            (row["sample_id"], row["evaluation_result_id"].partition(".")[2], row["evaluation"]["score"])
+            for row in rows
+        }
+        scores[task].append((record["eval_library"]["name"], found))
+    for task, held in scores.items():
+        assert {name for name, _ in held} == {"lm_eval", "opencompass", "inspect_ai"}, task
+        assert held[0][1] == held[1][1] == held[2][1], task
 
 
 @pytest.mark.parametrize("benchmark", sorted({spec.benchmark for spec in BY_LIKELIHOOD}))

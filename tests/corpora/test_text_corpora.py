@@ -122,6 +122,22 @@ def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     ] * 2
 
 
+@pytest.mark.parametrize("marked", ["<!-- scanned -->", "<?xml version='1.0'?>", "\ud800", " "])
+def test_an_opinion_of_nothing_but_marks_has_no_text(tmp_path: Path, marked: str) -> None:
+    rows = [{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}, {"absolute_url": "/opinion/2/c-v-d/"}]
+    rows[1]["html"] = marked
+    for number, row in enumerate(rows):
+        (tmp_path / f"{number}.json").write_text(json.dumps(row))
+    assert [opinion.id for opinion in read_opinions(tmp_path)] == ["1"]
+
+
+@pytest.mark.parametrize("address", ["", "x", "/opinion/", "/opinion//a-v-b/", "\ud800"])
+def test_an_opinion_without_number_and_title_is_refused(tmp_path: Path, address: str) -> None:
+    (tmp_path / "1.json").write_text(json.dumps({"absolute_url": address, "plain_text": "x"}))
+    with pytest.raises(InputError, match=r"1\.json: absolute_url must end in a number and a title"):
+        list(read_opinions(tmp_path))
+
+
 def test_plain_text_with_entities(tmp_path: Path) -> None:
     (tmp_path / "1.txt").write_text("Pell &amp; Sons v. Harrow\f-2-\nAffirmed.")
     assert [opinion.pages for opinion in read_opinions(tmp_path)] == [("Pell & Sons v. Harrow", "Affirmed.")]

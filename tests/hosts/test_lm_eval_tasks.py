@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from written_book import sorting_cases
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
-from long_context_tasks.hosts.lm_eval.paths import task_folders
+from long_context_tasks.hosts.lm_eval.paths import extend_table, task_folders
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 from long_context_tasks.stats import standard_error
@@ -81,11 +82,12 @@ def test_a_real_model_end_to_end(published: Path, tiny: Path) -> None:
     assert samples["0_A2"]["resps"][0] and "<|im_start|>user" in samples["0_A2"]["arguments"][0][0]
 
 
-def test_the_table_has_a_real_standard_error_and_every_reader_takes_the_log(
+def test_the_table_says_what_matters_first_and_every_reader_takes_the_log(
     published: Path, tmp_path: Path
 ) -> None:
-    from lm_eval.utils import make_table
+    import lm_eval.utils
 
+    extend_table(lm_eval.utils)  # the start-up hook does it where the package is installed
     replies = itertools.cycle(["A2", "no idea"])
     with stub_server(lambda messages: next(replies)) as server:
         folder = run_lm_eval(tmp_path / "out", [TASK], served_by(server.url))
@@ -96,8 +98,21 @@ def test_the_table_has_a_real_standard_error_and_every_reader_takes_the_log(
     values, clusters = [row["strict_accuracy"] for row in rows], [row["doc"]["cluster"] for row in rows]
     assert set(values) == {0, 1}
     assert numbers["strict_accuracy_stderr,none"] == pytest.approx(standard_error(values, clusters))
-    [line] = [line for line in make_table(results).splitlines() if "strict_accuracy " in line]
-    assert f"±  |{numbers['strict_accuracy_stderr,none']:.4f}" in line.replace("±|", "±  |")
+    whole = json.dumps(results)
+    table, by_length = lm_eval.utils.make_table(results).split("By length")
+    rows_shown = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line][2:]
+    assert [(row[5], row[6]) for row in rows_shown] == [
+        ("strict_accuracy", "↑"),
+        ("official_accuracy", "↑"),
+        ("n", ""),
+        ("coverage", ""),
+        ("n_unparsed", ""),
+    ]
+    error = numbers["strict_accuracy_stderr,none"]
+    assert [float(row[9]) for row in rows_shown if row[9]] == pytest.approx([error, error], abs=1e-4)
+    assert [float(row[7]) for row in rows_shown[2:]] == [6, 1, 3]
+    assert "| ada_leval_bestanswer | stub         | 50.0 [" in by_length and "| 1k" in by_length
+    assert json.dumps(results) == whole
     assert [row["strict_accuracy_low"] for row in rows] == values
     assert {row["strict_accuracy_stderr"] for row in rows} == {0}
     import pyarrow.json
@@ -145,6 +160,17 @@ def test_a_misspelt_variable_is_named_once(
     assert [record.args for record in caplog.records if "is not read" in record.msg] == [
         ("LCT_LENGHT", "LCT_LENGTH")
     ]
+
+
+def test_prompts_without_the_models_chat_template_are_named_once(
+    published: Path, tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments = {"model": "dummy", "limit": 1, "metadata": {"pretrained": str(tiny)}}
+    for _ in range(2):
+        evaluate(**arguments)
+    evaluate(model="dummy", limit=1)
+    [line] = [record.getMessage() for record in caplog.records if "chat template" in record.msg]
+    assert line.startswith(f"{tiny} has a chat template") and "add --apply_chat_template" in line
 
 
 def test_answers_without_metrics(published: Path) -> None:
@@ -213,7 +239,16 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
     good = run(TASK)
     assert good.returncode == 0, good.stderr[-2000:]
     assert "2 of 6 cases do not fit the window of the model (1500 (host))" in good.stderr
-    assert "4_A2, 5_A2" in good.stderr and "strict_accuracy_low" in good.stdout
+    assert "4_A2, 5_A2" in good.stderr
+    shown = re.findall(r"\|none +\| +0\|(\w+)", good.stdout)
+    assert (
+        shown[:4] == ["strict_accuracy", "official_accuracy", "n", "coverage"] and "By length" in good.stdout
+    )
+    assert (
+        "n_does_not_fit" in shown
+        and "n_judge_failed" not in shown
+        and "has a chat template" not in good.stderr
+    )
     bad = run("ada_leval_tsort_2k")
     assert bad.returncode != 0
     last = bad.stderr.strip().splitlines()[-1]

@@ -176,13 +176,15 @@ def test_official_stands_for_the_published_files(
     ids=["its own headline", "another package's", "nothing scored", "several runs"],
 )
 def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
-    from long_context_tasks.hosts.opencompass.summary import Entry, Place, cell, plain
+    from long_context_tasks.hosts.lengths import Entry, Place, cell
+    from long_context_tasks.hosts.opencompass.summary import plain
 
     assert cell(Entry("m", "d", Place("t", "2k"), plain(found))).split(" [")[0] == shown
 
 
 def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
-    from long_context_tasks.hosts.opencompass.summary import Entry, place_of, plain
+    from long_context_tasks.hosts.lengths import Entry, place_of
+    from long_context_tasks.hosts.opencompass.summary import plain
 
     return Entry("m", task, place_of(task), plain(found) if found else None, task, **more)
 
@@ -192,7 +194,8 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
 ) -> None:
     from mmengine.config import ConfigDict
 
-    from long_context_tasks.hosts.opencompass.summary import Place, _place, place_of, plain, table
+    from long_context_tasks.hosts.lengths import Place, place_of, table
+    from long_context_tasks.hosts.opencompass.summary import _place, plain
 
     def place(config: ConfigDict, found: dict[str, Any] | None) -> Place:
         return _place(config, plain(found) if found else None)
@@ -283,7 +286,7 @@ def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path, summarized
 
 def means(results: dict[str, dict[str, Any] | None], stale: str = "") -> list[list[str]]:
     """The rows of the group means of a model's results."""
-    from long_context_tasks.hosts.opencompass.summary import table, with_group_means
+    from long_context_tasks.hosts.lengths import table, with_group_means
 
     entries = [entry(task, found, change="x" * (task == stale)) for task, found in results.items()]
     return [row for row in table(with_group_means(entries))[1:] if row[0] not in results]

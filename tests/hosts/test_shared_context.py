@@ -1,23 +1,16 @@
 """Models that read a context once: where it ends, copies of its cache, and the same answers as the host's own model."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from both_hosts import REPOSITORY
 from context_runs import reads, responses
 from tiny_model import make_tiny_model
 
-from long_context_tasks.hosts.lm_eval import paths
-from long_context_tasks.hosts.lm_eval.models import MODELS, method_of
 from long_context_tasks.hosts.lm_eval.models.contexts import context_end, shared_tokens
 from long_context_tasks.hosts.lm_eval.models.presses import find_press, make_press
 from long_context_tasks.schema import InputError
 
-STARTUP = Path(paths.__file__).with_name("startup")
 SECTIONS, CHOICES = "ethic_sections_medicine", "ada_leval_bestanswer_1k_synthetic"
 TASKS = (SECTIONS, "ethic_recall_medicine_synthetic", CHOICES)
 
@@ -65,32 +58,6 @@ def test_without_kvpress_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_tokens_are_shared_up_to_the_first_difference() -> None:
     assert [shared_tokens([1, 2], other) for other in ([], [1], [1, 2, 3], [2, 2])] == [0, 1, 2, 0]
-
-
-def test_a_method_is_a_part_of_the_models_name() -> None:
-    given = {"pretrained": "owl", "press": "key_rerotation+streaming_llm", "ratio": 0.25, "press_n_sink": 8}
-    assert method_of("lct_kvpress", given) == "key_rerotation+streaming_llm 0.25 n_sink=8"
-    assert method_of("lct_kvpress", "pretrained=owl,press=none") == method_of("hf", given) == ""
-
-
-def test_the_host_knows_our_models_and_imports_none() -> None:
-    pytest.importorskip("lm_eval")
-    code = f"""
-import sys
-import long_context_tasks_hook
-from lm_eval.api.registry import model_registry
-import lm_eval.models
-names = set(model_registry.keys())
-assert "hf" in names and names >= {set(MODELS)!r}, names
-assert not [name for name in sys.modules if name == "torch" or name.startswith("long_context_tasks.hosts.lm_eval.models.")]
-"""
-    # In front of the installed hook.
-    path = os.pathsep.join([str(STARTUP), str(REPOSITORY)])
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture(scope="module")

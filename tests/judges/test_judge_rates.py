@@ -103,3 +103,14 @@ def test_server_killed_and_restarted_ten_times(server: ServerProcess, tmp_path: 
     assert len(times) == n
     assert n < sum(times.values()) <= n + KILLS * in_flight
     assert len(store.read_text().splitlines()) == n
+
+
+@pytest.mark.faults
+def test_two_clients_of_one_store_share_the_calls(server: ServerProcess, tmp_path: Path) -> None:
+    server.delay = 0.05
+    server.start()
+    store, n = tmp_path / "store.jsonl", 200
+    clients = [start_client(server, store, n, 4) for _ in range(2)]
+    assert [result(client)["scores"] for client in clients] == [[7.0] * n] * 2
+    assert Counter(server.received()) == dict.fromkeys((f"item-{i}" for i in range(n)), 1)
+    assert len(store.read_text().splitlines()) == n

@@ -257,23 +257,21 @@ def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:
     assert "script\\u003e" in texts or "\\u003cscript" in texts
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "results_repository.md"
-
-
-def test_the_workflow_of_the_docs(results: Path, packed: Path, tmp_path: Path) -> None:
+def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_path: Path) -> None:
     """Its shell steps, run in a repository: a good bundle passes, a bad one and a change beside the bundles do not."""
-    if not DOCS.is_file() or not shutil.which("git") or not shutil.which("bash"):
-        pytest.skip("needs the docs, git and bash")
-    [text] = [
-        block.split("```\n")[0]
-        for block in DOCS.read_text(encoding="utf-8").replace("'```", "'~~~").split("```yaml\n")[1:]
-    ]
-    workflow = yaml.safe_load(text.replace("~~~", "```"))
-    assert set(workflow["jobs"]) == {"check", "publish"} and workflow["permissions"] == {"contents": "read"}
-    assert "pull_request_target" not in text
-    steps = {step["name"]: step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step}
+    if not shutil.which("git") or not shutil.which("bash"):
+        pytest.skip("needs git and bash")
     repository = tmp_path / "repository"
-    (repository / "bundles").mkdir(parents=True)
+    assert lct("report", "repository", repository).exit_code == 0
+    assert lct("report", "repository", repository).exit_code == 2
+    flows = {path.name: path.read_text() for path in (repository / ".github" / "workflows").iterdir()}
+    assert not any("pull_request_target" in text for text in flows.values())
+    workflow, comment = (yaml.safe_load(flows[name]) for name in ("results.yml", "comment.yml"))
+    assert set(workflow["jobs"]) == {"check", "publish"} and workflow["permissions"] == {"contents": "read"}
+    # What may write reads no bundle and fetches no code of the pull request.
+    assert not any("checkout" in step.get("uses", "") for step in comment["jobs"]["comment"]["steps"])
+    assert "lct" not in comment["jobs"]["comment"]["steps"][-1]["run"]
+    steps = {step["name"]: step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step}
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -306,6 +304,10 @@ def test_the_workflow_of_the_docs(results: Path, packed: Path, tmp_path: Path) -
     done = shell(steps["Check the changed bundles"])
     assert done.returncode == 0 and "an owl.lct.zip" in done.stdout, done.stdout + done.stderr
     assert "```text" in (tmp_path / "summary.md").read_text() and "2 runs" in done.stdout
+    changes = shell(steps["What the bundles change"])
+    assert changes.returncode == 0, changes.stderr
+    assert "| - | 66.7 %" in (tmp_path / "difference.md").read_text()
+    assert "What these results change" in (tmp_path / "summary.md").read_text()
     shutil.copy(packed, repository / "bundles" / "copy.lct.zip")
     (repository / "bundles" / "bad.lct.zip").write_bytes(packed.read_bytes()[:-100])
     (repository / "requirements.txt").write_text("evil")

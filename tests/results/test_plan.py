@@ -11,7 +11,7 @@ from run_commands import published_data
 from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.results.plan.cost import (
@@ -20,7 +20,6 @@ from long_context_tasks.results.plan.cost import (
     Rate,
     Settings,
     TaskPlan,
-    expand_tasks,
     make_plan,
     plan_case,
     plan_task,

@@ -29,7 +29,7 @@ TASK = "ada_leval_tsort_2k"
 COPIED = "Copier"
 BOTH = "both-hosts"
 SETTINGS = '{"lct_answer_budget": 96, "lct_n": 5}'
-TOLD = "answer_budget 96, first 5 cases"
+TOLD = "answer budget 96, first 5 cases"
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_published_figures_by_another_metric_stand_below_all_scores_either_way(p
     assert not rows[-1].find_elements("css selector", ".bar") and "98.5" in rows[-1].text
     assert "copy_instruction" in str(rows[-1].find_element("css selector", ".dagger").get_attribute("title"))
     rows[-1].find_element("css selector", ".pick input").click()
-    assert "None of the picked models has a score here" in page.texts("#overlay-figure")[0]
+    assert "None of the picked models has a score here" in page.texts("#overview-figure")[0]
 
 
 def test_the_legend_has_the_dagger_exactly_when_one_stands_in_the_table(page: Reader) -> None:

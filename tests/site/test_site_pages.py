@@ -21,17 +21,19 @@ pytestmark = [pytest.mark.slow, needs_browser]
 
 def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader: Reader) -> None:
     reader.index()
-    # To begin with, the first column that most models are ranked in.
-    assert (
-        reader.texts(".board [aria-sort] .t") == ["qa_test"] and reader.texts(".board tbody .rank")[4] == "5"
-    )
+    # To begin with, by the share of other models beaten; with one column, by it.
+    assert reader.texts(".board [aria-sort] .t") == ["Win rate"]
+    reader.choose("group", "recall_law")
+    assert reader.texts(".board [aria-sort] .t") == ["recall_law"] and not reader.all(".board .win")
+    assert reader.texts(".board tbody .rank")[4] == "5"
+    reader.choose("group", "All")
     reader.one(".board th.col button").click()
     best = ["magpie-small-24b", "Quail/Quail3-8B", HOSTILE_NAME]
     # Lengths are missing or not covered whole: no rank, in the order of their means, below.
     part = ["meadow/Lark-3.1-8B-Instruct", "goldfinch-3-4b-it"]
     assert reader.models()[:5] == [*best, *part]
     assert reader.texts(".board tbody .rank")[:5] == ["1", "2", "3", "", ""]
-    assert reader.texts(".board tbody tr:nth-child(5) td:nth-child(4) .mark") == ["◐ "]
+    assert reader.texts(".board tbody tr:nth-child(5) td.first .mark")[0] == "◐ "
     first = reader.one(".board th.col button")
     assert reader.one(".board th.col").get_attribute("aria-sort") == "descending"
     first.click()
@@ -77,34 +79,38 @@ def test_published_scores_look_different_and_can_be_switched_off(reader: Reader)
     assert reader.js("return getComputedStyle(arguments[0].querySelector('.v')).fontStyle", row) == "italic"
     title = row.find_elements(By.CSS_SELECTOR, "td.n")[0].get_attribute("title")
     assert "Table 2" in title and "by official_accuracy" in title  # the column's metric is another
-    assert row.find_elements(By.TAG_NAME, "a") == []
+    assert row.find_elements(By.CSS_SELECTOR, "th a") == []  # no model's page
     reader.one("#published").click()
     assert reader.all(".board tr.paper") == [] and len(reader.models()) == 5
 
 
 def test_two_models_over_one_another(reader: Reader) -> None:
     reader.index()
-    assert not reader.one("#overlay").is_displayed()
-    for box in reader.all(".board .pick input")[1:3]:
-        box.click()
-    reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
-    assert reader.texts("#overlay-title") == ["2 picked models"]
+    assert reader.texts("#overview-title") == ["All models"]
+    reader.choose("overview-choice", "bestanswer")
     other = "meadow/Lark-3.1-8B-Instruct"
+    for name in ("Quail/Quail3-8B", other):
+        reader.one(f"[aria-label='Pick {name}']").click()
+    reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
+    assert reader.texts("#overview-title") == ["2 picked models"]
     window = "claimed window of Quail/Quail3-8B, 32k"
-    assert reader.texts("#overlay .key bdi") == ["Quail/Quail3-8B", other, window]
-    reader.wait(lambda: len(reader.all("#overlay .scatterlayer .trace")) == 4)  # a line and a band each
-    assert reader.texts("#overlay tbody th") == ["Quail/Quail3-8B", other]
-    assert reader.texts("#overlay tbody tr:first-child td")[0] == "92.5 (88.0–95.4), n 200"
-    options = reader.texts("#overlay-group option")
+    assert reader.texts("#overview .key bdi") == ["Quail/Quail3-8B", other, window]
+    reader.wait(lambda: len(reader.all("#overview .scatterlayer .trace")) == 4)  # a line and a band each
+    assert reader.texts("#overview figure tbody th") == ["Quail/Quail3-8B", other]
+    assert reader.texts("#overview figure tbody tr:first-child td")[0] == "92.5 (88.0–95.4), n 200"
+    options = reader.texts("#overview-choice option")
     assert "qa_test · judge gpt-4-0613 · noise" in options and "ETHIC: all tasks" in options
     for choice in ("qa_test · judge gpt-4-0613 · noise", "ETHIC: all tasks"):
-        reader.choose("overlay-group", choice)
-        reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
-    assert reader.texts("#overlay thead th") == ["Task", "recall_books", "recall_law"]
-    reader.wait(lambda: reader.texts("#overlay .ytick text") == ["recall_books", "recall_law"])
+        reader.choose("overview-choice", choice)
+        reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
+    assert reader.texts("#overview figure thead th") == ["Task", "recall_books", "recall_law"]
+    reader.wait(lambda: reader.texts("#overview .ytick text") == ["recall_books", "recall_law"])
     reader.one("#picked button").click()
-    assert reader.texts("#overlay-title") == ["1 picked model"]
-    assert [box.is_selected() for box in reader.all(".board .pick input")[:3]] == [False, False, True]
+    assert reader.texts("#overview-title") == ["1 picked model"]
+    picked = [
+        box.get_attribute("aria-label") for box in reader.all(".board .pick input") if box.is_selected()
+    ]
+    assert picked == [f"Pick {other}"]
 
 
 def test_a_case_with_its_prompt_loaded_on_a_click(reader: Reader) -> None:

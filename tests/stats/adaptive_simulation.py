@@ -1,6 +1,6 @@
 """What an adaptive search for an effective length finds, and what it costs: simulation with known truth.
 
-``python tests/stats/adaptive_simulation.py`` prints the tables of docs/statistics.md (an hour; a number behind it sets the searches
+``python tests/stats/adaptive_simulation.py`` prints the tables of docs/simulations.md (an hour; a number behind it sets the searches
 for each truth). Crossings are drawn between 1.5 and 6.5 octaves above the shortest length, 1k to 128k tokens. Tokens are
 shares of what 200 cases at each of the eight octaves cost.
 """

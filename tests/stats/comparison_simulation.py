@@ -1,6 +1,6 @@
 """How often a comparison is wrong: claims that a model is better or the same, and the intervals of pooled seeds.
 
-``python tests/stats/comparison_simulation.py`` prints the tables of docs/statistics.md (a minute on one core).
+``python tests/stats/comparison_simulation.py`` prints the tables of docs/simulations.md (a minute on one core).
 """
 
 from collections.abc import Mapping

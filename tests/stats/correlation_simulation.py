@@ -1,6 +1,6 @@
 """How often the intervals of correlations hold the truth, and how often a rater is said to be better than its equal.
 
-``python tests/stats/correlation_simulation.py`` prints the tables of docs/statistics.md (five minutes on one core; the bootstrap on every twelfth structure).
+``python tests/stats/correlation_simulation.py`` prints the tables of docs/simulations.md (five minutes on one core; the bootstrap on every twelfth structure).
 """
 
 import math

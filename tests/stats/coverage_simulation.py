@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth: exact sums for independent hits and misses, simulation for clusters.
 
-``python tests/stats/coverage_simulation.py`` prints the tables of docs/statistics.md (three minutes on one core).
+``python tests/stats/coverage_simulation.py`` prints the tables of docs/simulations.md (three minutes on one core).
 """
 
 import math
@@ -174,7 +174,7 @@ def _share(low: Array, high: Array, value: float) -> float:
 
 
 def main() -> None:
-    """Prints the tables of docs/statistics.md."""
+    """Prints the tables of docs/simulations.md."""
     print("| accuracy | " + " | ".join(f"n = {n}" for n in NUMBERS) + " |")
     for rate in RATES:
         print(f"| {rate:.0%} | " + " | ".join(f"{100 * exact_coverage(rate, n):.1f}" for n in NUMBERS) + " |")

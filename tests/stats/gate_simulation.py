@@ -1,4 +1,4 @@
-"""Gates on made-up hits: how often the verdict is wrong, and how many documents it takes. As a program it prints the table of docs/gate.md."""
+"""Gates on made-up hits: how often the verdict is wrong, and how many documents it takes. As a program it prints the table of docs/simulations.md."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """How often claims about effective lengths are false, and how often they are made: simulation with known truth.
 
-``python tests/stats/length_simulation.py`` prints the tables of docs/statistics.md. A design is a model that scores ``rate`` at the
+``python tests/stats/length_simulation.py`` prints the tables of docs/simulations.md. A design is a model that scores ``rate`` at the
 base, ``n`` cases in so many clusters at each of five lengths. Clusters are the same at all lengths, as hard or nearly as hard, or
 others at each. At every length the truth is the base's, exactly the bar, a cliff, or a slow decay, put together to curves.
 """
@@ -223,7 +223,7 @@ def fixed_designs(cases: Mapping[int, Sequence[int]]) -> Iterator[Design]:
 
 
 def main(samples: int = 2000) -> None:
-    """Print the tables of docs/statistics.md."""
+    """Print the tables of docs/simulations.md."""
     few = {100: (8, 30, 100), 300: (8, 30)}
     some = {30: (8, 30), 100: (8, 100), 1000: (8, 30, 120)}
     parts: list[tuple[str, list[Design]]] = [

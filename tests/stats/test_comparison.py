@@ -225,7 +225,7 @@ def test_the_interval_stops_claims_of_swaps_where_clusters_differ_in_size():
     flips, both = false_wins("unequal sizes", 15, 2_000)
     assert flips > 0.07 and both < 0.04
     assert max(false_wins("normal", 8, 2_000)) < 0.065
-    # A rare cluster that was not drawn is seen by neither; docs/statistics.md says so.
+    # A rare cluster that was not drawn is seen by neither; docs/simulations.md says so.
     assert false_wins("rare 10 %", 8, 2_000)[1] > 0.2
 
 

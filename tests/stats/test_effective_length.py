@@ -253,7 +253,7 @@ FEW = [
 
 @pytest.mark.parametrize("design", FEW, ids=str)
 def test_false_claims_are_rare(design):
-    """A few of the hardest designs of docs/statistics.md. A bar taken as fixed, no half clusters, or every failing length as a claim exceed this."""
+    """A few of the hardest designs of docs/simulations.md. A bar taken as fixed, no half clusters, or every failing length as a claim exceed this."""
     found = shares(design, 1000)
     assert set(found) == set(curves(design.bar))
     assert max(one.false_holds for one in found.values()) < 0.05

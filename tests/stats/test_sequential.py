@@ -22,7 +22,7 @@ def test_a_loss_of_two_points_is_found_and_seldom_passed(accuracy: float, correl
     found = gates(accuracy, 0.02, correlation, 0.02, budget=8000)
     assert found.passed <= 0.05
     assert found.failed >= 0.95
-    # As docs/gate.md has it.
+    # As docs/simulations.md has it.
     assert 0 < found.half <= 1200
 
 

@@ -28,6 +28,7 @@ class AdaLevalOptions(Options):
 BENCHMARK = Benchmark(
     card=Card.load(__file__),
     load=f"{__name__}.data:load_task",
+    check_data=f"{__name__}.data:check_data",
     options=AdaLevalOptions,
     split=f"{__name__}.prompts:split_case",
     challenges=f"{__name__}.attacks:take_apart",

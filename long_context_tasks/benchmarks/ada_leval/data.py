@@ -158,12 +158,6 @@ def _case_file(spec: TaskSpec, length: str) -> str:
     return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
 
 
-def _without_files(spec: TaskSpec) -> str:
-    """Return how a message goes on that says what to do without published files."""
-    seeded = next((one.name for one in spec.card.variants if one.source == "seed"), None)
-    return f", or use the task that ends in _{seeded}" if seeded else ""
-
-
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
     """Write the cases from a seed, or from a seed and carriers, once into the cache."""
     from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS, SYNTHETIC_CASES, build
@@ -228,6 +222,34 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
             ) from error
 
 
+def check_data(name: str, options: AdaLevalOptions) -> None:
+    """Check that the published file of a task, or the carriers of a recast one, are on this machine.
+
+    Raises:
+        InputError: they are not; of a task of any length without ``length``, no file is.
+    """
+    from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS
+    from long_context_tasks.recast.carriers import carriers_of
+
+    spec = parse_task(name)
+    if spec.source == "recast":
+        carriers_of(options, CARRIER_KINDS[spec.task], name)
+        return
+    length = spec.tokens or options.length
+    files = spec.card.files
+    names = [files.get(format_length(length), "")] if length else list(files.values())
+    missing = None
+    for file_name in names:
+        try:
+            find_file(file_name, options, NAME, name)
+        except InputError as error:
+            missing = missing or error
+        else:
+            return
+    if missing is not None:
+        raise missing
+
+
 def _official(spec: TaskSpec, options: Options) -> CaseSet:
     length = options.length
     if length is None:
@@ -246,8 +268,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"{spec.name}: no published file of {name} (there are: {', '.join(spec.card.files)}); build cases of any "
             f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
         )
-    instead = f"build your own cases with `lct build {spec.family}` and give lct_cases{_without_files(spec)}"
-    path = find_file(file_name, options, NAME, instead=instead)
+    path = find_file(file_name, options, NAME, spec.name)
     task = _case_file(spec, name)
     made_from = {"file": path.name, "sha256": file_sha256(path)}
     folder = cached_folder(

@@ -11,6 +11,7 @@ _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 BENCHMARK = Benchmark(
     card=Card.load(__file__),
     load=f"{__name__}.data:load_task",
+    check_data=f"{__name__}.data:check_data",
     options=ElitrBenchOptions,
     variables=("LCT_ELITR_PASSWORD",),
     sections=f"{__name__}.report:sections",

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from long_context_tasks.benchmarks.published_files import PublishedRow
+from long_context_tasks.benchmarks.published_files import PublishedRow, missing_data
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import data_dir
@@ -109,15 +109,17 @@ class Archives:
     Attributes:
         folder: holds the archives under their published names.
         password: of all of them.
+        task: that reads them, for messages; empty for the paper's tables.
     """
 
     folder: Path
     password: str = PASSWORD
+    task: str = ""
 
     @classmethod
-    def of(cls, options: Options) -> "Archives":
+    def of(cls, options: Options, task: str = "") -> "Archives":
         """Return the archives that a run's options name; another password comes from ``LCT_ELITR_PASSWORD``."""
-        return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD)
+        return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD, task)
 
     def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[Meeting]:
         """Return the meetings of a split (dev, test) with their questions, ordered by meeting id.
@@ -188,10 +190,7 @@ class Archives:
     def _archive(self, file: str) -> Path:
         path = self.folder / file
         if not path.is_file():
-            raise InputError(
-                f"{path} is missing. Remedies: (1) `lct data fetch {NAME}` downloads the published archives; (2) point "
-                f"LCT_DATA_DIR (or lct_data_dir) at a folder that holds {NAME}/{file}"
-            )
+            raise missing_data(str(path), f"{NAME}/{file}", NAME, self.task)
         return path
 
     def _bytes(self, file: str, member: str) -> tuple[str, bytes]:

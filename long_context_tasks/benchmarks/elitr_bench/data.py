@@ -23,6 +23,7 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     parse_name,
 )
 from long_context_tasks.judges import Judging
+from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, LoadedTask, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -90,6 +91,19 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     return str(asked.question), str(asked.gold)
 
 
+def check_data(name: str, options: ElitrBenchOptions) -> None:
+    """Check that the archives of a task, or the carriers of a recast one, are on this machine.
+
+    Raises:
+        InputError: they are not.
+    """
+    task = parse_name(name)
+    if task.source == "recast":
+        carriers_of(options, synthetic.MEETINGS, name)
+    else:
+        Archives.of(options, name).paths(task.split, task.language == "czech")
+
+
 def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
     if options.cases is not None:
         raise InputError(
@@ -99,7 +113,7 @@ def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         raise InputError(
             f"{task.name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
         )
-    archives = Archives.of(options)
+    archives = Archives.of(options, task.name)
     czech = task.language == "czech"
     # The password is no part of it, and a wrong one writes no folder.
     made_from: dict[str, Any] = {path.name: file_sha256(path) for path in archives.paths(task.split, czech)}

@@ -32,6 +32,7 @@ _FAMILIES = {**{f"ethic_{task}": task for task in _TASKS}, "ethic_recall_counter
 BENCHMARK = Benchmark(
     card=Card.load(__file__),
     load=f"{__name__}.data:load_task",
+    check_data=f"{__name__}.data:check_data",
     options=EthicOptions,
     sections=f"{__name__}.report:sections",
     heat_maps=f"{__name__}.report:heat_maps",

@@ -15,10 +15,12 @@ from typing import Any
 from long_context_tasks.benchmarks.building import family_folder, with_length
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, converted
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, sections, summaries
 from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, family_of
+from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
 from long_context_tasks.judges import Judging
+from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Message, format_length
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.case_folder import read_manifest
@@ -84,6 +86,19 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     )
 
 
+def check_data(name: str, options: EthicOptions) -> None:
+    """Check that a copy of a task's data, or the carriers of a recast one, are on this machine.
+
+    Raises:
+        InputError: they are not.
+    """
+    spec = parse_task(name)
+    if spec.source == "recast":
+        carriers_of(options, CARRIER_KINDS[spec.split], name)
+    else:
+        check_local(spec.task, options, name)
+
+
 def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     asked = case.turns[turn]
     if asked.question is None:
@@ -117,7 +132,7 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
     elif spec.source in EDITIONS:
         cases = cached_synthetic(spec, options)
     else:
-        folder = converted(spec.task, options)
+        folder = converted(spec, options)
         known_by = folder.name
         cases = CaseSet.read(folder, spec.name)
         if not cases.cases:

@@ -12,7 +12,9 @@ Where there are several kinds, Parquet comes first, then Arrow, then JSON, then 
 
 import ast
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,10 +22,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks import hub
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
-from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
+from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
 from long_context_tasks.schema.files import loads
@@ -95,18 +98,36 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
     return file_sha256(path)
 
 
-def source_of(task: str, options: Options) -> Source:
+def source_of(spec: TaskSpec, options: Options) -> Source:
     """Return the local copy of a task's data, else the hub's data set.
 
     Raises:
-        InputError: neither is to be had; names both remedies.
+        InputError: neither is to be had; with the remedies.
     """
-    configuration = CONFIGURATIONS[task]
+    configuration = CONFIGURATIONS[spec.task]
     folder = data_dir(options, NAME)
     if files := local_files(folder, configuration):
         return Source(str(folder), folder, tuple(files))
     logger.info("no %s in %s; taking %s from the Hugging Face hub", configuration, folder, HUB)
-    return Source(f"{HUB}/{configuration}", dataset=_from_hub(configuration, folder))
+    return Source(f"{HUB}/{configuration}", dataset=_from_hub(configuration, folder, spec.name))
+
+
+def check_local(task: str, options: Options, name: str) -> None:
+    """Check that a copy of a task's data is on this machine, in LCT_DATA_DIR or in the cache of the hub's library.
+
+    Raises:
+        InputError: there is none.
+    """
+    configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    cached = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / HUB.replace("/", "___").lower()
+    if not local_files(folder, configuration) and not (cached / configuration).is_dir():
+        raise _missing(configuration, folder, name)
+
+
+def _missing(configuration: str, folder: Path, task: str, why: str = "") -> InputError:
+    file = f"{configuration.lower()}.zip"
+    return missing_data(f"{folder / file} (or .parquet, .jsonl)", f"{NAME}/{file}", NAME, task, why)
 
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
@@ -129,20 +150,19 @@ def _revision() -> str:
     return str(card(NAME).data["hub"]["revision"])
 
 
-def _from_hub(configuration: str, folder: Path) -> Any:
+def _from_hub(configuration: str, folder: Path, task: str) -> Any:
     try:
         import datasets
 
-        return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
+        # Where the hub cannot be reached, what the library has in its cache counts.
+        with nullcontext() if hub.answers(HUB) else hub.without_downloads():
+            return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
         # The library lets through whatever its HTTP and file layers raise.
         why = f"{HUB} cannot be had from the Hugging Face hub ({type(error).__name__})"
         if isinstance(error, ImportError):
-            why = "the hub's library is missing"
-        raise InputError(
-            f"ETHIC {configuration}: no local copy, and {why}; put a copy into {folder} ({configuration}.zip, .parquet or .jsonl; LCT_DATA_DIR "
-            "names the folder above), or allow the download: a network, no HF_HUB_OFFLINE, and `pip install datasets`"
-        ) from error
+            why = "the hub's library is missing (pip install datasets)"
+        raise _missing(configuration, folder, task, why) from error
 
 
 def _numbered(name: str, columns: Sequence[str], rows: Any) -> Iterator[tuple[str, Any]]:
@@ -305,15 +325,15 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     return case, texts
 
 
-def converted(task: str, options: Options) -> Path:
+def converted(spec: TaskSpec, options: Options) -> Path:
     """Return the case folder of a task's data with a file for each domain, written into the user's cache where it is not there.
 
     Raises:
         InputError: no data, or damaged data.
     """
-    source = source_of(task, options)
+    source = source_of(spec, options)
     facts = {"files": source.made_from(), "card": card(NAME).version}
-    return cached_folder(f"{NAME}_{task}", facts, lambda folder: _convert(source, task, folder))
+    return cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
 
 
 def _convert(source: Source, task: str, folder: Path) -> None:

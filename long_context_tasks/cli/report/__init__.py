@@ -22,6 +22,14 @@ from long_context_tasks.cli.output import (
     say,
     tell,
 )
+from long_context_tasks.cli.report.export import (
+    DIFFERENCE_EXAMPLES,
+    EXPORT_EXAMPLES,
+    REPOSITORY_EXAMPLES,
+    difference,
+    export,
+    repository,
+)
 from long_context_tasks.cli.report.site import SITE_EXAMPLES, PoolSeeds, collected_cells, print_section, site
 
 if TYPE_CHECKING:
@@ -35,6 +43,9 @@ app = typer.Typer(
     subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
 )
 app.command("site", epilog=SITE_EXAMPLES)(site)
+app.command("export", epilog=EXPORT_EXAMPLES)(export)
+app.command("difference", epilog=DIFFERENCE_EXAMPLES)(difference)
+app.command("repository", epilog=REPOSITORY_EXAMPLES)(repository)
 
 
 @app.callback()

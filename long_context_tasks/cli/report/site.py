@@ -72,6 +72,10 @@ def site(
         bool, typer.Option("--case-pages/--no-case-pages", help="Pages of single cases with responses.")
     ] = True,
     title: Annotated[str, typer.Option("--title", help="Of the site.")] = "Long-context leaderboard",
+    space: Annotated[
+        bool,
+        typer.Option("--space", help="Add the README.md that makes the folder a static Space of the hub."),
+    ] = False,
     models: Annotated[
         Path | None,
         typer.Option(
@@ -256,8 +260,8 @@ def site(
         for note in notes:
             typer.echo(f"note: {note}", err=True)
         noted = replace(collection, notes=(*collection.notes, *notes))
-        shown = _cases(collected, data_dir, private=private) if with_cases else iter(())
-        _write_site(out, noted, cells, shown, options)
+        shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
+        _write_site(out, noted, cells, shown, replace(options, space=space))
     end_with_problems(collection.problems)
 
 
@@ -345,8 +349,10 @@ def _values(cell: "Cell") -> dict[str, Any]:
     return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
 
 
-def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
-    """The cases of all runs; one task is held at a time, as its texts may be large."""
+def cases_of(
+    collected: "Collected", data_dir: Path | None, *, private: bool = False, inputs: bool = True
+) -> "Iterator[ShownCase]":
+    """The cases of all runs; one task is held at a time, as its texts may be large, and none without ``inputs``: prompts and gold."""
     from long_context_tasks.hosts.stored import load_task
     from long_context_tasks.results.case_pages import shown_cases
     from long_context_tasks.results.sections import MOST_FOR_PAGES
@@ -357,7 +363,7 @@ def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "
     by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
     for run, evaluation in by_task:
         key = evaluation.run.task_key
-        if key != loaded[0]:
+        if inputs and key != loaded[0]:
             try:
                 loaded = (key, load_task(evaluation.run, data_dir, MOST_FOR_PAGES))
             except InputError as error:
@@ -368,4 +374,4 @@ def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "
             yield from shown_cases(run, evaluation, loaded[1], private=private)
         except InputError as error:
             # Scores of a later judge are there, and the responses behind them are damaged.
-            typer.echo(f"pages of single cases end here: {error}", err=True)
+            typer.echo(f"single cases end here: {error}", err=True)

@@ -1,4 +1,4 @@
-"""Where lm-eval finds our task files, and how it learns of them.
+"""Where lm-eval finds our task files, how it learns of them, and which table it prints for them.
 
 Two ways, of which only one is ever in use:
 
@@ -15,7 +15,10 @@ import functools
 import importlib.metadata
 import importlib.util
 import inspect
+import logging
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,7 +82,7 @@ def discovers_task_packages(module: ModuleType) -> bool:
 
 
 def extend_task_manager(module: ModuleType) -> None:
-    """Make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
+    """Register our models, and make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
 
     A task in the user's ``include_path`` so still wins over one of ours with the same name. With
     ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
@@ -90,6 +93,9 @@ def extend_task_manager(module: ModuleType) -> None:
     Raises:
         TypeError: the host's ``TaskManager`` no longer takes ``include_path``.
     """
+    host_utils = sys.modules.get("lm_eval.utils")
+    if host_utils is not None:
+        extend_table(host_utils)
     manager = module.TaskManager
     original = manager.__init__
     if getattr(original, "_lct_extended", False):
@@ -97,6 +103,11 @@ def extend_task_manager(module: ModuleType) -> None:
     signature = inspect.signature(original)
     if "include_path" not in signature.parameters:
         raise TypeError("TaskManager has no argument include_path")
+    # A host without our models still gets our tasks.
+    with suppress(ImportError):
+        from long_context_tasks.hosts.lm_eval.models import register_models
+
+        register_models()
     host_asks = discovers_task_packages(module)
 
     @functools.wraps(original)
@@ -125,6 +136,33 @@ def extend_task_manager(module: ModuleType) -> None:
 
     extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
+
+
+def extend_table(utils: Any) -> None:
+    """Make the host's ``make_table`` print runs with tasks of ours as :mod:`.table` has them; others stay as they are.
+
+    Args:
+        utils: ``lm_eval.utils``, loaded.
+    """
+    original = utils.make_table
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
+        configs = result_dict.get("configs") or {}
+        if any("benchmark" in (config.get("metadata") or {}) for config in configs.values()):
+            from long_context_tasks.hosts.lm_eval.table import printed
+
+            try:
+                return printed(functools.partial(original, **kwargs), result_dict, column, *args)
+            except Exception:  # the host's own table is better than none
+                logging.getLogger(__name__).exception(
+                    "the host's own table follows, all its rows in order of name"
+                )
+        return str(original(result_dict, column, *args, **kwargs))
+
+    utils.make_table = make_table
 
 
 def _knows_our_tasks(manager: Any) -> bool:

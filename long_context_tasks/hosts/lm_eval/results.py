@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.hosts.lm_eval.models import method_of
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -79,7 +78,7 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
 _OF_COMMAND = ("transformers_version", "system_instruction", "chat_template_sha")
 _OF_SETTINGS = (
     *("model", "model_args", "model_revision", "model_sha", "model_dtype", "batch_size", "device"),
-    *("gen_kwargs", "limit", "random_seed"),
+    *("gen_kwargs", "limit", "random_seed", "lct_method"),
 )
 _OF_TASK = ("package", "command", "window", "rope", "n_cases_available", "cases_sha256")
 
@@ -88,7 +87,6 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     config = row["configs"][task]
     metadata = config["metadata"]
     settings = row.get("config") or {}
-    method = method_of(settings.get("model"), settings.get("model_args"))
     numbers = {
         key.removesuffix(_FILTER): number_of(value)
         for key, value in row.get("results", {}).get(task, {}).items()
@@ -96,9 +94,11 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     }
     # With --predict_only the host writes one number of its own.
     numbers = {} if "bypass" in numbers else numbers
+    model, method = str(row.get("model_name") or path.parent.name), settings.get("lct_method")
     return StoredRun(
         host=LM_EVAL,
-        model=f"{row.get('model_name') or path.parent.name}{f' ({method})' if method else ''}",
+        # A model that keeps or attends in another way is another model.
+        model=f"{model.rstrip('/')}+{method}" if method else model,
         task=task,
         options={key: value for key, value in metadata.items() if key.startswith("lct_")},
         version=metadata.get("version"),

@@ -12,7 +12,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
 from long_context_tasks.hosts.lm_eval.results import REFUSED
-from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
+from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out, not_judged_hint, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
@@ -177,7 +177,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._metric_fn_list = dict.fromkeys(keys, None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
         self._aggregation_list = {key: _aggregation_of(key, points) for key in keys}
-        self._higher_is_better = {key: _higher_is_better(key) for key in keys}
+        # No arrow in the host's table beside counts, ends of intervals and what guessing scores.
+        self._higher_is_better = dict.fromkeys((metrics[0], *self._intervals), True)
         # Model arguments stay where the host has them; what belongs to the task is added here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
@@ -290,6 +291,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             applied = None if self.loaded.own_template else template
             self._ask = partial(context_of, system_instruction=system, chat_template=applied)
             self._model = template.__self__
+        plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
+        if plain and has_chat_template(self.model_arguments):
+            _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
         if self.judge is not None and BYPASS not in self._metric_fn_list:
             self.judge.check(self.loaded)
         self.run_window = find_window(
@@ -561,6 +565,14 @@ def context_of(
     return "\n\n".join(message["content"] for message in messages)
 
 
+@cache
+def _warn_of_plain_prompts(model: str) -> None:
+    logger.warning(
+        "%s has a chat template and gets prompts without it, as a base model does: add --apply_chat_template for an instruct model",
+        model,
+    )
+
+
 @lru_cache(maxsize=1)
 def _takes_system(chat_template: Callable[..., Any]) -> bool:
     """Asked of a model once: the host drops what a template refuses, and warns each time."""
@@ -639,8 +651,3 @@ def _aggregation_of(key: str, points: Collection[str]) -> Callable[[Any], float]
     if key.endswith(STDERR):
         return partial(_over_cases, figure=standard_error)
     return _total if key == "n" or key.startswith("n_") else _nan_mean
-
-
-def _higher_is_better(key: str) -> bool:
-    """For the arrows of the host's table."""
-    return not (key.startswith("n_") and key != "n_scored") and key != "copy_instruction"

@@ -82,6 +82,20 @@ def find_window(
     return RunWindow(window, limit, own_count)
 
 
+def has_chat_template(arguments: Mapping[str, Any]) -> bool:
+    """Whether the tokenizer that the host loads for a model has a chat template; False where it loads none.
+
+    Args:
+        arguments: the host's metadata, which holds the model arguments.
+    """
+    if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
+        return False
+    try:
+        return bool(_tokenizer(arguments).chat_template)
+    except (AttributeError, ImportError, KeyError, OSError, TypeError, ValueError):
+        return False  # the host will say what is wrong with it
+
+
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
     """Whether these are the arguments of ``local-completions``, which encodes prompts itself by default."""
     url = str(arguments.get("base_url", "")).rstrip("/")

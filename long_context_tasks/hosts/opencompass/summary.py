@@ -6,12 +6,10 @@ when ``-r`` has found a result of other options, or when LCT_TASKS names a task 
 """
 
 import csv
-import math
 import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,180 +20,32 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.hosts.lengths import (
+    HEADING,
+    Entry,
+    Place,
+    Result,
+    markdown,
+    notes,
+    place_of,
+    table,
+    total,
+    with_group_means,
+)
 from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
 from long_context_tasks.hosts.stored import single
 from long_context_tasks.judges import load_judge
-from long_context_tasks.schema import InputError, format_length, parse_length
-from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED, UNSCORED
+from long_context_tasks.schema import format_length, parse_length
+from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
 
-_NAME = re.compile(r"(?=.*\Z)(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
 _ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
-_GUESS = "random guess"
-_MISSING = "missing"
-_OTHER_OPTIONS = "other options"
-# Of tasks that are not ours, as in the host.
-_HEADLINES = ("score", "accuracy")
-
-Result = Mapping[str, Any]
-"""Numbers and facts by name; see :func:`plain`."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a task stands in the table."""
-
-    row: str
-    length: str
-
-    @property
-    def tokens(self) -> float:
-        """Length in tokens, for sorting; endless when the name has none."""
-        try:
-            return parse_length(self.length)
-        except InputError:
-            return math.inf
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A result that a run should have.
-
-    Attributes:
-        model: as the host names it.
-        dataset: likewise.
-        place: in the table.
-        result: None when it is missing.
-        task: its name.
-        change: how its options or judge differ from those of now, in words; such a result is not shown.
-    """
-
-    model: str
-    dataset: str
-    place: Place
-    result: Result | None
-    task: str = ""
-    change: str = ""
-
-
-def place_of(task: str, length: str | None = None) -> Place:
-    """Row and column of a task by its name, and by the length that it was given as an option.
-
-    >>> place_of("toy_sort_2k_synthetic")
-    Place(row='toy_sort (synthetic)', length='2k')
-    >>> place_of("toy_recall_synthetic", "8k")
-    Place(row='toy_recall_synthetic', length='8k')
-    """
-    match = _NAME.fullmatch(task)
-    if match is None:
-        return Place(task, length or "-")
-    variant = f" ({match['variant']})" if match["variant"] else ""
-    return Place(
-        match["family"] + variant, str(length) if match["length"] == "any" and length else match["length"]
-    )
 
 
 def plain(result: Mapping[str, Any]) -> Result:
     """A result as it was written; the host renames numbers after several runs, and makes lists of what is no number."""
     return {_AVERAGE.sub("", name): single(value) for name, value in result.items()}
-
-
-def _number(result: Result, key: str) -> float:
-    return float(result.get(key, math.nan))
-
-
-def _headline_of(result: Result) -> str:
-    if headline := result.get("headline"):
-        return str(headline)
-    return next((name for name in _HEADLINES if name in result), next(iter(result)))
-
-
-def cell(entry: Entry) -> str:
-    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored."""
-    result = entry.result
-    if result is None:
-        return _MISSING
-    if entry.change:
-        return _OTHER_OPTIONS
-    headline = _headline_of(result)
-    digits = 2 if headline in (result.get("points") or ()) else 1
-    text = "-" if math.isnan(value := _number(result, headline)) else f"{value:.{digits}f}"
-    low, high = _number(result, f"{headline}_low"), _number(result, f"{headline}_high")
-    if not math.isnan(low) and not math.isnan(high):
-        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
-    scored, total = _number(result, "n_scored"), _number(result, "n")
-    return text if scored == total or math.isnan(total) else f"{text} * {scored:.0f}/{total:.0f}"
-
-
-def table(entries: Sequence[Entry]) -> list[list[str]]:
-    """Rows of the table, the heading first."""
-    lengths = sorted({entry.place for entry in entries}, key=lambda place: place.tokens)
-    columns = list(dict.fromkeys(place.length for place in lengths))
-    cells: dict[tuple[str, str], dict[str, str]] = {}
-    for entry in entries:
-        row, length = entry.place.row, entry.place.length
-        cells.setdefault((row, entry.model), {})[length] = cell(entry)
-        guess = math.nan if entry.change else _number(entry.result or {}, "random_guess")
-        if not math.isnan(guess):
-            cells.setdefault((row, _GUESS), {})[length] = f"{guess:.1f}"
-    tasks = list(dict.fromkeys(row for row, _ in cells))
-    order = sorted(cells, key=lambda key: (tasks.index(key[0]), key[1] == _GUESS))
-    rows = [
-        [task, model, *(cells[task, model].get(length, "") for length in columns)] for task, model in order
-    ]
-    return [["task", "model", *columns], *rows]
-
-
-def with_group_means(entries: Sequence[Entry]) -> list[Entry]:
-    """Results with lm-eval's group means over the splits of pooled tasks, which weigh by cases; the host has none.
-
-    A mean stands behind the last split where the run has every split once; one missing or stale split makes it so, too.
-    """
-    groups: dict[str, list[str]] = {}
-    for spec in catalogue.task_specs():
-        if spec.card.pooled and len(spec.card.splits) > 1 and not spec.length:
-            name = "_".join(part for part in (spec.family, spec.variant) if part)
-            groups.setdefault(name, []).append(spec.name)
-    with_means = []
-    for entry in entries:
-        with_means.append(entry)
-        for group, members in groups.items():
-            own = [other for other in entries if other.model == entry.model and other.task in members]
-            if own and own[-1] is entry and sorted(other.task for other in own) == sorted(members):
-                change = next((other.change for other in own if other.change), "")
-                place = Place(group, entry.place.length)
-                with_means.append(Entry(entry.model, group, place, _mean_of(own), change=change))
-    return with_means
-
-
-def _mean_of(entries: Sequence[Entry]) -> Result | None:
-    """The headline of several results, weighed by their cases; None when one is missing."""
-    results = [entry.result for entry in entries if entry.result is not None]
-    if len(results) < len(entries):
-        return None
-    headline = _headline_of(results[0])
-    total = math.fsum(_number(result, "n") for result in results)
-    weighed = math.fsum(_number(result, headline) * _number(result, "n") for result in results)
-    return {
-        headline: weighed / total if total else math.nan,
-        "n": total,
-        "n_scored": math.fsum(_number(result, "n_scored") for result in results),
-        "headline": headline,
-        "points": results[0].get("points"),
-    }
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, in columns of equal width."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rule = ["-" * width for width in widths]
-    lines = [
-        " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        for row in (rows[0], rule, *rows[1:])
-    ]
-    lines[1] = lines[1].replace(" ", "-")
-    return f"| {lines[0]} |\n|-{lines[1]}-|\n" + "".join(f"| {line} |\n" for line in lines[2:])
 
 
 def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:
@@ -318,7 +168,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         fresh = [entry.result for entry in entries if entry.result is not None and not entry.change]
         lines = [
             "",
-            "By length, with 95 % intervals (percent; judged scores in points):",
+            HEADING,
             "",
             markdown(rows),
             *self._notes(fresh),
@@ -366,26 +216,15 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield dataset, key
 
     def _notes(self, results: Sequence[Result]) -> list[str]:
-        def total(key: str) -> float:
-            return sum(count for result in results if (count := _number(result, key)) > 0)
-
-        notes = []
-        if any(_number(result, "n_scored") < _number(result, "n") for result in results):
-            counts = {reason: total(f"n_{reason}") for reason in UNSCORED}
-            why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
-            notes.append(
-                f"* scored/all cases; without a score: {why or 'no reason given'}. Compare models on cases that both could take."
-            )
-            if counts[NOT_JUDGED] or counts[JUDGE_FAILED]:
-                folder = shlex.quote(str(Path(self.work_dir).resolve()))
-                notes.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
-        if cut := total("n_truncated"):
-            notes.append(f"{cut:.0f} prompts were cut by the host before the model saw them (n_truncated).")
+        said = notes(results)
+        if total(results, f"n_{NOT_JUDGED}") or total(results, f"n_{JUDGE_FAILED}"):
+            folder = shlex.quote(str(Path(self.work_dir).resolve()))
+            said.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
         if any("unchecked" in str(result.get("window")) for result in results):
-            notes.append(
+            said.append(
                 "window: unchecked (set lct_window, or max_seq_len of the model, to have lengths checked first)."
             )
-        return notes
+        return said
 
     def _failure(self, entry: Entry) -> str:
         path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)

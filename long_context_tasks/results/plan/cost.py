@@ -14,17 +14,15 @@ answers are about as long as those that it was measured on.
 With a cache of prefixes (:mod:`.prefixes`) every prompt is rendered and encoded, to find what it shares with those before it.
 """
 
-import difflib
-import fnmatch
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.benchmarks import loading
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, StoredRun
 from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
@@ -37,8 +35,6 @@ Counter = Callable[[Sequence[str]], Sequence[int]]
 """Texts to the tokens of each."""
 AROUND_MESSAGE = 16
 """Tokens kept free for the chat template around each message; the hosts count the template itself where they can."""
-_NEAR = 0.75
-"""How alike a name must be to be meant; at 0.6 anything that ends in "bench" is."""
 _NAMED = 5
 _ELAPSED = re.compile(r"time elapsed: *([0-9.]+)s")
 _END = 65_536
@@ -327,52 +323,6 @@ def facts_of_folder(model: str) -> dict[str, str]:
     except (OSError, ValueError, AttributeError):
         found = []
     return {**known, **({"window": str(found[0])} if found else {})}
-
-
-def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Task names from names, groups and globs, with commas between, as lm-eval takes them; each once, in order.
-
-    Args:
-        words: what the user gave.
-        groups: name to members, tasks or groups.
-
-    Raises:
-        InputError: a word that names nothing.
-    """
-    tasks = [spec.name for spec in catalogue.task_specs()]
-    known = dict.fromkeys([*tasks, *groups])
-    found: dict[str, None] = {}
-    for word in (part.strip() for given in words for part in given.split(",")):
-        matched = fnmatch.filter(known, word) if word else []
-        if word and not matched:
-            near = ", ".join(_near(word, known))
-            hint = f"did you mean: {near}?" if near else "`lct tasks` lists them."
-            raise InputError(f"no task, group or glob {word!r}; {hint} Other lengths: *_any with --length")
-        for name in matched:
-            found.update(dict.fromkeys(_members(name, groups)))
-    if not found:
-        raise InputError(
-            "no tasks; name some with --tasks, e.g. --tasks lct_official; `lct tasks` lists them"
-        )
-    return list(found)
-
-
-def _near(word: str, names: Iterable[str]) -> list[str]:
-    """Return up to three names that hold the word, the shortest first, else names that are spelled like it.
-
-    >>> _near("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"]), _near("longbench", ["toy_bench"])
-    (['toy_qa_dev', 'toy_qa_dev_wer20'], [])
-    """
-    known = list(names)
-    return sorted((one for one in known if word in one), key=len)[:3] or difflib.get_close_matches(
-        word, known, n=3, cutoff=_NEAR
-    )
-
-
-def _members(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
-    if name not in groups:
-        return [name]
-    return [task for member in groups[name] for task in _members(member, groups)]
 
 
 def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:

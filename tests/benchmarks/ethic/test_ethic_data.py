@@ -204,13 +204,6 @@ def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: py
     }
 
 
-def test_without_network_and_copy_one_error_names_both_remedies(data: Path) -> None:
-    with pytest.raises(InputError) as error:
-        load(data)
-    said = str(error.value)
-    assert str(data) in said and "Recalling.zip" in said and "HF_HUB_OFFLINE" in said and "\n" not in said
-
-
 @pytest.mark.parametrize(
     ("configuration", "change", "said"),
     [

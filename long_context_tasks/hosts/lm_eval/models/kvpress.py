@@ -34,7 +34,22 @@ class KVPressLM(SharedContextLM):
         settings = {key[6:]: arguments.pop(key) for key in list(arguments) if key.startswith("press_")}
         whole = str(press).lower() == "none"
         self._press = None if whole else make_press(str(press), ratio, settings)
+        self.method = (
+            ""
+            if whole
+            else "_".join(
+                [
+                    str(press),
+                    *([] if ratio is None else [f"{ratio:g}"]),
+                    *(f"{key}{settings[key]}" for key in sorted(settings)),
+                ]
+            )
+        )
         super().__init__(pretrained, **arguments)
+
+    def get_model_info(self) -> dict[str, Any]:
+        """Return the host's facts of the model, with the method, by which reports tell it from the whole cache."""
+        return {**super().get_model_info(), **({"lct_method": self.method} if self.method else {})}
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:

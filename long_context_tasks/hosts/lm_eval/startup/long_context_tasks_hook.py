@@ -1,9 +1,9 @@
-"""Makes lm-eval find the tasks of long_context_tasks without ``--include_path``, and its models by name.
+"""Makes lm-eval find the tasks of long_context_tasks without ``--include_path``.
 
 lm-eval 0.4.13 searches its own folder and ``--include_path``, nothing else. This file and the ``.pth`` file of the same
 name are installed at the top of site-packages; Python reads the ``.pth`` at every start, which costs well under a
-millisecond because nothing is imported here. Only when some program imports ``lm_eval.tasks.manager`` or ``lm_eval.models``
-do ``long_context_tasks.hosts.lm_eval.paths`` and ``models`` do the rest. ``LCT_NO_HOOK=1`` switches it off. Whatever goes wrong here is
+millisecond because nothing is imported here. Only when some program imports ``lm_eval.tasks.manager`` does
+``long_context_tasks.hosts.lm_eval.paths`` do the rest. ``LCT_NO_HOOK=1`` switches it off. Whatever goes wrong here is
 one line on stderr; it never stops Python or the host.
 """
 
@@ -11,41 +11,28 @@ one line on stderr; it never stops Python or the host.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 import sys
 
-
-def _extend_tasks(module):
-    from long_context_tasks.hosts.lm_eval import paths as lm_eval_paths
-
-    lm_eval_paths.extend_task_manager(module)
-
-
-def _extend_models(module):
-    from long_context_tasks.hosts.lm_eval import models
-
-    models.register_models(module)
-
-
-HOST_MODULES = {"lm_eval.tasks.manager": _extend_tasks, "lm_eval.models": _extend_models}
+HOST_MODULE = "lm_eval.tasks.manager"
 
 
 class TaskFolderFinder:
-    """Finds the host's modules as Python would, and has them extended once they are loaded."""
+    """Finds the host's module as Python would, and has its task search extended once it is loaded."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """The spec of a host's module with a loader that also extends it; None for every other module."""
-        if name not in HOST_MODULES:
+        """The spec of the host's module with a loader that also calls ``extend``; None for every other module."""
+        if name != HOST_MODULE:
             return None
         for finder in sys.meta_path:
             if finder is TaskFolderFinder or not hasattr(finder, "find_spec"):
                 continue
             spec = finder.find_spec(name, path, target)
             if spec is not None:
-                _guard(_extend_after_loading, spec, HOST_MODULES[name])
+                _guard(_extend_after_loading, spec)
                 return spec
         return None
 
 
-def _extend_after_loading(spec, extend):
+def _extend_after_loading(spec):
     import os
 
     if os.environ.get("LCT_NO_HOOK", "0") not in ("", "0"):
@@ -54,17 +41,23 @@ def _extend_after_loading(spec, extend):
 
     def exec_module(module):
         load(module)  # an error of the host's own goes its usual way
-        _guard(extend, module)
+        _guard(_extend, module)
 
     spec.loader.exec_module = exec_module
 
 
-def _guard(function, *arguments):
+def _extend(module):
+    from long_context_tasks.hosts.lm_eval import paths as lm_eval_paths
+
+    lm_eval_paths.extend_task_manager(module)
+
+
+def _guard(function, argument):
     try:
-        function(*arguments)
+        function(argument)
     except Exception as error:
         print(  # noqa: T201 - a logger may not be configured yet, and importing one costs time
-            f"long_context_tasks: lm-eval does not see our tasks or models ({type(error).__name__}: {error}); use --include_path for tasks",
+            f"long_context_tasks: lm-eval does not see our tasks ({type(error).__name__}: {error}); use --include_path",
             file=sys.stderr,
         )
 

@@ -1,0 +1,145 @@
+"""InfLLM: attention to the first tokens, a local window, and the blocks of a memory that fit the present tokens best.
+
+The method of Xiao et al. 2024 (https://github.com/thunlp/InfLLM): all that lies beyond the local window has the window as its relative
+position. Keys and values stay in the model's own cache; the reference also moves them between GPU and CPU memory.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from long_context_tasks.attention.rectified import (
+    Positions,
+    Rotary,
+    probabilities,
+    rectified_scores,
+    weighted_values,
+)
+from long_context_tasks.schema import InputError
+
+
+@dataclass(frozen=True)
+class InfLLMSettings:
+    """Settings with the names and values of the reference for Llama 3.
+
+    Attributes:
+        n_init: first tokens, which are always attended to.
+        n_local: tokens of the local window.
+        block_size: tokens of a block of the memory.
+        topk: blocks that are attended to.
+        repr_topk: tokens that represent a block: those that got most of their neighbours' attention.
+        exc_block_size: tokens that are read at a time, and choose blocks together.
+    """
+
+    n_init: int = 128
+    n_local: int = 4096
+    block_size: int = 128
+    topk: int = 16
+    repr_topk: int = 4
+    exc_block_size: int = 512
+
+    def __post_init__(self) -> None:
+        """Check what the reference asserts.
+
+        Raises:
+            InputError: more tokens at a time than the local window has, or more representatives than a block has.
+        """
+        if self.exc_block_size > self.n_local:
+            raise InputError(
+                f"infllm: exc_block_size={self.exc_block_size} is more than n_local={self.n_local}; lower it"
+            )
+        if self.repr_topk > self.block_size:
+            raise InputError(
+                f"infllm: repr_topk={self.repr_topk} is more than block_size={self.block_size}; lower it"
+            )
+
+
+@dataclass
+class InfLLM:
+    """InfLLM in one layer; it remembers the blocks of one text, from its first token on.
+
+    Attributes:
+        rotary: of the model.
+        settings: sizes.
+    """
+
+    rotary: Rotary = field(repr=False)
+    settings: InfLLMSettings = field(default_factory=InfLLMSettings)
+    _length: int = field(default=0, init=False)
+    _received: Any = field(default=None, init=False, repr=False)
+    """(heads, tokens): attention that each token got from queries within the local window."""
+    _representatives: list[Any] = field(default_factory=list, init=False, repr=False)
+    """Of each block (heads, size): the mean of the keys that represent it."""
+
+    def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:
+        """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result.
+
+        Raises:
+            InputError: several texts at a time, or a cache that another text has filled.
+        """
+        import torch
+
+        if query.shape[0] > 1 or mask is not None:
+            raise InputError("infllm reads one text at a time; take batch size 1")
+        total = key.shape[2]
+        begin = total - query.shape[2]
+        if begin == 0:
+            self._length, self._representatives = 0, []
+            self._received = query.new_zeros(query.shape[1], 0, dtype=torch.float32)
+        elif begin != self._length:
+            raise InputError(
+                f"infllm remembers a text of {self._length} tokens, and the cache has {begin}; read texts one after the other, with the "
+                "cache of transformers' own generation"
+            )
+        step, parts = self.settings.exc_block_size, []
+        for start in range(begin, total, step):
+            end = min(start + step, total)
+            part = query[:, :, start - begin : end - begin]
+            parts.append(self._attend(part, key[:, :, :end], value[:, :, :end], scaling))
+        self._length = total
+        return torch.cat(parts, dim=2)
+
+    def _attend(self, query: Any, key: Any, value: Any, scaling: float) -> Any:
+        import torch
+
+        end, local = key.shape[2], self.settings.n_local
+        start = end - query.shape[2]
+        places = torch.arange(end, device=key.device)
+        self._received = torch.nn.functional.pad(self._received, (0, end - self._received.shape[1]))
+        self._remember(key, start)
+        kept = places[self._attended(query, places[start:], end)]
+        scores, distance = rectified_scores(
+            query, key[:, :, kept], (places[start:], kept), self.rotary, Positions(local)
+        )
+        weights = probabilities(scores * scaling, distance < 0)
+        self._received[:, kept] += (weights[0] * (distance < local)).sum(dim=1)
+        return weighted_values(weights, value[:, :, kept])
+
+    def _remember(self, key: Any, start: int) -> None:
+        """Add the blocks that have left the local window of the query at ``start``."""
+        import torch
+
+        sizes = self.settings
+        groups = self._received.shape[0] // key.shape[1]
+        while (
+            first := sizes.n_init + len(self._representatives) * sizes.block_size
+        ) + sizes.block_size <= start - sizes.n_local:
+            block = slice(first, first + sizes.block_size)
+            best = self._received[:, block].topk(sizes.repr_topk, dim=-1).indices
+            keys = key[0, :, block].repeat_interleave(groups, dim=0)
+            chosen = torch.gather(keys, 1, best[:, :, None].expand(-1, -1, keys.shape[-1]))
+            self._representatives.append(chosen.mean(dim=1))
+
+    def _attended(self, query: Any, places: Any, end: int) -> Any:
+        """Return which of ``end`` tokens are attended to, of shape (end,): all but the blocks that were not chosen."""
+        import torch
+
+        sizes, n_blocks = self.settings, len(self._representatives)
+        attended = torch.ones(end, dtype=torch.bool, device=query.device)
+        if n_blocks > sizes.topk:
+            turned = self.rotary(query[0], torch.full_like(places, sizes.n_local)).mean(dim=1)
+            similarity = (torch.stack(self._representatives) * turned).sum(dim=(1, 2))
+            blocks = torch.zeros(n_blocks, dtype=torch.bool, device=query.device)
+            blocks[similarity.topk(sizes.topk).indices] = True
+            memory = slice(sizes.n_init, sizes.n_init + n_blocks * sizes.block_size)
+            attended[memory] = blocks.repeat_interleave(sizes.block_size)
+        return attended

@@ -1,0 +1,186 @@
+"""Give a loaded model of transformers another attention, by name: one entry for all hosts.
+
+The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the cache holds plain keys, and
+its attention is one that is registered with transformers and asks the layer's own method.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from long_context_tasks.attention.infllm import InfLLM, InfLLMSettings
+from long_context_tasks.attention.rectified import Positions, ReRoPE, Rotary
+from long_context_tasks.schema import InputError
+
+REGISTERED = "long_context_tasks"
+"""Name of our attention in transformers."""
+MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True)
+class ReRoPESettings:
+    """Settings of ReRoPE; the reference's values.
+
+    Attributes:
+        window: distance from which the relative position stays, in tokens.
+        training_length: tokens from which queries are scaled; 0 for the window of the model's config.
+    """
+
+    window: int = 512
+    training_length: int = 0
+
+
+@dataclass(frozen=True)
+class LeakyReRoPESettings(ReRoPESettings):
+    """Settings of Leaky ReRoPE; the reference's values.
+
+    Attributes:
+        factor: tokens for each of which the relative position grows by one, beyond the window.
+    """
+
+    factor: int = 16
+
+
+Settings = ReRoPESettings | InfLLMSettings
+METHODS: Mapping[str, type[Settings]] = {
+    "rerope": ReRoPESettings,
+    "leaky_rerope": LeakyReRoPESettings,
+    "infllm": InfLLMSettings,
+}
+
+
+def setting_names() -> frozenset[str]:
+    """Return the names of the settings of all methods."""
+    return frozenset(field.name for kind in METHODS.values() for field in fields(kind))
+
+
+def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a method, the reference's where none are given.
+
+    >>> attention_settings("rerope", {"window": "256"})
+    ReRoPESettings(window=256, training_length=0)
+
+    Args:
+        name: of the method.
+        given: whole numbers, also as text.
+
+    Raises:
+        InputError: no such method or setting, or no whole number.
+    """
+    if name not in METHODS:
+        raise InputError(f"attention={name}: there is no such attention; take one of {', '.join(METHODS)}")
+    kind = METHODS[name]
+    known = {field.name: field.default for field in fields(kind)}
+    values = {}
+    for key, value in given.items():
+        if key not in known:
+            raise InputError(f"attention={name}: has no setting {key}; its settings are {', '.join(known)}")
+        least = 0 if known[key] == 0 or key == "n_init" else 1
+        try:
+            values[key] = int(str(value))
+        except ValueError:
+            values[key] = least - 1
+        if values[key] < least:
+            raise InputError(f"attention={name}: {key}={value}; give a whole number of {least} or more")
+    return kind(**values)
+
+
+def read_attention(text: str) -> tuple[str, dict[str, str]]:
+    """Return method and settings of a text.
+
+    >>> read_attention("infllm,n_local=1024")
+    ('infllm', {'n_local': '1024'})
+    """
+    name, *rest = (part.strip() for part in text.split(","))
+    return name, {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in rest)}
+
+
+def describe(name: str, settings: Settings) -> str:
+    """Return a method with its settings, as results name it.
+
+    >>> describe("leaky_rerope", LeakyReRoPESettings())
+    'leaky_rerope_window512_factor16'
+    """
+    shown = {key: value for key, value in asdict(settings).items() if value or key == "n_init"}
+    default = asdict(METHODS[name]())
+    if name == "infllm":
+        shown = {key: value for key, value in shown.items() if value != default[key]}
+    return "_".join([name, *(f"{key}{value}" for key, value in shown.items())])
+
+
+def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
+    """Let a loaded model attend in another way, from now on.
+
+    Args:
+        model: a causal language model of transformers, of a type in ``MODEL_TYPES``.
+        name: of the method.
+        given: its settings.
+
+    Returns:
+        The method with its settings, which the model's config has as ``lct_attention``.
+
+    Raises:
+        InputError: a method, a setting or a model that does not fit.
+    """
+    settings = attention_settings(name, given)
+    config = model.config
+    decoder: Any = getattr(model, "model", None)
+    layers = getattr(decoder, "layers", None)
+    if config.model_type not in MODEL_TYPES or layers is None:
+        raise InputError(
+            f"attention={name}: a model of type {config.model_type}; Llama-type models only: {', '.join(MODEL_TYPES)}"
+        )
+    if "sliding_attention" in (getattr(config, "layer_types", None) or ()) or (
+        config.model_type == "mistral" and config.sliding_window
+    ):
+        raise InputError(f"attention={name}: the model has a sliding window of its own, which would stay")
+    if getattr(config, "lct_attention", None):
+        raise InputError(f"attention={name}: the model has {config.lct_attention} already; load it again")
+    _register()
+    rotary = Rotary(decoder.rotary_emb)
+    make = _maker(rotary, settings, config.max_position_embeddings)
+    for layer in layers:
+        layer.self_attn.lct_attention = make()
+    size = layers[0].self_attn.head_dim
+    decoder.rotary_emb = _unrotated(size)
+    model.set_attn_implementation(REGISTERED)
+    config.lct_attention = describe(name, settings)
+    return str(config.lct_attention)
+
+
+def _maker(rotary: Rotary, settings: Settings, window: int) -> Callable[[], Any]:
+    if isinstance(settings, InfLLMSettings):
+        return lambda: InfLLM(rotary, settings)
+    slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0
+    same = ReRoPE(rotary, Positions(settings.window, slope), settings.training_length or window)
+    return lambda: same
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import flash_attention_mask
+
+    AttentionInterface.register(REGISTERED, _attend)
+    # The mask of padding alone, of shape (batch, keys): causality is ours, without a matrix of all pairs of tokens.
+    AttentionMaskInterface.register(REGISTERED, flash_attention_mask)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any
+) -> tuple[Any, None]:
+    """Ask the layer's own method, in the form that transformers wants."""
+    result = module.lct_attention(query, key, value, attention_mask, scaling)
+    return result.transpose(1, 2).contiguous(), None
+
+
+def _unrotated(size: int) -> Any:
+    from torch import nn
+
+    class Unrotated(nn.Module):
+        """Rotary embeddings that rotate nothing."""
+
+        def forward(self, states: Any, _: Any = None, **__: Any) -> tuple[Any, Any]:
+            """Return cosines and sines of the angle 0."""
+            return states.new_ones(1, 1, size), states.new_zeros(1, 1, size)
+
+    return Unrotated()

@@ -1,0 +1,110 @@
+"""What new results change: scores before and after, places among models, and a paired comparison with the nearest model."""
+
+from collections.abc import Mapping, Sequence
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.results.cells import Cell, cells_of
+from long_context_tasks.results.collect import Collected
+from long_context_tasks.results.compare import compare_models, text_in
+from long_context_tasks.results.tables import escape_markdown, interval_text, markdown_table, score_text
+from long_context_tasks.schema import InputError
+
+_Key = tuple[object, ...]
+_COLUMNS = ("task", "model", "before", "after", "place", "notes")
+
+
+def _keyed(collected: Collected, cells: Sequence[Cell]) -> dict[_Key, Cell]:
+    """Return cells by what names them in any other results; a judge's shown name may depend on the others that are there."""
+    labels = collected.labels
+    return {
+        (cell.task, cell.model, cell.version, labels[cell.runs[0]], cell.settings): cell for cell in cells
+    }
+
+
+def _changed(
+    old: Mapping[_Key, Cell], new: Mapping[_Key, Cell]
+) -> dict[_Key, tuple[Cell | None, Cell | None]]:
+    """Return the scores that differ, each before and after; None where there is none."""
+    pairs = {key: (old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))}
+    return {
+        key: (one, other)
+        for key, (one, other) in pairs.items()
+        # As text, in which what is not a number equals itself.
+        if one is None or other is None or repr((one.mean, one.runs)) != repr((other.mean, other.runs))
+    }
+
+
+def difference_markdown(before: Collected, after: Collected) -> str:
+    """Return the difference of two results as Markdown: a table of scores, then each new or changed model beside the nearest one.
+
+    Text from the results is escaped: it may be a stranger's.
+    """
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    cells = cells_of(after.collection, versions)
+    found = _changed(_keyed(before, cells_of(before.collection)), _keyed(after, cells))
+    if not found:
+        return "# What these results change\n\nNo score changes.\n"
+    places = _places(cells)
+    rows = []
+    for one, other in found.values():
+        cell = other or one
+        assert cell is not None  # one of the two is there
+        notes = [] if other is None or other.ranked else [f"not ranked: {other.why_unranked}"]
+        notes += [f"judge {cell.judge}"] if cell.judge else []
+        notes += [f"settings {cell.settings}"] if cell.settings not in ("", "{}") else []
+        texts = (
+            cell.task,
+            cell.model,
+            _score(one),
+            _score(other),
+            places.get(id(other), "-"),
+            "; ".join(notes),
+        )
+        rows.append(list(map(escape_markdown, texts)))
+    lines = ["# What these results change", "", *markdown_table(_COLUMNS, rows, 1), ""]
+    models = list(dict.fromkeys(other.model for _, other in found.values() if other is not None))
+    for model in models:
+        rival = _nearest(model, cells)
+        if rival is None:
+            continue
+        try:
+            compared = compare_models(after.collection, cells, (model, rival))
+        except InputError:
+            continue  # they share tasks and no case
+        # Its own headings stand below ours.
+        lines += [line for line in text_in(".md", compared).splitlines() if not line.startswith("# ")]
+    return "\n".join(lines) + "\n"
+
+
+def _score(cell: Cell | None) -> str:
+    if cell is None:
+        return "-"
+    unit = " pt" if cell.points else " %"
+    return f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)})"
+
+
+def _column(cell: Cell) -> _Key:
+    return (cell.task, cell.version, cell.judge, cell.settings)
+
+
+def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
+    """Return the place of each ranked cell among those of its task, judge and settings."""
+    columns: dict[_Key, list[Cell]] = {}
+    for cell in cells:
+        if cell.ranked:
+            columns.setdefault(_column(cell), []).append(cell)
+    return {
+        id(cell): f"{1 + sum(other.mean.value > cell.mean.value for other in own)} of {len(own)}"
+        for own in columns.values()
+        for cell in own
+    }
+
+
+def _nearest(model: str, cells: Sequence[Cell]) -> str | None:
+    """Return the model that shares most scores with another, and of these the nearest in value; None where none shares any."""
+    own = {_column(cell): cell.mean.value for cell in cells if cell.model == model}
+    shared: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.model != model and _column(cell) in own:
+            shared.setdefault(cell.model, []).append(abs(cell.mean.value - own[_column(cell)]))
+    return min(shared, key=lambda name: (-len(shared[name]), sum(shared[name]), name), default=None)

@@ -1,0 +1,347 @@
+"""Runs as records of Every Eval Ever (evaleval/every_eval_ever), schema 0.3.0: an aggregate file for each run, and its turns beside it.
+
+The records hold what bundles hold: no prompt, question or gold answer unless the card allows it and it is asked for, responses where the
+card allows them, and neither keys nor places of a machine.
+"""
+
+import hashlib
+import json
+import math
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.judges.kinds import stored_kind
+from long_context_tasks.results.bundle.format import fit_to_travel
+from long_context_tasks.results.bundle.pack import bundle_row
+from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+from long_context_tasks.results.cells import Cell, cells_of, held_settings
+from long_context_tasks.results.tables import reasons_text
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.files import loads, make_folder, write_whole
+from long_context_tasks.schema.response import writable
+from long_context_tasks.stats import Mean
+
+SCHEMA = "0.3.0"
+RELATIONS = ("first_party", "third_party", "collaborative", "other")
+_LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
+# Beginnings of what hosts call their classes of models that load weights.
+_ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
+_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[1-9]|lpt[1-9]|data)(\..*)?|.*[. ]|")
+_Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Who gives the records away.
+
+    Attributes:
+        organisation: name.
+        relation: of the evaluator to the makers of the models.
+        developer: of models whose names have no organisation (``org/model``); empty without any.
+    """
+
+    organisation: str = "unknown"
+    relation: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    developer: str = ""
+
+
+def write_records(
+    folder: Path, collection: Collection, cases: Iterable[ShownCase], provider: Provider, now: float
+) -> list[Path]:
+    """Write ``data/<benchmark>/<developer>/<model>/<uuid>.json`` and ``<uuid>_samples.jsonl`` for each run with a score.
+
+    A run has the same names each time. A turn without a score, which the schema has no form for, is in the counts of the aggregate only.
+
+    Args:
+        folder: in which ``data`` is made.
+        collection: see :mod:`long_context_tasks.results.tidy`.
+        cases: of the runs, those of a run together; see :func:`long_context_tasks.results.case_pages.shown_cases`.
+        provider: see :class:`Provider`.
+        now: when the records are made, seconds since 1970.
+
+    Returns:
+        The aggregate files.
+
+    Raises:
+        InputError: a model without an organisation, and the provider names none; a damaged file of cases; a place that cannot be written.
+    """
+    rows = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
+    scores = {
+        str(key[0]): part
+        for key, part in collection.scores.partition_by("run", as_dict=True, maintain_order=True).items()
+    }
+    for row in rows.values():
+        _identity(row["model"], provider)  # before anything is written
+    written: dict[str, Path | None] = {}
+    remedy = "choose another place with --eee"
+    # Runs whose cases cannot be shown come last, with numbers alone.
+    for run, own in chain(groupby(cases, key=lambda case: case.run), ((run, ()) for run in rows)):
+        if run in written or run not in rows:
+            continue
+        row = bundle_row(rows[run])
+        frame = pl.DataFrame([{**row, "source": ""}], schema=collection.runs.schema)
+        [cell] = cells_of(Collection(frame, scores[run]))
+        record = _aggregate(row, cell, provider, now)
+        written[run] = None
+        if not record["evaluation_results"]:
+            continue
+        _, developer, model = _identity(row["model"], provider)
+        name = str(uuid.UUID(bytes=hashlib.sha256(run.encode()).digest()[:16], version=4))
+        place = Path("data", _component(cell.benchmark), developer, model, name)
+        make_folder((folder / place).parent, remedy=remedy)
+        samples = place.with_name(f"{name}_samples.jsonl")
+        write_whole(folder / samples, _lines(record, cell, own, scores[run]), remedy=remedy)
+        record |= _companion(folder, samples)
+        written[run] = path = folder / place.with_name(f"{name}.json")
+        write_whole(path, json.dumps(record, indent=1, allow_nan=False) + "\n", remedy=remedy)
+    return [path for path in written.values() if path is not None]
+
+
+def _companion(folder: Path, samples: Path) -> _Record:
+    """Return what an aggregate says of its file of turns; an empty file is removed."""
+    rows, digest = 0, hashlib.sha256()
+    with (folder / samples).open("rb") as file:
+        for rows, line in enumerate(file, start=1):  # noqa: B007
+            digest.update(line)
+    if not rows:
+        (folder / samples).unlink()
+        return {}
+    about = {"format": "jsonl", "file_path": samples.as_posix(), "hash_algorithm": "sha256"}
+    return {"detailed_evaluation_results": {**about, "checksum": digest.hexdigest(), "total_rows": rows}}
+
+
+def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
+    """Return the id of a model, and the folders of its developer and its own.
+
+    Raises:
+        InputError: it has no organisation, and the provider names none.
+    """
+    name = str(fit_to_travel(model))
+    developer, slash, rest = name.partition("/")
+    if not (slash and developer and rest):
+        developer, rest = provider.developer, name.strip("/")
+        if not developer:
+            raise InputError(
+                f"{name}: the records name a model by its organisation; give --developer NAME for models without one, or names such as "
+                "org/model with --models FILE"
+            )
+    return f"{developer}/{rest}", _component(developer), _component(rest)
+
+
+def _component(name: str) -> str:
+    """A name as a folder that any system can have."""
+    name = _UNFIT.sub("_", writable(name))[:120]
+    return f"{name}_" if _RESERVED.fullmatch(name) else name
+
+
+def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: float) -> _Record:
+    card = catalogue.card(cell.benchmark)
+    model, provenance = _identity(row["model"], provider)[0], loads(row["provenance"])
+    results = [
+        _result(row, cell, card, name, mean) for name, mean in _means(cell) if math.isfinite(mean.value)
+    ]
+    record = {
+        "schema_version": SCHEMA,
+        "evaluation_id": f"{cell.task}/{model}/{row['run']}",
+        "retrieved_timestamp": f"{now:.0f}",
+        "source_metadata": {
+            "source_name": "long_context_tasks",
+            "source_type": "evaluation_run",
+            "source_organization_name": provider.organisation,
+            "evaluator_relationship": provider.relation,
+        },
+        "eval_library": {
+            "name": _LIBRARIES.get(row["host"], row["host"]),
+            "version": row["host_version"] or "unknown",
+            "additional_details": _texts(long_context_tasks=row["package"], commit=row["commit"]),
+        },
+        "model_info": _model(model, str(row["model"]), provenance),
+        "evaluation_results": results,
+    }
+    when = re.sub(r"\D", "", row["made"])[:14]
+    if len(when) == 14:  # in the time of the machine that ran it
+        day, time = (when[:4], when[4:6], when[6:8]), (when[8:10], when[10:12], when[12:])
+        record["evaluation_timestamp"] = f"{'-'.join(day)}T{':'.join(time)}"
+    return record
+
+
+def _means(cell: Cell) -> list[tuple[str, Mean]]:
+    return [(cell.metric, cell.mean), *cell.official.items()]
+
+
+def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:
+    kind = str(provenance.get("model") or "").lower()
+    engine = next((engine for start, engine in _ENGINES.items() if kind.startswith(start)), None)
+    details = {
+        "deployment_type": "self_deployed" if engine else "unknown",
+        "model_availability": "unknown",
+        **_texts(**{key: provenance.get(key) for key in ("model_dtype", "model_revision", "model_args")}),
+    }
+    record: _Record = {"name": name, "id": model, "developer": model.partition("/")[0]}
+    if engine:
+        version = provenance.get("transformers_version") if engine == "transformers" else None
+        record["inference_engine"] = {"name": engine, **_texts(version=version)}
+    return {**record, "additional_details": details}
+
+
+def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: Mean) -> _Record:
+    settings, points = held_settings(cell.settings), metric in cell.points_metrics
+    low, high = _scale(card, metric, points, mean)
+    config: _Record = {
+        "evaluation_description": card.metrics.get(metric, metric),
+        "metric_id": f"{cell.benchmark}.{metric}",
+        "metric_name": metric,
+        "metric_unit": "points" if points else "proportion",
+        "lower_is_better": False,
+        "score_type": "continuous",
+        "min_score": low,
+        "max_score": high,
+    }
+    judge = loads(row["judge_settings"])
+    kind = stored_kind(judge)
+    if judge and (points or (kind and metric in kind.metrics)):
+        config["llm_scoring"] = _judging(judge)
+    uncertainty: _Record = {"num_samples": mean.n}
+    if math.isfinite(mean.se):
+        uncertainty["standard_error"] = {"value": mean.se, "method": "analytic, over clusters of cases"}
+    if math.isfinite(mean.low) and math.isfinite(mean.high):
+        ends = {"lower": mean.low, "upper": mean.high, "confidence_level": 0.95}
+        uncertainty["confidence_interval"] = {**ends, "method": "over clusters of cases"}
+    given = {key: settings[key] for key in ("temperature", "top_p", "top_k") if _is_number(settings.get(key))}
+    options = {**loads(row["options"]), **settings, "seed": row["seed"], "window": row["window"]}
+    return {
+        "evaluation_result_id": f"{row['run']}.{metric}",
+        "evaluation_name": cell.task,
+        "source_data": _source(card, cell),
+        "metric_config": config,
+        "score_details": {
+            "score": mean.value,
+            "details": _texts(turns=mean.total, scored=mean.n, reasons=reasons_text(mean), cases=cell.n_cases)
+            | _texts(cases_available=cell.n_available, task_version=cell.version, truncated=cell.truncated),
+            "uncertainty": uncertainty,
+        },
+        "generation_config": {"generation_args": given, "additional_details": _texts(**options)},
+    }
+
+
+def _scale(card: Card, metric: str, points: bool, mean: Mean) -> tuple[float | str, float | str]:
+    scale = card.points.get(metric) if points else (0.0, 1.0)
+    # Sums of shares may pass an end in their last digit.
+    return (
+        ("-Infinity", "Infinity") if scale is None else (min(scale[0], mean.value), max(scale[1], mean.value))
+    )
+
+
+def _judging(judge: Mapping[str, Any]) -> _Record:
+    name = str(judge.get("model") or judge.get("name") or "judge")
+    about = {"deployment_type": "unknown", "model_availability": "unknown"}
+    config: _Record = {"model_info": {"name": name, "id": name, "additional_details": about}}
+    if _is_number(judge.get("temperature")):
+        config["temperature"] = judge["temperature"]
+    rubric = judge.get("rubric") or "the benchmark's own"
+    return {
+        "judges": [config],
+        "input_prompt": f"rubric of long_context_tasks: {rubric}",
+        "additional_details": _texts(**judge),
+    }
+
+
+def _source(card: Card, cell: Cell) -> _Record:
+    source, hub = catalogue.parse_task(cell.task).source, card.data.get("hub") or {}
+    source = "built" if "lct_cases" in held_settings(cell.settings) else source
+    record: _Record = {"dataset_name": card.title, "additional_details": _texts(cases=source, task=cell.task)}
+    if source == "published" and hub.get("id"):
+        hub = _texts(hf_repo=hub["id"], hf_split=hub.get("split"))
+        return {**record, "source_type": "hf_dataset", **hub, "samples_number": cell.n_cases}
+    if source == "published" and card.paper.get("code"):
+        return {**record, "source_type": "url", "url": [card.paper["code"]]}
+    return {**record, "source_type": "other"}
+
+
+def _lines(aggregate: _Record, cell: Cell, cases: Iterable[ShownCase], scores: pl.DataFrame) -> Iterator[str]:
+    """Yield a line for each turn and metric with a score."""
+    # Short words and numbers, as tables have them: a case's own labels may hold texts of the data.
+    labels = {
+        (str(case), turn): text
+        for case, turn, text in scores.select("case", "turn", "labels").unique().iter_rows()
+        if text
+    }
+    results = {one["metric_config"]["metric_name"]: one for one in aggregate["evaluation_results"]}
+    for case in cases:
+        for place, turn in enumerate(case.turns):
+            for metric, value in turn.scores.items():
+                if value is None or metric not in results:
+                    continue
+                known = loads(labels.get((writable(case.case), place)) or "{}")
+                record = _sample(aggregate, results[metric], case, place, known)
+                # As ASCII: the collection's own reader splits lines at any line break of Unicode.
+                yield json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _sample(
+    aggregate: _Record, result: _Record, case: ShownCase, place: int, labels: Mapping[str, Any]
+) -> _Record:
+    turn, top = case.turns[place], result["metric_config"]["max_score"]
+    value = turn.scores[result["metric_config"]["metric_name"]]
+    several = f"/turn{place}" if len(case.turns) > 1 else ""
+    repeat = case.labels.get("repeat", "")
+    # Of a conversation the prompt is that of its last turn, with later questions and the model's own answers in it.
+    prompt = "" if several else "\n\n".join(writable(text) for _, text in case.prompt or ())
+    raw = writable(turn.question or prompt)
+    left_out = {"input": not raw, "reference": turn.gold is None, "response": turn.response is None}
+    record: _Record = {
+        "schema_version": SCHEMA,
+        "evaluation_id": aggregate["evaluation_id"],
+        "model_id": aggregate["model_info"]["id"],
+        "evaluation_name": result["evaluation_name"],
+        "evaluation_result_id": result["evaluation_result_id"],
+        "sample_id": f"{writable(case.case)}{several}{repeat and f'/repeat{repeat}'}",
+        "interaction_type": "multi_turn" if several else "single_turn",
+        "input": {"raw": raw, "reference": [] if turn.gold is None else [writable(turn.gold)]},
+        "answer_attribution": [],
+        "evaluation": {"score": value, "is_correct": value == top},
+        "metadata": _texts(**labels)
+        | _texts(reason=turn.reason, left_out=", ".join(name for name, out in left_out.items() if out)),
+    }
+    if prompt:
+        record["input"]["formatted"] = prompt
+    if several:
+        record["messages"] = list(_messages(case.turns[: place + 1]))
+        record["evaluation"]["num_turns"] = place + 1
+    else:
+        record["output"] = {"raw": [] if turn.response is None else [writable(turn.response)]}
+    return record
+
+
+def _messages(turns: Sequence[ShownTurn]) -> Iterator[_Record]:
+    for place, turn in enumerate(turns):
+        for number, role, text in ((0, "user", turn.question), (1, "assistant", turn.response)):
+            yield {
+                "turn_idx": 2 * place + number,
+                "role": role,
+                **({} if text is None else {"content": writable(text)}),
+            }
+
+
+def _texts(**values: Any) -> dict[str, str]:
+    """Values as the texts that the schema wants; what is empty is left out."""
+    return {
+        key: writable(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for key, value in values.items()
+        if value not in (None, "", [], {})
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

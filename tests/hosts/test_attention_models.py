@@ -1,0 +1,54 @@
+"""ReRoPE and InfLLM as models of both hosts, named apart from the model's own attention."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval_runs import TASK, evaluate
+
+from long_context_tasks.hosts.stored import StoredRun
+
+pytestmark = pytest.mark.slow
+
+
+def test_lm_eval_runs_a_model_with_another_attention(published: Path, tiny: Path) -> None:
+    pytest.importorskip("lm_eval")
+    arguments = f"pretrained={tiny},attention=rerope,window=64,device=cpu"
+    result = evaluate(model="lct_hf", model_args=arguments, limit=2, apply_chat_template=True)
+    assert result["config"]["lct_method"] == "rerope_window64"
+    assert "rerope_window64" in result["configs"][TASK]["metadata"]["rope"]
+    assert [len(sample["resps"]) for sample in result["samples"][TASK]] == [1, 1]
+
+
+def test_opencompass_runs_a_model_with_another_attention(tiny: Path) -> None:
+    pytest.importorskip("opencompass")
+    from long_context_tasks.hosts.opencompass.attention import AttentionBaseModel, AttentionModel
+    from long_context_tasks.hosts.opencompass.send import applies_chat_template, model_facts
+
+    cpu = {"path": str(tiny), "model_kwargs": {"device_map": "cpu"}}
+    models: list[Any] = [
+        kind(attention={"name": "rerope", "window": 64}, **cpu)
+        for kind in (AttentionModel, AttentionBaseModel)
+    ]
+    assert [applies_chat_template(model) for model in models] == [True, False]
+    assert all(model_facts(model)["lct_rope"].endswith("; rerope_window64") for model in models)
+    long = "word " * 200
+    [text] = models[0].generate([[{"role": "HUMAN", "prompt": long}]], max_out_len=4)
+    assert isinstance(text, str)
+
+
+def test_reports_tell_the_attention_from_the_models_own(tmp_path: Path) -> None:
+    """A run with another attention is no repeat of a run without."""
+    import json
+
+    from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
+
+    for number, method in enumerate((None, "rerope_window64")):
+        row = {
+            "configs": {TASK: {"metadata": {"benchmark": "ada_leval"}}},
+            "config": {"model": "hf", **({"lct_method": method} if method else {})},
+            "model_name": "org/owl",
+        }
+        (tmp_path / f"results_2026-01-0{number + 1}T00-00-00.json").write_text(json.dumps(row))
+    runs = lm_eval_runs(tmp_path, sorted(path.name for path in tmp_path.iterdir()))
+    assert [run.model for run in runs if isinstance(run, StoredRun)] == ["org/owl", "org/owl+rerope_window64"]

@@ -1,0 +1,260 @@
+"""Results that leave: records of Every Eval Ever, files of the hub, what a bundle changes; and nothing in them that must stay."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("polars")
+pytest.importorskip("jsonschema")
+
+import polars as pl
+import yaml
+from bundle_files import TALK, both_hosts, pack_one
+from collected_runs import METRICS, TASK, Run, Turn, run_of, simple, write_lm_eval, write_opencompass
+from eee_rules import check_records
+from typer.testing import CliRunner, Result
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.cli import app
+from long_context_tasks.results.bundle.pack import pack
+from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.results.tables import TABLES
+
+KEY = "sk-0123456789abcdef0123"
+TODAY = catalogue.card("ada_leval").version
+
+
+def lct(*words: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return both_hosts(tmp_path / "results")
+
+
+@contextmanager
+def card_without(benchmark: str, what: str) -> Iterator[None]:
+    """The benchmark while its card keeps something back."""
+    card = catalogue.card(benchmark)
+    rules = card.redistribute
+    object.__setattr__(card, "redistribute", {**rules, what: False})
+    try:
+        yield
+    finally:
+        object.__setattr__(card, "redistribute", rules)
+
+
+def text_of(folder: Path) -> str:
+    return "\n".join(
+        path.read_bytes().decode(errors="replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "plotly.min.js"
+    )
+
+
+def test_records_of_runs_and_of_their_bundle(results: Path, tmp_path: Path) -> None:
+    done = lct("report", "export", results, "--eee", tmp_path / "e", "--developer", "me")
+    assert done.exit_code == 0, done.output
+    plain, talk = check_records(tmp_path / "e")
+    assert (plain[0]["eval_library"]["name"], talk[0]["eval_library"]["name"]) == ("lm_eval", "opencompass")
+    score = plain[0]["evaluation_results"][0]["score_details"]
+    assert score["score"] == pytest.approx(2 / 3) and score["details"]["reasons"] == "1 does_not_fit"
+    assert len(plain[1]) == 3 * len(METRICS)  # the case that did not fit has no score, and no row
+    assert [row["evaluation"]["is_correct"] for row in plain[1][:: len(METRICS)]] == [True, False, True]
+    judged = talk[0]["evaluation_results"][0]["metric_config"]
+    assert (judged["max_score"], judged["llm_scoring"]["judges"][0]["model_info"]["name"]) == (10, "j")
+    last = talk[1][2]
+    assert [one.get("content") for one in last["messages"]] == [None, "Yes, ü.", None, "<script>"]
+    assert last["evaluation"] == {"score": 2.0, "is_correct": False, "num_turns": 2}
+    names = sorted(path.name for path in (tmp_path / "e").rglob("*") if path.is_file())
+    packed = pack_one(results, tmp_path / "bundles")
+    assert lct("report", "export", packed, "--eee", tmp_path / "b", "--developer", "me").exit_code == 0
+    assert names == sorted(path.name for path in (tmp_path / "b").rglob("*") if path.is_file())
+    assert [rows for _, rows in check_records(tmp_path / "b")] == [plain[1], talk[1]]
+
+
+def test_what_must_stay_is_in_no_export(results: Path, tmp_path: Path) -> None:
+    """Keys, places of the machine, prompts, gold, judges' words; and responses of a benchmark whose card keeps them back."""
+    out = ("--eee", tmp_path / "e", "--developer", "me", "--eval-results", tmp_path / "h", "--inputs")
+    datasets = ("--dataset", "ada_leval=o/a", "--dataset", "elitr_bench=o/e")
+    with card_without("elitr_bench", "responses"):
+        done = lct("report", "export", results, *out, *datasets)
+        assert done.exit_code == 0, done.output
+        site = lct("report", results, "--out", tmp_path / "site", "--space")
+    assert site.exit_code == 0, site.output
+    check_records(tmp_path / "e")
+    for folder in ("e", "h", "site"):
+        text = text_of(tmp_path / folder)
+        words = (
+            KEY,
+            "secret",
+            "key=abc",
+            "Prague",
+            "What?",
+            str(results),
+            "Yes, \\u00fc",
+            "Yes, ü",
+            "script\\u003e",
+        )
+        for leak in words:
+            assert leak not in text, (folder, leak)
+    shown = text_of(tmp_path / "e")
+    assert "judge.example/v1" in shown and '"raw": ["A1"]' in shown  # Ada-LEval's card allows responses
+
+
+def test_inputs_come_where_the_card_allows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    task = load_task(
+        "ada_leval_bestanswer_any_synthetic", catalogue.resolve_options({"lct_length": "1k", "lct_n": 2}, {})
+    )
+    turn = Turn(dict.fromkeys(task.metrics, 1.0), text="line\u2028end")
+    write_lm_eval(
+        tmp_path / "r", run_of(task, {case.id: [turn] for case in task.cases.cases}, model="org/owl")
+    )
+
+    def rows(name: str, *words: str) -> list[dict[str, Any]]:
+        done = lct("report", "export", tmp_path / "r", "--eee", tmp_path / name, *words)
+        assert done.exit_code == 0, done.output
+        [(_, found)] = check_records(tmp_path / name)
+        return found
+
+    first = rows("full", "--inputs")[0]
+    messages = task.messages(task.cases.cases[0])
+    assert first["input"]["formatted"] == "\n\n".join(message.content for message in messages)
+    assert first["input"]["reference"] and "left_out" not in first["metadata"]
+    assert first["output"]["raw"] == ["line\u2028end"]
+    assert rows("plain")[0]["input"] == {"raw": "", "reference": []}
+    with card_without("ada_leval", "prompts"), card_without("ada_leval", "gold"):
+        kept = rows("kept", "--inputs")[0]
+    assert (
+        kept["input"] == {"raw": "", "reference": []} and kept["metadata"]["left_out"] == "input, reference"
+    )
+
+
+def test_models_without_an_organisation(results: Path, tmp_path: Path) -> None:
+    done = lct("report", "export", results, "--eee", tmp_path / "e")
+    assert done.exit_code == 2 and "--developer" in done.stderr and not (tmp_path / "e").exists()
+    names = tmp_path / "models.yaml"
+    names.write_text("models:\n- name: 'Org/Owl: <x>.'\n  aliases: [owl]\n")
+    assert lct("report", "export", results, "--eee", tmp_path / "e", "--models", names).exit_code == 0
+    assert {record["model_info"]["name"] for record, _ in check_records(tmp_path / "e")} == {"Org/Owl: <x>."}
+    assert lct("report", "export", results).exit_code == 2
+
+
+def test_files_of_the_hub(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    write_lm_eval(folder / "a", Run(simple([1.0, 0.0, 1.0, 1.0]), model="org/owl", version=TODAY))
+    warm = "temperature=0.6,do_sample=true"
+    write_lm_eval(folder / "b", Run(simple([1.0, 0.0]), model="org/owl", version=TODAY, gen_kwargs=warm))
+    write_lm_eval(folder / "c", Run(simple([1.0, None]), model="crow", version=TODAY))
+    assert lct("report", "export", folder, "--eval-results", tmp_path / "h").exit_code == 2
+    assert (
+        lct("report", "export", folder, "--eval-results", tmp_path / "h", "--dataset", "x=y").exit_code == 2
+    )
+    words = (
+        "--eval-results",
+        tmp_path / "h",
+        "--dataset",
+        "ada_leval=org/data",
+        "--source",
+        "https://l.example/",
+    )
+    done = lct("report", "export", folder, *words)
+    assert done.exit_code == 0 and f"left out: {TASK} of crow: not ranked" in done.stderr
+    place = tmp_path / "h" / "org__owl" / ".eval_results"
+    assert re.fullmatch(
+        rf"{TASK}\.yaml {TASK}_[0-9a-f]{{8}}\.yaml", " ".join(sorted(p.name for p in place.iterdir()))
+    )
+    [entry] = yaml.safe_load((place / f"{TASK}.yaml").read_text())
+    assert entry["dataset"] == {"id": "org/data", "task_id": TASK} and entry["value"] == 75.0
+    assert entry["date"] == "2026-01-01" and entry["source"]["url"] == "https://l.example/"
+    assert re.search(r"strict_accuracy; percent; 95 % interval 30\.\d to 95\.\d; n=4", entry["notes"])
+    [other] = yaml.safe_load(next(place.glob(f"{TASK}_*.yaml")).read_text())
+    assert "temperature=0.6" in other["notes"]
+
+
+def test_what_a_bundle_changes(tmp_path: Path) -> None:
+    """A stranger's bundle beside one that is there: its scores, its place, the comparison; text from it is escaped."""
+    bundles = tmp_path / "before", tmp_path / "after"
+    hit, miss = [1.0] * 30, [0.0] * 28 + [1.0] * 2
+    hostile = "<b>@all</b>|[x](http://evil.example)"
+    for model, values in (("owl", miss), (hostile, hit)):
+        write_lm_eval(tmp_path / "r" / str(len(model)), Run(simple(values), model=model, version=TODAY))
+    bundles[0].mkdir()
+    pack(collect_with_files([tmp_path / "r" / "3"]), bundles[0])
+    pack(collect_with_files([tmp_path / "r"]), bundles[1])
+    done = lct("report", "difference", *bundles, "--out", tmp_path / "d.md")
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "d.md").read_text()
+    assert text.strip() == done.stdout.strip() and "<b>" not in text and "http://" not in text
+    [row] = [line for line in text.splitlines() if line.startswith("| ada") and "1 of 2" in line]
+    assert r"| - | 100.0 % \(88.6 to 100.0\) | 1 of 2 |" in row and "owl" not in row
+    assert (
+        "@all" not in text and "@\u200ball" in text and " better |" in text
+    )  # nobody is called by a model's name
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    both = lct("report", "difference", empty, bundles[1]).stdout
+    assert "1 of 2" in both and "2 of 2" in both
+    assert "No score changes" in lct("report", "difference", bundles[1], bundles[1]).stdout
+    gone = lct("report", "difference", bundles[1], bundles[0]).stdout
+    assert re.search(r"\| 100\.0 % .* \| - \| - \|", gone)
+    told = json.loads(lct("report", "difference", *bundles, "--json").stdout)
+    assert told["result"]["markdown"] == text
+
+
+def test_every_table_says_the_same_in_every_format(results: Path, tmp_path: Path) -> None:
+    """And stands beside the site under its own name, with badges, the tables of tasks and the page of a Space."""
+    pytest.importorskip("plotly")
+    out = tmp_path / "site"
+    hostile = '"><img src=x>&\x01'
+    write_opencompass(
+        results / "x",
+        Run(
+            TALK,
+            "elitr_bench_conv_dev",
+            hostile,
+            judge={"name": "j"},
+            points=("judge_score",),
+            made="20260101_100000",
+        ),
+    )
+    assert lct("report", results, "--out", out, "--space", "--title", "A: board").exit_code == 0
+    for name in TABLES:
+        table = json.loads((out / f"{name}.json").read_text())
+        frame = pl.read_parquet(out / f"{name}.parquet")
+        rows = list(csv.reader((out / f"{name}.csv").open(newline="")))
+        assert list(table["columns"]) == frame.columns == rows[0] and table["table"] == name
+        assert len(table["rows"]) == len(frame) == len(rows) - 1
+        for row, other in zip(table["rows"], frame.fill_nan(None).to_dicts(), strict=True):
+            assert row == other
+        assert set(table["columns"].values()) <= {"text", "integer", "number", "boolean", "list"}
+    table = json.loads((out / "task" / f"{TASK}.json").read_text())
+    assert [(row["model"], row["task"]) for row in table["rows"]] == [("owl", TASK)]
+    texts = {}
+    for path in (out / "badge").rglob("*.svg"):
+        root = ElementTree.fromstring(path.read_bytes())  # one that is not escaped is no XML
+        texts[path.relative_to(out).as_posix()] = [
+            one.text for one in root.iter() if one.text and one.text.strip()
+        ]
+        assert not [one for one in root.iter() if one.tag.endswith("img")]
+    title, name, value = texts[f"badge/owl/{TASK}.svg"]
+    assert name == TASK and re.fullmatch(r"66\.7 % \(20\.8 to 93\.9\), not ranked", value or "")
+    assert title == f"owl, {TASK}: strict_accuracy {value}" and len(texts) == 3
+    _, front, _ = (out / "README.md").read_text().split("---\n")
+    assert yaml.safe_load(front)["sdk"] == "static" and yaml.safe_load(front)["title"] == "A: board"
+    assert lct("report", results, "--out", out, "--space").exit_code == 0  # ours may be replaced
+    (out / "README.md").write_text("mine")
+    refused = lct("report", results, "--out", out, "--space")
+    assert (
+        refused.exit_code == 2 and "README.md" in refused.stderr and (out / "README.md").read_text() == "mine"
+    )
