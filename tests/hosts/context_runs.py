@@ -8,9 +8,9 @@ from lm_eval_runs import evaluate
 
 
 def responses(model: Any, task: str, **more: Any) -> list[str]:
-    """Six answers of a model of lm-eval to a task of about 1,000 tokens."""
-    metadata = {"lct_n": 6, "lct_answer_budget": 12, "pretrained": str(model.model.name_or_path)}
-    if "1k" not in task and "cut" not in task:
+    """Four answers of a model of lm-eval to a task of about 1,000 tokens."""
+    metadata = {"lct_n": 4, "lct_answer_budget": 8, "pretrained": str(model.model.name_or_path)}
+    if "1k" not in task:
         metadata["lct_length"] = "1k"
     found = evaluate(task, metadata, model=model, predict_only=True, apply_chat_template=True, **more)
     return [sample["resps"][0][0] for sample in found["samples"][task]]

@@ -127,12 +127,22 @@ def test_layers_may_keep_different_shares(whole: Any) -> None:
 def test_what_cannot_be_answered_is_named(whole: Any) -> None:
     from lm_eval.api.instance import Instance
 
+    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+
     foreign = Instance(
-        "generate_until", {}, ("A prompt.", {"until": [], "max_gen_toks": 2}), 0, task_name="other"
+        "generate_until", {}, ("A prompt.", {"until": [], "max_gen_toks": 2}), 0, metadata=("other", 0, 1)
     )
-    with pytest.raises(InputError, match=r"this model takes the tasks of long_context_tasks only"):
+    with pytest.raises(InputError, match=r"other: this model takes the tasks of long_context_tasks only"):
         whole.generate_until([foreign])
-    with pytest.raises(InputError, match=r"case .*: its prompt does not show the end of its context"):
-        responses(whole, "ada_leval_bestanswer_any_cut2k_synthetic", limit=1)
+    cut = CaseInstance(
+        "generate_until",
+        {"case": "a"},
+        foreign.args,
+        0,
+        metadata=("ours", 0, 1),
+        context=lambda: "Some text.",
+    )
+    with pytest.raises(InputError, match=r"ours, case a: its prompt does not show the end of its context"):
+        whole.generate_until([cut])
     with pytest.raises(InputError, match="decodes greedily"):
         responses(whole, CHOICES, limit=1, gen_kwargs="do_sample=true,temperature=0.7")
