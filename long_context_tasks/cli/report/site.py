@@ -76,6 +76,13 @@ def site(
         bool,
         typer.Option("--space", help="Add the README.md that makes the folder a static Space of the hub."),
     ] = False,
+    submit_to: Annotated[
+        str,
+        typer.Option(
+            "--submit-to",
+            help="https://...: the repository that takes new results, which the page on submitting a model then names.",
+        ),
+    ] = "",
     models: Annotated[
         Path | None,
         typer.Option(
@@ -197,6 +204,8 @@ def site(
     from long_context_tasks.schema.files import write_whole
     from long_context_tasks.site.contents import read_agreement, site_contents
 
+    if submit_to and not submit_to.startswith(("https://", "http://")):
+        raise InputError(f"--submit-to {submit_to}: expected an address, such as https://github.com/YOU/results")
     if agreement is not None:
         read_agreement(agreement)  # report a mistake before costly work
     people = None if ratings is None else read_people(ratings)
@@ -261,7 +270,7 @@ def site(
             typer.echo(f"note: {note}", err=True)
         noted = replace(collection, notes=(*collection.notes, *notes))
         shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
-        _write_site(out, noted, cells, shown, replace(options, space=space))
+        _write_site(out, noted, cells, shown, replace(options, space=space, submit_to=submit_to))
     end_with_problems(collection.problems)
 
 
