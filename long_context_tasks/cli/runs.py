@@ -242,6 +242,38 @@ def _options(typed: dict[str, Any]) -> "Options":
     return resolve_options({f"lct_{name}": value for name, value in typed.items()})
 
 
+@app.command(epilog=examples("lct runs memorag TASK --model FOLDER --n 20 --out responses.jsonl"))
+@with_run_options
+def memorag(
+    task: TaskName,
+    model: Annotated[str, typer.Option("--model", "-m", help="Folder or hub id of a chat model.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="JSON Lines with the responses, for `lct runs score`.")
+    ] = Path("responses.jsonl"),
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a passage, at most.")] = 512,
+    hits: Annotated[int, typer.Option(min=1, help="Passages found for each clue.")] = 3,
+    clue_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a list of clues, at most.")] = 128,
+    compression: Annotated[
+        int, typer.Option(min=1, help="The memory keeps one token in so many of the context.")
+    ] = 4,
+    *,
+    typed: dict[str, Any],
+    as_json: Json = False,
+) -> None:
+    """Answer a task with MemoRAG: clues from a compressed memory of the context, passages found by them, the answer from these.
+
+    Single questions of benchmarks that tell context and question apart. Options that are not typed are read from the environment.
+    """
+    from long_context_tasks.cli.output import give
+    from long_context_tasks.hosts.own.export import load
+    from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, write_responses
+
+    loaded = load(task, _options(typed))
+    settings = MemoRAGSettings(chunk_tokens, hits, clue_tokens, compression)
+    write_responses(loaded, Reader(model), settings, out)
+    give(f"{out}: {len(loaded.cases)} responses", path=out, cases=len(loaded.cases), task=task)
+
+
 @app.command(epilog=examples("lct runs score TASK responses.jsonl --n 50 --model my-model --out results/"))
 @with_run_options
 def score(
