@@ -205,7 +205,9 @@ def site(
     from long_context_tasks.site.contents import read_agreement, site_contents
 
     if submit_to and not submit_to.startswith(("https://", "http://")):
-        raise InputError(f"--submit-to {submit_to}: expected an address, such as https://github.com/YOU/results")
+        raise InputError(
+            f"--submit-to {submit_to}: expected an address, such as https://github.com/YOU/results"
+        )
     if agreement is not None:
         read_agreement(agreement)  # report a mistake before costly work
     people = None if ratings is None else read_people(ratings)
