@@ -50,6 +50,15 @@ PoolSeeds = Annotated[
 ]
 
 
+def _address(text: str) -> str:
+    """The value of --submit-to, which pages link to."""
+    from long_context_tasks.schema import InputError
+
+    if text and not text.startswith(("https://", "http://")):
+        raise InputError(f"--submit-to {text}: expected an address, such as https://github.com/YOU/results")
+    return text
+
+
 def site(
     results: RunsOrBundles,
     out: Annotated[
@@ -80,6 +89,7 @@ def site(
         str,
         typer.Option(
             "--submit-to",
+            callback=_address,
             help="https://...: the repository that takes new results, which the page on submitting a model then names.",
         ),
     ] = "",
@@ -204,10 +214,6 @@ def site(
     from long_context_tasks.schema.files import write_whole
     from long_context_tasks.site.contents import read_agreement, site_contents
 
-    if submit_to and not submit_to.startswith(("https://", "http://")):
-        raise InputError(
-            f"--submit-to {submit_to}: expected an address, such as https://github.com/YOU/results"
-        )
     if agreement is not None:
         read_agreement(agreement)  # report a mistake before costly work
     people = None if ratings is None else read_people(ratings)
