@@ -370,7 +370,7 @@ def cases_of(
     collected: "Collected", data_dir: Path | None, *, private: bool = False, inputs: bool = True
 ) -> "Iterator[ShownCase]":
     """The cases of all runs; one task is held at a time, as its texts may be large, and none without ``inputs``: prompts and gold."""
-    from long_context_tasks.hosts.stored import load_task
+    from long_context_tasks.hosts.stored import Places, load_task
     from long_context_tasks.results.case_pages import shown_cases
     from long_context_tasks.results.sections import MOST_FOR_PAGES
     from long_context_tasks.schema import InputError
@@ -382,7 +382,7 @@ def cases_of(
         key = evaluation.run.task_key
         if inputs and key != loaded[0]:
             try:
-                loaded = (key, load_task(evaluation.run, data_dir, MOST_FOR_PAGES))
+                loaded = (key, load_task(evaluation.run, Places(data_dir), MOST_FOR_PAGES))
             except InputError as error:
                 loaded = (key, None)  # each of its pages says so
                 if isinstance(error, NotInCache):
