@@ -2,7 +2,8 @@
 
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
 LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
-LCT_PRESET=FILE: a model as a paper ran it, a file of elitr_bench/ or ada_leval/ beside this one; LCT_MODEL then says where it lies.
+LCT_ATTENTION=rerope,window=512: another attention (docs/attention.md).
+LCT_PRESET=FILE: a model as a paper ran it, or with a longer window: a file of a folder beside this one; LCT_MODEL then says where it lies.
 """
 
 import os
@@ -48,5 +49,9 @@ if _env.preset('openai-chat-completions'):
 elif _preset:
     _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']
     models[0].update(_preset, path=_path)
+_attention = _env.chosen_attention(not _base) if _path else {}
+if _attention and models is not _served:
+    models[0].update(abbr=models[0]['abbr'] + _attention.pop('suffix'))
+    models[0].update(_attention)
 
-del os, _env, _preset, _served
+del os, _env, _preset, _served, _attention

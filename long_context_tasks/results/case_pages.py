@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
@@ -91,6 +91,11 @@ def shown_cases(
     withheld = " ".join(parts)
     for stored, turns in scored_cases(evaluation):
         yield _shown(key, stored, turns, task, allowed, withheld)
+
+
+def without_responses(case: ShownCase) -> ShownCase:
+    """A case without what the model wrote, and what the judge wrote of it."""
+    return replace(case, turns=tuple(replace(turn, response=None, feedback=()) for turn in case.turns))
 
 
 def _shown(
