@@ -61,7 +61,8 @@ class Reader:
         """Load the tokenizer."""
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(self.path)
+        load: Any = AutoTokenizer.from_pretrained
+        return load(self.path)
 
     @cached_property
     def model(self) -> Any:
