@@ -205,7 +205,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             writes=self.is_main_process,
         )
         done = store.restore(cases)
-        facts = {"lct_window": window.describe(), **model_facts(self.model)}
+        facts = {"lct_window": window.describe(), **model_facts(self.model), **built_cases_facts(task)}
         with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
             for batch in batched(cases[done:], self.batch_size or 1):
                 for case, talk in zip(batch, talks(task, batch, sender), strict=True):
@@ -239,6 +239,12 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             row["res_length"] = self.model.get_token_len(text)
             row["all_input_length"] = last.n_prompt_tokens
         return row
+
+
+def built_cases_facts(task: LoadedTask) -> dict[str, str]:
+    """What rows and results say of built cases; empty for others."""
+    digest = built_cases.cases_digest(task)
+    return {built_cases.NAME: digest} if digest else {}
 
 
 def host_result(
@@ -283,7 +289,7 @@ def host_result(
         "judge": dict(judge or {}),
         "window": window,
         "n_cases_available": str(len(task.cases)),  # no number: the host would average it as a score
-        **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(task)) else {}),
+        **built_cases_facts(task),
         "package": long_context_tasks.__version__,
         "host_version": opencompass.__version__,
         "options": task.description(),
