@@ -145,7 +145,7 @@ def vllm_preset() -> dict[str, Any]:
 
 
 def chosen_attention(chat: bool) -> dict[str, Any]:
-    """Return class and argument for the attention in LCT_ATTENTION; empty without one.
+    """Return class and arguments for the attention in LCT_ATTENTION; empty without one. Where LCT_WINDOW is given, the host cuts nothing before.
 
     Args:
         chat: whether the model has a chat template.
@@ -156,8 +156,10 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
     if not (text := os.environ.get(ATTENTION)):
         return {}
     name, settings = read_attention(text)
+    window = catalogue.resolve_options({}).window
     return {
         **_attention(name, settings, chat),
+        **({} if window is None else {"max_seq_len": window}),
         "suffix": f"-{describe(name, attention_settings(name, settings))}",
     }
 
