@@ -55,13 +55,13 @@ def run_lm_eval(
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    from long_context_tasks.hosts.lm_eval.paths import task_folders
+    from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
     os.environ.setdefault("OPENAI_API_KEY", "EMPTY")
     given = dict(item.split("=", 1) for item in model_args.split(",") if item)
     manager = TaskManager(
         include_defaults=False,
-        include_path=[str(folder) for folder in task_folders()],
+        include_path=str(task_folder()),
         metadata={**given, **(metadata or {})},
     )
     tracker = EvaluationTracker(output_path=str(output))

@@ -1,7 +1,8 @@
 """Give a loaded model of transformers another attention, by name: one entry for all hosts.
 
 The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the cache holds plain keys, and
-its attention is one that is registered with transformers and asks the layer's own method.
+its attention is one that is registered with transformers and asks the layer's own method. NTK-aware RoPE only changes frequencies; it is
+here because transformers 4 and 5 want another base in different arguments.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,11 +42,23 @@ class LeakyReRoPESettings(ReRoPESettings):
     factor: int = 16
 
 
-Settings = ReRoPESettings | InfLLMSettings
+@dataclass(frozen=True)
+class NTKSettings:
+    """Settings of NTK-aware RoPE.
+
+    Attributes:
+        factor: by which the window grows; the base does by ``factor ** (d / (d - 2))``, with d the size of a head.
+    """
+
+    factor: int = 4
+
+
+Settings = ReRoPESettings | InfLLMSettings | NTKSettings
 METHODS: Mapping[str, type[Settings]] = {
     "rerope": ReRoPESettings,
     "leaky_rerope": LeakyReRoPESettings,
     "infllm": InfLLMSettings,
+    "ntk": NTKSettings,
 }
 
 
@@ -136,19 +149,31 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
         raise InputError(f"attention={name}: the model has a sliding window of its own, which would stay")
     if getattr(config, "lct_attention", None):
         raise InputError(f"attention={name}: the model has {config.lct_attention} already; load it again")
-    _register()
-    rotary = Rotary(decoder.rotary_emb)
-    make = _maker(rotary, settings, config.max_position_embeddings)
-    for layer in layers:
-        layer.self_attn.lct_attention = make()
-    size = layers[0].self_attn.head_dim
-    decoder.rotary_emb = _unrotated(size)
-    model.set_attn_implementation(REGISTERED)
+    if isinstance(settings, NTKSettings):
+        _grow_base(decoder.rotary_emb, settings.factor)
+    else:
+        _register()
+        make = _maker(Rotary(decoder.rotary_emb), settings, config.max_position_embeddings)
+        for layer in layers:
+            layer.self_attn.lct_attention = make()
+        decoder.rotary_emb = _unrotated(layers[0].self_attn.head_dim)
+        model.set_attn_implementation(REGISTERED)
     config.lct_attention = describe(name, settings)
     return str(config.lct_attention)
 
 
-def _maker(rotary: Rotary, settings: Settings, window: int) -> Callable[[], Any]:
+def _grow_base(embedding: Any, factor: int) -> None:
+    import torch
+
+    if embedding.rope_type != "default":
+        raise InputError(f"attention=ntk: the model has RoPE of type {embedding.rope_type}; plain RoPE only")
+    frequencies = embedding.inv_freq
+    # Frequency i of n is base ** (-i / n), and the base grows by factor ** (n / (n - 1)).
+    places = torch.arange(len(frequencies), device=frequencies.device) / (len(frequencies) - 1)
+    embedding.inv_freq = frequencies / float(factor) ** places
+
+
+def _maker(rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: int) -> Callable[[], Any]:
     if isinstance(settings, InfLLMSettings):
         return lambda: InfLLM(rotary, settings)
     slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0

@@ -61,7 +61,7 @@ def new(
         shutil.rmtree(part, ignore_errors=True)
     for path in written:
         say(str(path))
-    say(f"Next: pip install -e {folder}; lct generate {name}; lct check {name} --write")
+    say(f"Next: pip install -e {folder}; lct check {name} --write")
     give(folder=folder, files=written)
 
 
@@ -76,25 +76,18 @@ def check(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is missing or wrong in a benchmark: functions, cases, prompts, scores of example answers, generated files.
+    """Say what is missing or wrong in a benchmark: functions, cases, prompts, scores of example answers.
 
     It reads a few cases of one task of each kind, and compares the hashes of cases that are written from seeds. Exit code 1 when
     something is wrong.
     """
-    from long_context_tasks.benchmarks.checking import Finding, check_benchmark, write_reference
+    from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
     from long_context_tasks.benchmarks.hub import without_downloads
-    from long_context_tasks.hosts.lm_eval.generate import benchmark_files
 
     if write:
         say(f"written: {write_reference(name)}")
     with without_downloads():
         found = list(check_benchmark(name))
-    stale = [path for path, text in benchmark_files(name).items() if _text(path) != text]
-    if stale:
-        text = (
-            f"{len(stale)} files for lm-eval are missing or not those of the card; run `lct generate {name}`"
-        )
-        found.append(Finding(str(stale[0].parent), text))
     wrong = [finding for finding in found if finding.wrong]
     for finding in found:
         say(f"{'wrong' if finding.wrong else 'note'}: {finding.place}: {finding.text}")
@@ -102,7 +95,3 @@ def check(
     give(f"{name}: {len(wrong)} wrong" if wrong else f"{name}: all is well", wrong=len(wrong))
     if wrong:
         raise typer.Exit(1)
-
-
-def _text(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None

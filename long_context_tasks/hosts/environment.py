@@ -11,7 +11,14 @@ from long_context_tasks.benchmarks import catalogue
 logger = logging.getLogger(__name__)
 
 OTHER_VARIABLES = (
-    *("LCT_API_BASE", "LCT_API_MODEL", "LCT_BATCH_SIZE", "LCT_CACHE_DIR", "LCT_COLLECT_CASES"),
+    *(
+        "LCT_API_BASE",
+        "LCT_API_MODEL",
+        "LCT_ATTENTION",
+        "LCT_BATCH_SIZE",
+        "LCT_CACHE_DIR",
+        "LCT_COLLECT_CASES",
+    ),
     *(
         "LCT_COLLECT_CHARACTERS",
         "LCT_COLLECT_RUNS",

@@ -1,4 +1,4 @@
-"""Write the files that are made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, a reference page of each benchmark.
+"""Write the committed files that are made from the benchmarks' cards: OpenCompass's configs, a reference page of each benchmark.
 
 A test fails when generating again would change a committed file.
 """
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.lm_eval.generate import benchmark_files, suite_files
 from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema.card import Card, TaskCard, Variant
 
@@ -18,22 +17,15 @@ _MADE = "# Made by `lct generate`"
 _TAG = re.compile(r"<(?=[a-z/])")
 
 
-def write_generated_files(benchmark: str = "") -> list[Path]:
-    """Write what differs and delete what no card makes any more; return the files that changed.
-
-    Args:
-        benchmark: only lm-eval's YAML of this one, which may belong to another package; all files of this checkout without it.
-    """
-    files = benchmark_files(benchmark) if benchmark else generated_files()
+def write_generated_files() -> list[Path]:
+    """Write what differs and delete what no card makes any more; return the files that changed."""
+    files = generated_files()
     return write_files(files) + delete_others(files)
 
 
 def generated_files() -> dict[Path, str]:
     """Every generated file of the checkout with the content that it must have."""
-    files = suite_files()
-    for name in catalogue.own_benchmark_names():
-        files |= benchmark_files(name)
-    files |= {CHECKOUT / path: text for path, text in opencompass_files().items()}
+    files = {CHECKOUT / path: text for path, text in opencompass_files().items()}
     for name in catalogue.own_benchmark_names():
         files[CHECKOUT / "docs" / "reference" / f"{name}.md"] = card_markdown(catalogue.card(name))
     return files
@@ -53,7 +45,7 @@ def write_files(files: Mapping[Path, str]) -> list[Path]:
 def delete_others(files: Mapping[Path, str]) -> list[Path]:
     """Delete generated files (their text says so) beside these that are not among them; returns them."""
     deleted = []
-    for folder in {path.parent for path in files if path.suffix in (".yaml", ".py")}:
+    for folder in {path.parent for path in files if path.suffix == ".py"}:
         for path in sorted(folder.glob("*")):
             if path.is_file() and path not in files and _MADE in path.read_text(encoding="utf-8"):
                 path.unlink()

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
+from long_context_tasks.results.answer_places import answer_places
 from long_context_tasks.results.evaluations import Evaluation, TurnScores, scored_cases
 from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.schema.response import Response
@@ -44,6 +45,7 @@ class ShownCase:
         labels: of the case, for search and breakdowns.
         turns: one or more.
         withheld: why something may not be shown, in one sentence; empty where all is.
+        answers: message, start and end of the stretches of the prompt that hold the right answer, in characters.
     """
 
     run: str
@@ -52,6 +54,7 @@ class ShownCase:
     labels: Mapping[str, str]
     turns: tuple[ShownTurn, ...]
     withheld: str = ""
+    answers: tuple[tuple[int, int, int], ...] = ()
 
 
 def shown_cases(
@@ -90,6 +93,11 @@ def shown_cases(
         yield _shown(key, stored, turns, task, allowed, withheld)
 
 
+def without_responses(case: ShownCase) -> ShownCase:
+    """A case without what the model wrote, and what the judge wrote of it."""
+    return replace(case, turns=tuple(replace(turn, response=None, feedback=()) for turn in case.turns))
+
+
 def _shown(
     key: str,
     stored: StoredCase,
@@ -106,6 +114,11 @@ def _shown(
     prompt = None
     if task is not None and case is not None and allowed["prompts"]:
         prompt = _prompt(task, case, stored.responses)
+    answers: tuple[tuple[int, int, int], ...] = ()
+    if task is not None and case is not None and prompt is not None and allowed["gold"]:
+        take_apart = catalogue.benchmark(catalogue.parse_task(task.name).benchmark).function("challenges")
+        if take_apart is not None:
+            answers = answer_places(take_apart, case, task.cases.documents, prompt)
     labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
     if stored.repeat:
         labels["repeat"] = stored.repeat
@@ -117,9 +130,10 @@ def _shown(
         run=key,
         case=stored.id,
         prompt=prompt,
-        labels={name: _text(value) for name, value in labels.items()},
+        labels={name: text for name, value in labels.items() if (text := _label_text(value))},
         turns=tuple(_turn(stored, case, one, allowed) for one in turns),
         withheld=withheld,
+        answers=answers,
     )
 
 
@@ -156,6 +170,17 @@ def _turn(
         reason=scores.reason,
         feedback=feedback if allowed["gold"] and allowed["responses"] else (),
     )
+
+
+def _label_text(value: Any) -> str:
+    """A label's value for people: items of a list, measured numbers in short; empty for a list of nothing.
+
+    >>> _label_text(["a", "b"]), _label_text([]), _label_text(3), _label_text(0.40382), _label_text("who")
+    ('a, b', '', '3', '0.404', 'who')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return f"{value:.3g}" if isinstance(value, float) else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -55,10 +55,12 @@ class Label(_CardPart):
     """How pages show a label of cases, by which they break scores down.
 
     Attributes:
+        title: words for its name; empty where its name with spaces will do.
         values: value to words, in the order to show; others follow by size or name.
         position: it says where in the context something is, so that pages draw it; variants named like its values move that.
     """
 
+    title: str = ""
     values: Mapping[str, str] = {}
     position: bool = False
 

@@ -189,7 +189,7 @@ def _write(
     benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
     names = Names(models, tasks, facts_of(collection.runs))
     by_run = {run: cell for cell in cells for run in cell.runs}
-    case_lists, n_cases = write_cases(cases, by_run, names, store)
+    case_lists, n_cases = write_cases(cases, by_run, names, store, options.label_titles)
     names = replace(names, case_lists=case_lists)
     breakdowns = label_breakdowns(collection, cells, options.label_values)
     leading, others = leading_cells(cells)

@@ -5,6 +5,7 @@ Chunks are scripts: pages opened from a folder cannot fetch data, but they can a
 
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +42,7 @@ def script_json(value: Any) -> str:
 
 
 class ChunkStore:
-    """Chunks in a folder, each once, under 16 digits of the SHA-256 of its content."""
+    """Chunks in a folder, each once, under 16 digits of the SHA-256 of its content or of a text that names it."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder."""
@@ -49,14 +50,21 @@ class ChunkStore:
         self._folder = folder
         self._known: set[str] = set()
 
-    def put(self, value: Any) -> str:
+    @staticmethod
+    def name_of(text: str) -> str:
+        """Return the name of a chunk that other chunks refer to before it is stored."""
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def put(self, value: Any, name: str = "") -> str:
         """Store a value and return its name.
+
+        ``name``, where given, is of :meth:`name_of`.
 
         Raises:
             InputError: the file cannot be written.
         """
         text = script_json(value)
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = name or self.name_of(text)
         if name not in self._known:
             write_whole(self._folder / f"{name}.js", f'LCT.take("{name}",{text});\n')
             self._known.add(name)
@@ -166,11 +174,15 @@ class _Run:
 
 
 def write_cases(
-    cases: Iterable[ShownCase], by_run: Mapping[str, Cell], names: Names, store: ChunkStore
+    cases: Iterable[ShownCase],
+    by_run: Mapping[str, Cell],
+    names: Names,
+    store: ChunkStore,
+    titles: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], int]:
     """Store all cases; return run to the chunk with the list of its cases, and the number of cases.
 
-    In memory are one case and a pack for each run. Cases of runs that are not in ``by_run`` are left out.
+    In memory are one case and a pack for each run. Cases of runs that are not in ``by_run`` are left out. ``titles`` gives words for labels.
     """
     runs: dict[str, _Run] = {}
     for case in cases:
@@ -180,13 +192,15 @@ def write_cases(
         run = runs.setdefault(case.run, _Run())
         scores = [turn.scores.get(cell.metric) for turn in case.turns]
         reason = next((turn.reason for turn in case.turns if turn.reason), None)
-        run.rows.append([case.case, scores, reason, list(case.labels.items())])
+        labels = [[words.label_title(name, titles or {}), text] for name, text in case.labels.items()]
+        run.rows.append([case.case, scores, reason and words.reason_words(reason), labels])
         shown = _case(case, store)
         run.waiting.append(shown)
         run.size += len(json.dumps(shown, ensure_ascii=False))
         if run.size >= PACK:
             run.flush(store)
-    lists = {}
+    lists: dict[str, str] = {}
+    beside = {by_run[name].task: store.name_of(f"cases of {by_run[name].task}") for name in runs}
     for name, run in runs.items():
         run.flush(store)
         cell, facts = by_run[name], names.runs.get(name, RunFacts())
@@ -207,20 +221,61 @@ def write_cases(
                 "metric": cell.metric,
                 "points": int(cell.points),
                 "facts": [[fact, text] for fact, text in shown_facts.items() if text],
+                "beside": beside[cell.task],
                 "cases": run.rows,
             }
         )
+    for task, name in beside.items():
+        store.put(_beside([run for run in lists if by_run[run].task == task], by_run, names, lists), name)
     return lists, sum(len(run.rows) for run in runs.values())
 
 
+def _beside(
+    runs: Sequence[str], by_run: Mapping[str, Cell], names: Names, lists: Mapping[str, str]
+) -> list[list[str]]:
+    """The lists of cases of a task, the best model first: model, what distinguishes the run from others of the model, and chunk."""
+
+    def place(run: str) -> tuple[float, str]:
+        value = by_run[run].mean.value
+        return -value if math.isfinite(value) else math.inf, by_run[run].model
+
+    by_model: dict[str, list[str]] = {}
+    for run in sorted(runs, key=place):
+        by_model.setdefault(by_run[run].model, []).append(run)
+    return [
+        [model, label, lists[run]]
+        for model, own in by_model.items()
+        for run, label in zip(own, labels_of([names.runs.get(run, RunFacts()) for run in own]), strict=True)
+    ]
+
+
+def _in_utf16(text: str, places: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Places in a text as scripts count them: characters beyond the first plane are two."""
+    if text.isascii():
+        return [[start, end] for start, end in places]
+    return [[len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in place] for place in places]
+
+
 def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
-    """Of a pack: why something is withheld, the prompt's chunk with its length and messages, and the turns."""
+    """Of a pack: why something is withheld, the prompt's chunk with its length, messages and places of the answer, and the turns."""
     prompt = None
     if case.prompt is not None:
         name = store.put(list(case.prompt))
-        prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt)]
+        marks = [
+            [message, *place]
+            for message, (_, content) in enumerate(case.prompt)
+            for place in _in_utf16(content, [(a, b) for at, a, b in case.answers if at == message])
+        ]
+        prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt), marks]
     turns = [
-        [turn.question, turn.gold, turn.response, list(turn.scores.items()), turn.reason, list(turn.feedback)]
+        [
+            turn.question,
+            turn.gold,
+            turn.response,
+            list(turn.scores.items()),
+            turn.reason and words.reason_words(turn.reason),
+            list(turn.feedback),
+        ]
         for turn in case.turns
     ]
     return [case.withheld, prompt, turns]

@@ -228,6 +228,7 @@ def site_contents(
         heat_maps=maps,
         sections=sections,
         label_values={name: label.values for name, label in labels.items()},
+        label_titles={name: label.title for name, label in labels.items() if label.title},
         positions=[name for name, label in labels.items() if label.position],
         position_variants=[value for value in moved if value in variants],
         models=models,

@@ -147,7 +147,10 @@ def position_figures(
             groups.setdefault(key, []).append((name(each), each.groups))
     return [
         _place_figure(
-            f"Score by {label.replace('_', ' ')}", lines[start : start + MOST_LINES], values, points
+            f"Score by {words.label_title(label, options.label_titles)}",
+            lines[start : start + MOST_LINES],
+            values,
+            points,
         )
         for (label, points, values), lines in groups.items()
         for start in range(0, len(lines), MOST_LINES)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 About = Literal["model", "task"]
 """What rows are about: models on a task's page, tasks on a model's page."""
+_BESIDE = 4
+"""Models whose answers are side by side on the page of cases; see ``MOST`` of case.js."""
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
 
@@ -85,7 +87,7 @@ def model_context(
         "others": rows_of(others, "task", names, options, tops),
         "lengths": [each for each in options.lengths if each.model == model],
         "figures": figures,
-        "labels": label_tables(split, "task"),
+        "labels": label_tables(split, "task", options.label_titles),
         "quality": quality_table(ordered, "task", names, options.rates),
         **_runs_and_configs(runs),
         "settings": words.long_settings(cell.settings for cell in [*cells, *others]),
@@ -183,10 +185,17 @@ def task_context(
         },
         "figures": _task_figures(one, models, family, split, options),
         "n_lines": len(models),
-        "labels": label_tables(split, "model"),
+        "side_by_side": _side_by_side(next(iter(tables.values())), names),
+        "labels": label_tables(split, "model", options.label_titles),
         "quality": quality_table(own, "model", names, options.rates),
         "settings": words.long_settings(cell.settings for cell in [*own, *others]),
     }
+
+
+def _side_by_side(cells: Sequence[Cell], names: Names) -> str:
+    """The cases of the first models of a task in one address, for the page of cases; empty with fewer than two."""
+    lists = [links[0][2] for cell in cells if (links := names.run_links(cell.runs))][:_BESIDE]
+    return "/".join([lists[0], "0", *lists[1:]]) if len(lists) > 1 else ""
 
 
 def _task_figures(
@@ -225,7 +234,7 @@ def _task_figures(
 def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: Names, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return what the template of a benchmark's page takes: tasks, pooled groups, sections of its report, figures of the paper without a run.
+    """Return what the template of a benchmark's page takes: tasks, pooled groups, sections of its report, all figures of the paper.
 
     Heat maps of the sections are on the pages of their models and tasks.
     """
@@ -235,8 +244,7 @@ def benchmark_context(
         lambda cell: cell.task,
     )
     papers = grouped(
-        (each for each in options.published if each.benchmark == benchmark and each.task not in names.tasks),
-        lambda paper: paper.task,
+        (each for each in options.published if each.benchmark == benchmark), lambda paper: paper.task
     )
     for own in papers.values():
         own.sort(key=lambda paper: (paper.subset, paper.metric, -paper.score))
@@ -248,13 +256,12 @@ def benchmark_context(
         rows += [paper_row(paper, options, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
         shown_groups.append((caption, rows))
-    others = []
+    published = []
     for name, own in papers.items():
-        if name not in groups:
-            points = any(paper.unit == "points" for paper in own)
-            top = words.scale_top(max(paper.score for paper in own), points=points)
-            rows = [paper_row(paper, options, top) for paper in own]
-            others.append((words.short_name(name, benchmark), rows))
+        points = any(paper.unit == "points" for paper in own)
+        top = words.scale_top(max(paper.score for paper in own), points=points)
+        shown, page = words.short_name(name, benchmark), names.tasks.get(name, "")
+        published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in own]
     sections = options.sections.get(benchmark, ())
     figures = (figure for section in sections for figure in section.figures)
     return {
@@ -266,7 +273,7 @@ def benchmark_context(
         },
         "groups": shown_groups,
         "settings": words.long_settings(cell.settings for rows in groups.values() for cell in rows),
-        "others": others,
+        "published": published,
         "sections": sections,
         "figures": [lines_figure(figure) for figure in figures if isinstance(figure, Lines)],
         "all_text": ALL_TEXT,
@@ -421,12 +428,14 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
     }
 
 
-def label_tables(breakdowns: Sequence[Breakdown], about: About) -> list[dict[str, Any]]:
+def label_tables(
+    breakdowns: Sequence[Breakdown], about: About, titles: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Return the breakdowns of one model or task, those by the same label and values in one table."""
     tables = grouped(breakdowns, lambda each: (each.label, tuple(value for value, _ in each.groups)))
     return [
         {
-            "title": label.replace("_", " "),
+            "title": words.label_title(label, titles),
             "columns": columns,
             "rows": list(zip(_distinct_names([each.cell for each in members], about), members, strict=True)),
         }

@@ -56,12 +56,13 @@ class SiteOptions:
     Attributes:
         title: of the leaderboard.
         made: date of the site, as text; empty leaves it out.
-        published: figures of papers; those of tasks without a run are on the benchmark's page.
+        published: figures of papers; all are on the benchmark's page, those of tasks with runs on theirs as well.
         groups: cells of groups of tasks that weigh every case equally; see :mod:`long_context_tasks.results.cells`.
         lengths: effective context lengths.
         heat_maps: see :class:`CellMap`.
         sections: benchmark to the sections of its own report, which its page shows.
         label_values: label to its values in the order to show, each with the words for it.
+        label_titles: label to words for it.
         positions: labels that say where in the context something is; they are drawn as well.
         position_variants: variants of tasks that move it, in order; they are drawn over one another.
         models: claimed windows and what else is known about models.
@@ -87,6 +88,7 @@ class SiteOptions:
     heat_maps: Sequence[CellMap] = ()
     sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    label_titles: Mapping[str, str] = field(default_factory=dict)
     positions: Sequence[str] = ()
     position_variants: Sequence[str] = ()
     models: Models = field(default_factory=Models)

@@ -17,6 +17,7 @@ _REASONS = {
     "truncated": "truncated",
     "answer_cut": "answer cut off",
 }
+_SETTINGS = {"lct_cases": "built cases", "cases": "built cases"}
 
 
 def score(value: float, *, points: bool) -> str:
@@ -119,8 +120,8 @@ def judged_by(judge: str | None) -> str:
 def settings(text: str) -> str:
     """Return in a few words the settings of a cell that differ from the defaults.
 
-    >>> settings('{"lct_subset": 200, "lct_cases": true}'), settings('{"lct_n": 6}'), settings("{}")
-    ('subset 200, cases true', 'first 6 cases', '')
+    >>> settings('{"lct_answer_budget": 96, "lct_cases": "mine"}'), settings('{"lct_n": 6, "lct_cases": "cases"}'), settings("{}")
+    ('answer budget 96, built cases mine', 'first 6 cases, built cases', '')
     """
     try:
         held = loads(text or "{}")
@@ -135,7 +136,9 @@ def settings(text: str) -> str:
             parts.append(f"first {value} case{'' if value == 1 else 's'}")
         else:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            parts.append(f"{name.removeprefix('lct_')} {shown}")
+            noun = _SETTINGS.get(name, name.removeprefix("lct_").replace("_", " "))
+            # A folder that is called by the noun says nothing more.
+            parts.append(noun if shown in noun.split() else f"{noun} {shown}")
     return ", ".join(parts)
 
 
@@ -149,10 +152,10 @@ def settings_label(text: str) -> str:
 
     Long ones are cut and get four digits of their hash; the legend of the page has them in full.
 
-    >>> settings_label("answer_budget 96, n 1")
-    'answer_budget 96, n 1'
-    >>> settings_label("cases a-folder-with-a-long-name-of-its-own, answer_budget 96, n 1")
-    'cases a-folder-with…, answer_budget 96, n 1 (b8aa)'
+    >>> settings_label("answer budget 96, first 6 cases")
+    'answer budget 96, first 6 cases'
+    >>> settings_label("built cases a-folder-with-a-long-name-of-its-own, answer budget 96")
+    'built cases a-folde…, answer budget 96 (6ef4)'
     """
     if len(text) <= SHORT:
         return text
@@ -213,6 +216,15 @@ def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def reason_words(reason: str) -> str:
     """Return a reason as pages show it."""
     return _REASONS.get(reason, reason.replace("_", " "))
+
+
+def label_title(name: str, titles: Mapping[str, str]) -> str:
+    """Return a label of cases in words: those of its card, else its name with spaces.
+
+    >>> label_title("num_answers", {"num_answers": "number of answers"}), label_title("question_type", {})
+    ('number of answers', 'question type')
+    """
+    return titles.get(name) or name.replace("_", " ")
 
 
 def scale_top(high: float, *, points: bool) -> float:

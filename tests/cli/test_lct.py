@@ -143,7 +143,7 @@ def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
 
 def test_paths():
     _, both, _ = lct("paths")
-    folders = lct("paths", "--lm-eval")[1].split()
-    assert folders and all(Path(folder).is_dir() and folder in both for folder in folders)
+    folder = lct("paths", "--lm-eval")[1].strip()
+    assert (Path(folder) / "_lct_synthetic.yaml").is_file() and folder in both
     config = lct("paths", "--opencompass")[1].strip()
     assert Path(config).name == "configs" and config in both

@@ -170,7 +170,7 @@ def test_links_of_the_top_pages_are_there(page: str) -> None:
 def test_files_and_modules_that_pages_name_are_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     files = re.findall(r"(?<![\w/])(?:long_context_tasks|configs|tests|docs)/[\w/.-]+", text)
-    # A name may end in a pattern (ethic_yarn_*) or with a sentence.
+    # A name may end in a pattern (rope/yarn*) or with a sentence.
     # inspect_ai names tasks so.
     tasks = {f"long_context_tasks/{spec.name}" for spec in catalogue.task_specs()}
     missing = [

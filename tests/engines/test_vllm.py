@@ -190,7 +190,7 @@ def test_the_engine_has_the_settings_of_the_yarn_config(made: Path) -> None:
     yaml = pytest.importorskip("yaml")
     pytest.importorskip("transformers")
     folders = [str(make_rope_checkpoint(made / kind, kind)) for kind in ("Llama", "Qwen2")]
-    path = Path(__file__).resolve().parents[2] / "configs" / "models" / "ethic_yarn_lm_eval_vllm.yaml"
+    path = Path(__file__).resolve().parents[2] / "configs" / "models" / "rope" / "yarn_vllm.yaml"
     arguments = yaml.safe_load(path.read_text(encoding="utf-8"))["model_args"]
 
     def settings(overrides: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from long_context_tasks.hosts.lm_eval.paths import task_folders
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 TASK = "ada_leval_bestanswer_1k"
 
@@ -17,9 +17,7 @@ def evaluate(
     # The command line puts the model arguments into the metadata.
     given = dict(item.split("=", 1) for item in arguments.get("model_args", "").split(",") if item)
     metadata = {**given, **(metadata or {})}
-    manager = TaskManager(
-        include_defaults=False, include_path=[str(f) for f in task_folders()], metadata=metadata
-    )
+    manager = TaskManager(include_defaults=False, include_path=str(task_folder()), metadata=metadata)
     result: dict[str, Any] = lm_eval.simple_evaluate(
         tasks=[task] if isinstance(task, str) else task,
         task_manager=manager,

@@ -51,4 +51,7 @@ def test_reports_tell_the_attention_from_the_models_own(tmp_path: Path) -> None:
         }
         (tmp_path / f"results_2026-01-0{number + 1}T00-00-00.json").write_text(json.dumps(row))
     runs = lm_eval_runs(tmp_path, sorted(path.name for path in tmp_path.iterdir()))
-    assert [run.model for run in runs if isinstance(run, StoredRun)] == ["org/owl", "org/owl+rerope_window64"]
+    assert [run.model for run in runs if isinstance(run, StoredRun)] == [
+        "org/owl",
+        "org/owl (rerope_window64)",
+    ]

@@ -21,7 +21,8 @@ from written_book import sorting_cases
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
-from long_context_tasks.hosts.lm_eval.paths import extend_table, task_folders
+from long_context_tasks.hosts.lm_eval.paths import extend_table
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 from long_context_tasks.stats import standard_error
@@ -37,10 +38,10 @@ def test_generating_again_changes_nothing() -> None:
 
 
 def test_generating_deletes_what_no_card_makes_any_more(tmp_path: Path) -> None:
-    old, foreign, kept = tmp_path / "old.yaml", tmp_path / "foreign.yaml", tmp_path / "kept.yaml"
-    old.write_text("# Made by `lct generate` from the card; edit the card instead.\ntask: x\n")
-    foreign.write_text("task: of somebody else\n")
-    kept.write_text("# Made by `lct generate` from the card; edit the card instead.\ntask: y\n")
+    old, foreign, kept = tmp_path / "old.py", tmp_path / "foreign.py", tmp_path / "kept.py"
+    old.write_text("# Made by `lct generate` from the card; edit the card instead.\nx = 1\n")
+    foreign.write_text("x = 'of somebody else'\n")
+    kept.write_text("# Made by `lct generate` from the card; edit the card instead.\nx = 2\n")
     assert delete_others({kept: kept.read_text()}) == [old]
     assert foreign.exists() and kept.exists() and not old.exists()
 
@@ -48,7 +49,7 @@ def test_generating_deletes_what_no_card_makes_any_more(tmp_path: Path) -> None:
 def test_lm_eval_knows_every_task_and_group() -> None:
     from lm_eval.tasks import TaskManager
 
-    manager = TaskManager(include_defaults=False, include_path=[str(f) for f in task_folders()])
+    manager = TaskManager(include_defaults=False, include_path=str(task_folder()))
     assert {spec.name for spec in catalogue.task_specs()} == set(manager.all_subtasks)
     assert {"ada_leval", "ada_leval_tsort", "ada_leval_bestanswer_front", "lct_synthetic"} <= set(
         manager.all_groups

@@ -56,9 +56,12 @@ def make_package(folder: Path) -> Path:
     for folder_of_code in (package, host.parent, host):
         (folder_of_code / "__init__.py").write_text("")
     (host / "paths.py").write_bytes(Path(hook_paths.__file__).read_bytes())
-    ours = package / "benchmarks" / "some_benchmark" / "lm_eval_tasks"
+    ours = folder / "cache" / "some_key"
     ours.mkdir(parents=True)
     (ours / "our_task.yaml").write_text("task: our_task\n")
+    (host / "task_files.py").write_text(
+        f"from pathlib import Path\ndef task_folder():\n    return Path({str(ours)!r})\n"
+    )
     return ours
 
 
@@ -187,12 +190,15 @@ def test_the_pth_file_does_one_thing() -> None:
     assert (STARTUP / "long_context_tasks_hook.pth").read_text() == "import long_context_tasks_hook\n"
 
 
-def test_task_paths_are_the_folders_of_the_benchmarks() -> None:
-    assert hook_paths.task_paths() == [str(folder) for folder in hook_paths.task_folders()]
-    assert {folder.name for folder in hook_paths.task_folders()} == {
-        hook_paths.TASK_FOLDER,
-        hook_paths.SUITE_FOLDER.name,
-    }
+def test_a_host_goes_on_where_our_files_have_no_place(tmp_path: Path) -> None:
+    host = make_host(tmp_path)
+    make_package(tmp_path)
+    broken = tmp_path / "long_context_tasks" / "hosts" / "lm_eval" / "task_files.py"
+    broken.write_text("def task_folder():\n    raise OSError('the disk is full')\n")
+    result = run(PATHS.format(arguments=""), host)
+    assert paths(result) == [str(host / "lm_eval" / "tasks")]
+    [line] = result.stderr.splitlines()
+    assert "does not see our tasks (OSError: the disk is full)" in line
 
 
 def test_the_real_host(tmp_path: Path) -> None:

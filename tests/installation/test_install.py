@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from environments import OPTIONS, REPOSITORY, Environment, run
 
-from long_context_tasks.hosts.lm_eval.paths import task_folders
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 # The host's 14,700 own tasks take ten seconds to read: its folder is swapped for an empty one.
 FIND_TASKS = """
@@ -22,7 +22,7 @@ WHERE = "import long_context_tasks; print(long_context_tasks.__file__)"
 
 def our_tasks() -> set[str]:
     """Names of our tasks for lm-eval: their files are named like them."""
-    names = {path.stem for folder in task_folders() for path in folder.glob("ada_leval_*.yaml")}
+    names = {path.stem for path in task_folder().glob("ada_leval_*.yaml")}
     assert names
     return names
 
@@ -56,9 +56,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         points = archive.read(f"{info}/entry_points.txt").decode()
         assert f"{info}/licenses/LICENSE" in archive.namelist()
-    extras = (
-        "agreement all annotation demo docs dumps inspect law lm-eval opencompass orca ray report test vllm"
-    )
+    extras = "agreement all annotation demo docs dumps inspect kvpress law lm-eval opencompass orca ray report test vllm"
     assert set(metadata.get_all("Provides-Extra", [])) == set(extras.split())
     assert metadata["License-Expression"] == "Apache-2.0"
     assert "lct = long_context_tasks.cli:app" in points
@@ -73,7 +71,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
 @pytest.mark.parametrize("installer", ["pip", "uv"])
 @pytest.mark.parametrize("editable", [False, True], ids=["wheel", "editable"])
 def test_lm_eval_finds_our_tasks_and_uninstalling_leaves_nothing(
-    make_environment: Callable[..., Environment], installer: str, editable: bool
+    make_environment: Callable[..., Environment], installer: str, editable: bool, tmp_path: Path
 ) -> None:
     pytest.importorskip("lm_eval")
     environment = make_environment()
@@ -82,7 +80,8 @@ def test_lm_eval_finds_our_tasks_and_uninstalling_leaves_nothing(
     install("install", *OPTIONS, *(["-e"] if editable else []), str(REPOSITORY))
     where = Path(environment.run(WHERE).strip())
     assert where.is_relative_to(REPOSITORY if editable else environment.folder)
-    assert our_tasks() <= set(environment.run(FIND_TASKS).split())
+    cache = str(tmp_path / "cache")  # empty, so that the installed package makes the files itself
+    assert our_tasks() <= set(environment.run(FIND_TASKS, LCT_CACHE_DIR=cache).split())
     assert not our_tasks() & set(environment.run(FIND_TASKS, LCT_NO_HOOK="1").split())
     install("uninstall", *(["-y"] if installer == "pip" else []), "long_context_tasks")
     assert environment.files() - before <= {str(path) for path in _caches(environment)}

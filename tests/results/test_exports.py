@@ -75,6 +75,11 @@ def test_records_of_runs_and_of_their_bundle(results: Path, tmp_path: Path) -> N
     last = talk[1][2]
     assert [one.get("content") for one in last["messages"]] == [None, "Yes, ü.", None, "<script>"]
     assert last["evaluation"] == {"score": 2.0, "is_correct": False, "num_turns": 2}
+    quiet = lct(
+        *("report", "export", results, "--eee", tmp_path / "q", "--developer", "me", "--no-responses")
+    )
+    assert quiet.exit_code == 0 and "<script>" not in text_of(tmp_path / "q")
+    assert "response" in check_records(tmp_path / "q")[0][1][0]["metadata"]["left_out"]
     names = sorted(path.name for path in (tmp_path / "e").rglob("*") if path.is_file())
     packed = pack_one(results, tmp_path / "bundles")
     assert lct("report", "export", packed, "--eee", tmp_path / "b", "--developer", "me").exit_code == 0

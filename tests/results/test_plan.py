@@ -251,9 +251,9 @@ def test_lm_eval_expands_to_the_same_tasks() -> None:
     pytest.importorskip("lm_eval")
     from lm_eval.tasks import TaskManager
 
-    from long_context_tasks.hosts.lm_eval.paths import task_folders
+    from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
-    manager = TaskManager(include_defaults=False, include_path=[str(folder) for folder in task_folders()])
+    manager = TaskManager(include_defaults=False, include_path=str(task_folder()))
     groups = lm_eval_groups()
     assert set(groups) == set(manager.all_groups)
     for word in ("lct_official", "lct_synthetic", "ada_leval_tsort_[24]k*"):

@@ -205,14 +205,23 @@ def small_cases(cells: list[Cell]) -> Iterator[ShownCase]:
                         ("system", "You put segments in order."),
                         (
                             "user",
-                            f"Case {number}. {HOSTILE_TEXT}\n" + f"Segment of a book number {number}. " * 200,
+                            f"Case {number}. \U0001f989 {HOSTILE_TEXT}\n"
+                            + f"Segment of a book number {number}. " * 200,
                         ),
                     )
                     turn = ShownTurn(
                         None, "2 1 3 4", HOSTILE_TEXT if number == 0 else "The order is 2 1 3 4.",
                         {"strict_accuracy": hit, "official_accuracy": hit, "__proto__": None}, None if hit else "unparsed",
                     )  # fmt: skip
-                    yield ShownCase(run, f"tsort_2k_{number:04}", prompt, labels, (turn,))
+                    right = prompt[1][1].index("Segment of a book")
+                    yield ShownCase(
+                        run,
+                        f"tsort_2k_{number:04}",
+                        prompt,
+                        labels,
+                        (turn,),
+                        answers=((1, right, right + 17),),
+                    )
             if cell.task == "elitr_bench_qa_test":
                 for number in range(13):
                     turns = tuple(
@@ -249,6 +258,7 @@ def small_options() -> SiteOptions:
             printed,
             "Ada-LEval paper (NAACL 2024), Table 2, GPT-4-Turbo-0125",
             n=200,
+            benchmark="ada_leval",
         )
         for k, printed in ((2, "15.5"), (4, "16.5"), (8, "8.5"), (16, "5.5"))
     ]

@@ -71,7 +71,9 @@ def _check(page: Page, path: Path, folder: Path) -> None:
         target = (path.parent / place).resolve() if place else path.resolve()
         assert target.is_relative_to(folder.resolve()) and target.is_file(), (path, link)
         if place.endswith("case.html"):
-            assert (folder / "data" / f"{anchor}.js").is_file()
+            first, *rest = anchor.split("/")
+            for name in (first, *rest[1:]):
+                assert (folder / "data" / f"{name}.js").is_file()
         elif anchor and not place:
             assert anchor in ids, (path, link)
 

@@ -1,11 +1,13 @@
 """What a person does with the pages of the site in a browser, for tests."""
 
+import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from made_up_site import HOSTILE_TEXT
 
 SECONDS = 30
@@ -103,3 +105,18 @@ def screen(reader: Reader, width: int) -> None:
 def media(reader: Reader, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def run_axe(reader: Reader) -> list[str]:
+    """What axe-core finds wrong with the page, with the first place of each; the test is skipped where it is not installed."""
+    spec = importlib.util.find_spec("axe_core_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-core is not installed (pip install axe-core-python)")
+    reader.js((Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    reader.driver.set_script_timeout(SECONDS)
+    return list(
+        reader.driver.execute_async_script(
+            "const done = arguments[0]; axe.run(document, { resultTypes: ['violations'] })"
+            ".then(found => done(found.violations.map(v => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].failureSummary}`)))"
+        )
+    )

@@ -1,5 +1,6 @@
 """The site as files: what is written where, what is escaped, what is replaced. Pages in a browser: test_site_pages.py."""
 
+import html
 import json
 import math
 import re
@@ -23,6 +24,7 @@ from made_up_site import (
 )
 from site_files import Page, checked_pages, chunk, chunks
 
+from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
@@ -81,7 +83,10 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
         ("index.html", ("at least 64k", "at least 8k, below 32k, open between", "stays above 85 %", "128k", "Benchmarks: Ada-LEval , ELITR-Bench , ETHIC",
                         "1 file or run left out", "results/x.json: cut <b>", "Notes on the runs owl: 2 names of hosts <i> are shown")),
         (f"model/{slug('magpie-small-24b')}.html", ("at least 64k", "holds at 32k, 64k", "stays above 85 %", "128k")),
-        ("benchmark/ethic.html", ("every case weighed equally", "GPT-4o", "published, not run here", "organize_books: 1 figure", "41.1",
+        ("benchmark/ada_leval.html", ("4 figures of the paper", "GPT-4-Turbo-0125", "official_accuracy")),
+        ("about.html", ("How scores are made", "Ada-LEval", "long_context_tasks 0.1")),
+        ("submit.html", ("lct report pack results/ --out bundles/", "The 22 tasks of this leaderboard", "Send bundles/ORG__MODEL.lct.zip to those")),
+        ("benchmark/ethic.html", ("every case weighed equally", "GPT-4o", "Published figures, not run here", "2 figures of the paper", "organize_ books", "41.1",
                                   "ETHIC paper (NAACL 2025), Table 3", "Scores by noise", "owl <b> 8k 0.5 crow",
                                   "As in the paper <i> a note <i> Scores by length <b>: 2 rows")),
     ],
@@ -91,12 +96,28 @@ def test_what_pages_say(small_site: BuiltSite, page: str, texts: tuple[str, ...]
     assert [text for text in texts if text not in shown] == []
 
 
+def test_every_page_has_an_icon_a_version_and_words_for_previews(small_site: BuiltSite) -> None:
+    folder = small_site.index.parent
+    for path in folder.rglob("*.html"):
+        page = Page(path)
+        held = {
+            a.get("property") or a.get("name") or a.get("rel"): a
+            for tag, a in page.tags
+            if tag in ("meta", "link")
+        }
+        [title] = re.findall("<title>(.*?)</title>", page.source, re.DOTALL)
+        assert held["og:title"]["content"] == html.unescape(title) and held["description"]["content"]
+        assert str(held["icon"]["href"]).endswith("assets/icon.svg")
+        assert f"with long_context_tasks {__version__}" in page.words
+    icon = (folder / "assets" / "icon.svg").read_text()
+    assert icon.startswith("<svg") and "script" not in icon and "href" not in icon
+
+
 @pytest.mark.parametrize(
     ("page", "text"),
     [
         (TSORT.format(2), "By book"),
         ("task/elitr_bench_qa_test.html", "n 45"),
-        ("benchmark/ada_leval.html", "GPT-4-Turbo-0125"),  # it is on the pages of its tasks
         ("benchmark/ada_leval.html", "As in the paper"),
         ("benchmark/ethic.html", "Nothing here"),
     ],
@@ -215,7 +236,7 @@ def test_long_settings_have_a_short_name_and_a_legend(tmp_path: Path) -> None:
     settings = '{"lct_cases": "/a/long/path/to/some/cases/of/one/s/own", "lct_length": 1000}'
     cell = made_up_cell("a", "ethic_recall_law", rate(0.5, 10), ("1",), settings=settings)
     folder = build_site(tmp_path / "site", collection_of([cell]), [cell]).index.parent
-    told = "cases /a/long/path/to/some/cases/of/one/s/own, length 1000"
+    told = "built cases /a/long/path/to/some/cases/of/one/s/own, length 1000"
     for page in ("index.html", "model/a.html", "task/ethic_recall_law.html"):
         text = Page(folder / page).text
         assert text.count(told) == 1 and text.count(settings_label(told)) >= 1, page

@@ -29,7 +29,7 @@ TASK = "ada_leval_tsort_2k"
 COPIED = "Copier"
 BOTH = "both-hosts"
 SETTINGS = '{"lct_answer_budget": 96, "lct_n": 5}'
-TOLD = "answer_budget 96, first 5 cases"
+TOLD = "answer budget 96, first 5 cases"
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,8 @@ def test_a_site_without_published_figures_has_no_legend_for_them(driver: Any, tm
     with reading(driver, tmp_path / "site") as page:
         page.index()
         assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
+        page.choose("group", "recall_law")
+        assert page.texts(".board .bench") == ["ethic"]  # neither a win rate nor facts about models
 
 
 def test_links_to_cases_name_their_hosts_and_so_does_the_page_of_cases(page: Reader) -> None:

@@ -38,7 +38,7 @@ def take_apart(case: Case, documents: Documents) -> list[Challenge]:
         Challenge(
             form="choice",
             context="",
-            query=documents[case.inputs["question"]],
+            query="" if case.inputs["question"] is None else documents[case.inputs["question"]],
             options=answers,
             gold=(right,),
             rests=(ends[right] / ends[-1],),

@@ -6,11 +6,19 @@ from functools import partial
 
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
-from long_context_tasks.schema import Case, Documents
+from long_context_tasks.schema import Case, Documents, InputError
 
 
 def take_apart(case: Case, documents: Documents) -> list[Challenge]:
-    """Return every turn of a case as attackers see it; the values stand in alphabetical order."""
+    """Return every turn of a case as attackers see it; the values stand in alphabetical order.
+
+    Raises:
+        InputError: the case does not say which values are right and wrong, as published ones do not.
+    """
+    if INPUT not in case.inputs:
+        raise InputError(
+            f"{case.task}: only cases that are made from a seed name their wrong values; audit those"
+        )
     transcript = documents[case.inputs["transcript"]]
     found, subject = [], ""
     for turn, stated in zip(case.turns, case.inputs[INPUT], strict=True):

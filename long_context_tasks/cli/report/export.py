@@ -41,6 +41,12 @@ def export(
         bool,
         typer.Option("--inputs", help="With prompts, questions and gold answers where the card allows them."),
     ] = False,
+    responses: Annotated[
+        bool,
+        typer.Option(
+            "--responses/--no-responses", help="With responses where the benchmark's card allows it."
+        ),
+    ] = True,
     organisation: Annotated[
         str, typer.Option("--organisation", help="Who gives the records away.")
     ] = "unknown",
@@ -68,6 +74,7 @@ def export(
     import time
 
     from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.case_pages import without_responses
     from long_context_tasks.results.exports.eee import Provider, write_records
     from long_context_tasks.results.exports.hub import write_eval_results
     from long_context_tasks.results.models import Models, read_models
@@ -90,6 +97,7 @@ def export(
     written: dict[str, Any] = {}
     if eee is not None:
         cases = cases_of(collected, data_dir, inputs=inputs)
+        cases = cases if responses else map(without_responses, cases)
         provider = Provider(organisation, relation, developer)
         written["eee"] = write_records(eee, collected.collection, cases, provider, time.time())
         say(f"{eee}: {len(written['eee'])} records of Every Eval Ever")

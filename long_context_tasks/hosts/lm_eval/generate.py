@@ -1,16 +1,14 @@
 """lm-eval's YAML files, made from the benchmarks' cards: a file per task, a file per group."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
-from long_context_tasks.hosts.lm_eval.paths import SUITE_FOLDER, TASK_FOLDER
 from long_context_tasks.schema.card import Source
 
-NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
+NOTE = "# Made from the card of the benchmark at first use; edit the card instead.\n"
 _CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"
 SYNTHETIC_GROUP, RECAST_GROUP = "lct_synthetic", "lct_recast"
 """All seeded tasks that are answered, and all recast ones, each at the length that is asked for (``lct_length``).
@@ -136,24 +134,26 @@ def lm_eval_groups() -> dict[str, tuple[str, ...]]:
     return {**groups, **_suite_groups(catalogue.benchmark_names(), groups)}
 
 
-def benchmark_files(benchmark: str) -> dict[Path, str]:
-    """Path to text of every YAML file of a benchmark, in its own folder."""
-    folder = catalogue.benchmark(benchmark).folder / TASK_FOLDER
-    card = catalogue.card(benchmark)
-    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark}
-    files = {folder / f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
-    for name, (members, metrics) in _groups(benchmark).items():
-        pooled = any(own[member].card.pooled for member in members if member in own)
-        files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version, pooled=pooled)
-    return files
-
-
-def suite_files() -> dict[Path, str]:
-    """Path to text of the files of the groups over all benchmarks of this package."""
+def task_files() -> dict[str, str]:
+    """Name to text of every YAML file: a file per task and group of all benchmarks, and the groups over those of this package."""
+    files: dict[str, str] = {}
+    for name in catalogue.benchmark_names():
+        files |= benchmark_files(name)
     own = catalogue.own_benchmark_names()
     groups = {name for benchmark in own for name in _groups(benchmark)}
     # Benchmarks have different metrics, so that these groups have no mean.
-    return {
-        SUITE_FOLDER / f"_{name}.yaml": group_yaml(name, members, [], version=1)
-        for name, members in _suite_groups(own, dict.fromkeys(groups)).items()
+    suites = _suite_groups(own, dict.fromkeys(groups))
+    return files | {
+        f"_{name}.yaml": group_yaml(name, members, [], version=1) for name, members in suites.items()
     }
+
+
+def benchmark_files(benchmark: str) -> dict[str, str]:
+    """Name to text of every YAML file of a benchmark."""
+    card = catalogue.card(benchmark)
+    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark}
+    files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
+    for name, (members, metrics) in _groups(benchmark).items():
+        pooled = any(own[member].card.pooled for member in members if member in own)
+        files[f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version, pooled=pooled)
+    return files

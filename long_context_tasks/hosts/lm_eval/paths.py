@@ -12,56 +12,27 @@ Nothing here imports a host or anything heavy: it runs whenever lm-eval is impor
 """
 
 import functools
-import importlib.metadata
-import importlib.util
 import inspect
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-TASK_FOLDER = "lm_eval_tasks"
-"""In the folder of each benchmark."""
-SUITE_FOLDER = Path(__file__).resolve().parent / "suite"
-"""Groups over all benchmarks."""
-_BENCHMARKS = (
-    "long_context_tasks.benchmarks"  # ENTRY_POINTS of benchmarks.plugin, which imports too much for here
-)
 _LOOKED_UP = re.compile(rb"""["']lm_eval\.tasks["']""")
 
 _added_by_hook = False
 
 
-def task_folders() -> list[Path]:
-    """The folders with our YAML files: one for each benchmark, those of other packages too, and one for groups over all."""
-    benchmarks = Path(__file__).resolve().parents[2] / "benchmarks"
-    folders = sorted(folder for folder in benchmarks.glob(f"*/{TASK_FOLDER}") if folder.is_dir())
-    suite = [SUITE_FOLDER] if SUITE_FOLDER.is_dir() else []
-    return [*folders, *_folders_of_other_packages(), *suite]
-
-
-def _folders_of_other_packages() -> list[Path]:
-    """The task folders of benchmarks that other packages name in entry points; nothing of them is imported."""
-    folders: list[Path] = []
-    for point in importlib.metadata.entry_points(group=_BENCHMARKS):
-        try:
-            spec = importlib.util.find_spec(point.module)
-        except ImportError:  # reported where the benchmark is used
-            continue
-        places = (spec.submodule_search_locations or []) if spec else []
-        folders += [Path(place) / TASK_FOLDER for place in places]
-    return [folder for folder in folders if folder.is_dir()]
-
-
 def task_paths() -> list[str]:
-    """Entry point of the group ``lm_eval.tasks``: our folders, for a host that asks installed packages for tasks.
+    """Entry point of the group ``lm_eval.tasks``: our folder, for a host that asks installed packages for tasks.
 
-    Empty while the hook hands the same folders over, so that no task is ever found twice.
+    Empty while the hook hands the same folder over, so that no task is ever found twice.
     """
-    return [] if _added_by_hook else [str(folder) for folder in task_folders()]
+    return [] if _added_by_hook else list(map(str, _our_folder()))
 
 
 def discovers_task_packages(module: ModuleType) -> bool:
@@ -82,7 +53,7 @@ def discovers_task_packages(module: ModuleType) -> bool:
 
 
 def extend_task_manager(module: ModuleType) -> None:
-    """Register our models, and make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
+    """Register our models, and make the host's ``TaskManager`` search our folder too, between its own tasks and the user's ``include_path``.
 
     A task in the user's ``include_path`` so still wins over one of ours with the same name. With
     ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
@@ -119,10 +90,10 @@ def extend_task_manager(module: ModuleType) -> None:
         bound = signature.bind(self, *args, **kwargs)
         given = bound.arguments.get("include_path") or []
         theirs = list(given) if isinstance(given, (list, tuple)) else [given]
-        named = {Path(path).resolve() for path in theirs}
-        # Not those in a folder that the user names anyway.
-        ours = [folder for folder in task_folders() if named.isdisjoint((folder, *folder.parents))]
-        if not ours or bound.arguments.get("include_defaults", True) is False:
+        wanted = bound.arguments.get("include_defaults", True) is not False
+        # Not the folder that the user names anyway.
+        ours = [folder for folder in _our_folder() if not _names(theirs, folder)] if wanted else []
+        if not ours:
             if not host_asks:
                 original(self, *args, **kwargs)
             return
@@ -150,12 +121,12 @@ def extend_table(utils: Any) -> None:
 
     @functools.wraps(original)
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
-        configs = result_dict.get("configs") or {}
-        if any("benchmark" in (config.get("metadata") or {}) for config in configs.values()):
+        ours = _our_metadata(result_dict.get("configs") or {})
+        if ours:
             from long_context_tasks.hosts.lm_eval.table import printed
 
             try:
-                return printed(functools.partial(original, **kwargs), result_dict, column, *args)
+                return printed(functools.partial(original, **kwargs), result_dict, ours, column, *args)
             except Exception:  # the host's own table is better than none
                 logging.getLogger(__name__).exception(
                     "the host's own table follows, all its rows in order of name"
@@ -165,7 +136,32 @@ def extend_table(utils: Any) -> None:
     utils.make_table = make_table
 
 
+def _our_metadata(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Metadata of each task of ours, from the configs of all tasks of a run."""
+    found = {task: config.get("metadata") or {} for task, config in configs.items()}
+    return {task: metadata for task, metadata in found.items() if {"benchmark", "headline"} <= set(metadata)}
+
+
+def _our_folder() -> list[Path]:
+    """The folder with our files; none, and one line on stderr, where there is no place for it: the host has tasks of its own."""
+    from long_context_tasks.hosts.lm_eval.task_files import task_folder
+
+    try:
+        return [task_folder()]
+    except Exception as error:
+        sys.stderr.write(
+            f"long_context_tasks: lm-eval does not see our tasks ({type(error).__name__}: {error})\n"
+        )
+        return []
+
+
+def _names(folders: list[Any], ours: Path) -> bool:
+    return not {Path(folder).resolve() for folder in folders}.isdisjoint(
+        (ours.resolve(), *ours.resolve().parents)
+    )
+
+
 def _knows_our_tasks(manager: Any) -> bool:
     """Whether the host found any of our tasks by itself (files are named like their task)."""
-    names = {path.stem for folder in task_folders() for path in folder.glob("*.yaml")}
+    names = {path.stem for folder in _our_folder() for path in folder.glob("*.yaml")}
     return not names or not names.isdisjoint(getattr(manager, "all_tasks", names))

@@ -39,9 +39,11 @@ class CaseInstance(Instance):  # type: ignore[misc]
 
     Attributes:
         unchecked: the window was unknown when it was built.
+        context: gives the context of the case, for models that read it apart from the question; None for a prompt without one.
     """
 
     unchecked: bool = False
+    context: Callable[[], str] | None = None
 
     @property
     def arguments(self) -> tuple[Any, ...]:

@@ -98,7 +98,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     return StoredRun(
         host=LM_EVAL,
         # A model that keeps or attends in another way is another model.
-        model=f"{model.rstrip('/')}+{method}" if method else model,
+        model=f"{model} ({method})" if method else model,
         task=task,
         options={key: value for key, value in metadata.items() if key.startswith("lct_")},
         version=metadata.get("version"),

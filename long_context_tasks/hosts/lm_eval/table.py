@@ -39,20 +39,22 @@ class _Ranked(str):
         return self.rank < other.rank if isinstance(other, _Ranked) else str(self) < other
 
 
-def printed(make_table: Callable[..., str], results: Mapping[str, Any], column: str, *more: Any) -> str:
+def printed(
+    make_table: Callable[..., str],
+    results: Mapping[str, Any],
+    ours: Mapping[str, Mapping[str, Any]],
+    column: str,
+    *more: Any,
+) -> str:
     """Return lm-eval's table of a run with tasks of ours, and below its last table ours by length.
 
     Args:
         make_table: the host's function.
         results: of the run, as the host hands them to it; left as they are.
+        ours: metadata of our tasks.
         column: ``results`` or ``groups``.
         more: further arguments of the host's function.
     """
-    ours = {
-        task: metadata
-        for task, config in results["configs"].items()
-        if "benchmark" in (metadata := config.get("metadata") or {})
-    }
     members = results.get("group_subtasks", {})
     of_tasks = {task: _main_metrics(task, metadata) for task, metadata in ours.items()}
 

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.attention.models import attention_settings, describe, read_attention, setting_names
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.generate import nano_tasks, synthetic_tasks
+from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
+from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
 from long_context_tasks.schema.files import read_yaml
@@ -31,8 +34,12 @@ OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
 OTHERS = "other_packages_gen"
 """Name of the dataset file of benchmarks that other packages bring."""
-_KINDS = ("hf", "openai-chat-completions")
+ATTENTION = "LCT_ATTENTION"
+"""Names an attention of this package with its settings: ``rerope,window=512``."""
+_SERVED = "openai-chat-completions"
+_KINDS = ("hf", "lct_hf", "vllm", _SERVED)
 _OURS = "long_context_tasks.hosts.opencompass"
+show_input_errors_in_one_line()  # a mistake in a variable is seen while a config file is read
 
 
 def whole(name: str, default: int, least: int = 1) -> int:
@@ -81,7 +88,8 @@ def preset(kind: str = "") -> dict[str, Any]:
     """Return what the file in LCT_PRESET says; empty without one, or for a model of another kind than ``kind``.
 
     Raises:
-        InputError: the file cannot be read, names no model, or one that this host does not have; LCT_MODEL_TYPE=vllm beside it.
+        InputError: the file cannot be read, names no model, or one that this host does not have; LCT_MODEL_TYPE=vllm beside a file
+            for another engine, or LCT_API_BASE beside a file for a model that is loaded here.
     """
     if not (name := os.environ.get(PRESET)):
         return {}
@@ -89,28 +97,87 @@ def preset(kind: str = "") -> dict[str, Any]:
     content = read_yaml(Path(name), f"{PRESET}, file", remedy=remedy)
     if not isinstance(content, dict) or not isinstance(content.get("model_args"), dict):
         raise InputError(f"{PRESET}={name}: names no model; {remedy}")
-    if content.get("model") not in _KINDS or os.environ.get("LCT_MODEL_TYPE") == "vllm":
+    by_vllm = os.environ.get("LCT_MODEL_TYPE") == "vllm"
+    if content.get("model") not in _KINDS or (by_vllm and content["model"] != "vllm"):
         raise InputError(
             f"{PRESET}={name}: only models of the kinds {' and '.join(_KINDS)} run here; use lm-eval for others"
+        )
+    if content["model"] != _SERVED and os.environ.get("LCT_API_BASE"):
+        raise InputError(
+            f"{PRESET}={name}: is a model that is loaded here, and LCT_API_BASE names a server; leave out one of them"
         )
     found: dict[str, Any] = {**content, "name": Path(name).stem}
     return found if kind in ("", found.get("model")) else {}
 
 
 def local_preset() -> dict[str, Any]:
-    """Return the arguments of the host's class for a preset of a local model; empty without one."""
-    if not (found := preset("hf")):
+    """Return the arguments of the host's class for a preset of a model in this process; empty without one."""
+    if not (found := preset("hf") or preset("lct_hf")):
         return {}
-    loading = dict(found["model_args"])
+    loading = _with_own_base(dict(found["model_args"]))
     trust = {"trust_remote_code": loading.pop("trust_remote_code", False)}
     own = {"max_length": "max_seq_len", "tokenizer": "tokenizer_path", "pretrained": "path"}
+    attention = {name: loading.pop(name) for name in sorted(setting_names() & loading.keys())}
+    if "attention" in loading:
+        attention = _attention(loading.pop("attention"), attention, bool(found.get("apply_chat_template")))
     return {
         "abbr": found["name"],
         "generation_kwargs": found["gen_kwargs"],
         **{theirs: loading.pop(name) for name, theirs in own.items() if name in loading},
+        **attention,
         "tokenizer_kwargs": trust,
         "model_kwargs": trust | {"torch_dtype": f"torch.{loading.pop('dtype')}"} | loading,
     }
+
+
+def vllm_preset() -> dict[str, Any]:
+    """Return the arguments of the host's class for a preset of a model through vLLM; empty without one."""
+    if not (found := preset("vllm")):
+        return {}
+    loading = _with_own_base(dict(found["model_args"]))
+    return {
+        "abbr": found["name"],
+        "path": loading.pop("pretrained"),
+        "generation_kwargs": found["gen_kwargs"],
+        "max_seq_len": loading["max_model_len"],
+        "model_kwargs": loading,
+    }
+
+
+def chosen_attention(chat: bool) -> dict[str, Any]:
+    """Return class and arguments for the attention in LCT_ATTENTION; empty without one. Where LCT_WINDOW is given, the host cuts nothing before.
+
+    Args:
+        chat: whether the model has a chat template.
+
+    Raises:
+        InputError: no such attention or setting.
+    """
+    if not (text := os.environ.get(ATTENTION)):
+        return {}
+    name, settings = read_attention(text)
+    window = catalogue.resolve_options({}).window
+    return {
+        **_attention(name, settings, chat),
+        **({} if window is None else {"max_seq_len": window}),
+        "suffix": f"-{describe(name, attention_settings(name, settings))}",
+    }
+
+
+def _attention(name: str, settings: dict[str, Any], chat: bool) -> dict[str, Any]:
+    kind = f"{_OURS}.attention.Attention{'' if chat else 'Base'}Model"
+    return {"type": kind, "attention": {"name": name, **settings}}
+
+
+def _with_own_base(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Put the RoPE base of LCT_MODEL, a checkpoint here, into rotary settings that name the base of the file's model."""
+    for key in ("rope_scaling", "hf_overrides"):
+        held = arguments.get(key) or {}
+        rope = held.get("rope_parameters", held)
+        plain = rope.get("rope_type") == "default"  # NTK-aware: the base is the method
+        if "rope_theta" in rope and not plain and os.environ.get("LCT_MODEL"):
+            rope["rope_theta"] = own_base(os.environ["LCT_MODEL"], rope["rope_theta"])
+    return arguments
 
 
 def group_of(spec: TaskSpec) -> str:
@@ -360,7 +427,7 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
         InputError: a bad number.
     """
     workers = whole("LCT_WORKERS", 1)
-    runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
+    runner: dict[str, Any] = {"type": f"{_OURS}.runner.FollowedRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):
         sequential = "Sequential" if os.environ.get("LCT_SLURM_SEQUENTIAL") else ""
         runner |= {

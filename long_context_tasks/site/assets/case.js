@@ -1,13 +1,15 @@
 "use strict";
-// Cases of a run: a list to search, and one case with what was asked, said, expected and scored. The address names both:
-// case.html#LIST/NUMBER.
+// Cases of a run: a list to search, and one case with what was asked, said, expected and scored, beside other models' answers.
+// The address names all: case.html#LIST/NUMBER/OTHER LIST/...
 
 addEventListener("DOMContentLoaded", () => {
   const { h, score, ok } = LCT;
   const PAGE = 200;
+  const MOST = 3; // other models beside the one
   const at = (id) => document.getElementById(id);
   let list = null;
   let name = "";
+  let others = []; // names of lists
   let shown = [];
   let start = 0;
 
@@ -15,23 +17,33 @@ addEventListener("DOMContentLoaded", () => {
     const there = values.filter(ok);
     return there.length ? there.reduce((sum, value) => sum + value, 0) / there.length : null;
   };
-  const address = (number) => `#${name}/${number}`;
+  const address = (number, beside = others) => `#${[name, number, ...beside].join("/")}`;
+
+  // Points of a scale are neither right nor wrong.
+  function verdict(value) {
+    if (list.points) return ["", ""];
+    if (!ok(value)) return ["unknown", "No score"];
+    return value >= 1 ? ["right", "Right"] : value <= 0 ? ["wrong", "Wrong"] : ["partly", "Partly right"];
+  }
 
   async function go() {
-    const [wanted, number] = location.hash.slice(1).split("/");
+    const [wanted, number, ...beside] = location.hash.slice(1).split("/");
     try {
-      if (wanted !== name || !list) {
+      const fresh = wanted !== name || !list;
+      if (fresh) {
         list = await LCT.load(wanted);
         name = wanted;
-        ready();
       }
+      others = beside.filter((each) => each !== name).slice(0, MOST);
+      if (fresh) await ready();
+      for (const box of at("beside").querySelectorAll("input")) box.checked = others.includes(box.value);
       await open(Math.min(Math.max(0, Number.parseInt(number, 10) || 0), list.cases.length - 1));
     } catch (error) {
       at("status").textContent = `The cases cannot be shown. ${error.message}`;
     }
   }
 
-  function ready() {
+  async function ready() {
     document.title = `${list.task} · ${list.model}`;
     at("heading").replaceChildren(list.task, " ", h("span", { class: "soft" }, "by "), h("bdi", null, list.model));
     const crumb = (href, text) => [" / ", h("a", { href }, h("bdi", null, text))];
@@ -43,7 +55,19 @@ addEventListener("DOMContentLoaded", () => {
       h("option", { value: "" }, "All"), h("option", { value: "low" }, "Lowest scores first"), h("option", { value: "high" }, "Highest scores first"),
       h("option", { value: "none" }, "Without a score"), ...reasons.map((reason) => h("option", { value: `=${reason}` }, `Reason: ${reason}`)));
     narrow();
+    const known = (await LCT.load(list.beside)).filter((each) => each[2] !== name);
+    at("beside").hidden = !known.length;
+    at("beside").replaceChildren(h("legend", null, "Compare with"), ...known.map(([model, label, chunk]) => h("label", null,
+      h("input", { type: "checkbox", value: chunk, onchange: (event) => choose(event.target) }), h("bdi", null, model), label && h("span", { class: "soft" }, ` ${label}`))));
   }
+
+  function choose(box) {
+    const rest = others.filter((each) => each !== box.value);
+    // One more than fits takes the place of the first.
+    location.hash = address(current(), box.checked ? [...rest, box.value].slice(-MOST) : rest);
+  }
+
+  const current = () => Number.parseInt(location.hash.split("/")[1], 10) || 0;
 
   function narrow() {
     const sought = at("case-search").value.trim().toLocaleLowerCase();
@@ -59,11 +83,11 @@ addEventListener("DOMContentLoaded", () => {
   }
 
   function draw() {
-    const current = Number.parseInt(location.hash.split("/")[1], 10) || 0;
+    const open = current();
     at("case-list").replaceChildren(...shown.slice(start, start + PAGE).map(({ row, number, mean: value }) => {
       const about = [row[2], ...row[3].map(([label, text]) => `${label} ${text}`)].filter(Boolean).join(" · ");
-      return h("li", null, h("a", { href: address(number), "aria-current": number === current ? "true" : null },
-        h("bdi", null, row[0]), h("span", { class: "v" }, score(value, list.points)), about && h("span", { class: "soft" }, about)));
+      return h("li", null, h("a", { href: address(number), "data-number": String(number), "aria-current": number === open ? "true" : null },
+        h("bdi", null, row[0]), h("span", { class: `v ${verdict(value)[0]}` }, score(value, list.points)), about && h("span", { class: "soft" }, about)));
     }));
     at("status").textContent = shown.length === list.cases.length ? `${list.cases.length} cases` : `${shown.length} of ${list.cases.length} cases`;
     const go = (to) => () => { start = to; draw(); };
@@ -79,58 +103,108 @@ addEventListener("DOMContentLoaded", () => {
     ? h("p", { class: "text none" }, withheld ? "Withheld." : "None.")
     : h("div", { class: `text ${extra}`, tabindex: "0", role: "group", "aria-label": title }, text));
 
+  // The same case of another list, as far as it has it: by its id, of a run that answers cases several times by the repeat as well.
+  async function answerOf(other, row) {
+    const held = await LCT.load(other);
+    const repeat = (each) => each[3].find(([label]) => label === "repeat")?.[1];
+    const own = held.cases.filter((each) => each[0] === row[0]);
+    const found = own.find((each) => repeat(each) === repeat(row)) ?? own[0];
+    return { list: held, row: found, case: found ? (await LCT.load(found[4]))[found[5]] : null };
+  }
+
   async function open(number) {
     const row = list.cases[number];
     if (!row) return;
     for (const link of at("case-list").querySelectorAll("a")) {
-      if (link.hash === address(number)) link.setAttribute("aria-current", "true");
+      link.hash = address(link.dataset.number);
+      if (link.dataset.number === String(number)) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
     const [id, , , labels, pack, place] = row;
-    const [withheld, prompt, turns] = (await LCT.load(pack))[place];
+    const answers = [{ list, row, case: (await LCT.load(pack))[place] }, ...await Promise.all(others.map((other) => answerOf(other, row)))];
+    const [withheld, prompt, turns] = answers[0].case;
     const step = (to, text) => {
       const button = h("button", { type: "button", class: "quiet", onclick: () => { location.hash = address(to); } }, text);
       button.disabled = to < 0 || to >= list.cases.length;
       return button;
     };
-    at("case").replaceChildren(
+    const parts = [
       h("div", { class: "steps" }, step(number - 1, "Previous case"), step(number + 1, "Next case")),
       h("h2", { id: "case-title" }, h("bdi", null, id)),
       h("ul", { class: "chips", "aria-label": "Labels" }, labels.map(([label, text]) => h("li", null, `${label} `, h("b", null, h("bdi", null, text))))),
       withheld && h("p", { class: "withheld" }, withheld),
       promptPart(prompt, withheld),
-      ...turns.map((turn, at) => turnPart(turn, at, turns.length, withheld)));
+      ...turns.map((turn, at) => turnPart(answers, at, withheld)),
+    ];
+    at("case").replaceChildren(...parts.filter(Boolean));
     at("case").dataset.number = String(number);
   }
 
   function promptPart(prompt, withheld) {
     if (!prompt) return h("p", { class: "text none" }, withheld ? "The prompt is withheld." : "The prompt was not kept.");
-    const [chunk, size, messages] = prompt;
+    const [chunk, size, messages, marks] = prompt;
     const details = h("details", { class: "prompt" }, h("summary", null, `Prompt: ${size.toLocaleString("en")} characters in ${messages} message${messages === 1 ? "" : "s"}`));
-    details.addEventListener("toggle", async () => {
-      if (details.dataset.loaded) return;
-      details.dataset.loaded = "1";
+    let loaded = null;
+    async function load() {
       const wait = h("p", { class: "soft", role: "status" }, "Loading …");
       details.append(wait);
       try {
-        for (const [role, content] of await LCT.load(chunk)) details.append(box(role, content));
-        wait.remove();
+        const texts = await LCT.load(chunk);
+        wait.replaceWith(...texts.map(([role, content], number) => box(role, marked(content, marks.filter((mark) => mark[0] === number)))));
       } catch (error) {
         wait.textContent = error.message;
       }
-    });
-    return details;
+    }
+    details.addEventListener("toggle", () => { loaded ||= load(); });
+    if (!marks.length) return details;
+    let next = 0;
+    const find = h("button", { type: "button", class: "quiet", onclick: async () => {
+      details.open = true;
+      await (loaded ||= load());
+      const places = details.querySelectorAll("mark");
+      const place = places[next++ % places.length];
+      place?.scrollIntoView({ block: "center" });
+      place?.focus({ preventScroll: true });
+    } }, marks.length === 1 ? "Find the accepted answer in it" : `Find the accepted answer in it, ${marks.length} places`);
+    return h("div", { class: "prompt-part" }, details, find);
   }
 
-  function turnPart([question, gold, response, scores, reason, feedback], number, of, withheld) {
-    const numbers = scores.map(([metric, value]) => h("div", null, h("dt", null, metric), h("dd", null, !ok(value) ? "–" : list.points ? String(Math.round(100 * value) / 100) : String(Math.round(1000 * value) / 1000))));
-    if (reason) numbers.push(h("div", null, h("dt", null, "reason"), h("dd", null, reason)));
+  function marked(text, marks) {
+    const parts = [];
+    let from = 0;
+    for (const [, first, last] of marks) {
+      parts.push(text.slice(from, first), h("mark", { tabindex: "-1" }, text.slice(first, last)));
+      from = last;
+    }
+    return [...parts, text.slice(from)];
+  }
+
+  function turnPart(answers, number, withheld) {
+    const [question, gold] = answers[0].case[2][number];
     return h("section", { class: "turn" },
-      of > 1 && h("h3", null, `Turn ${number + 1}`),
-      h("dl", { class: "numbers" }, numbers),
+      answers[0].case[2].length > 1 && h("h3", null, `Turn ${number + 1}`),
       question !== null && box("Question", question),
-      h("div", { class: "two" }, box("Response", response, "response", withheld), box("Gold", gold, "", withheld)),
-      ...feedback.map((text, at) => box(feedback.length > 1 ? `Judge, verdict ${at + 1}` : "Judge", text)));
+      answers.length > 1 && box("Accepted answer", gold, "", withheld),
+      h("div", { class: "answers" }, answers.length === 1 && box("Accepted answer", gold, "", withheld), answers.map((answer) => answerPart(answer, number, answers))));
+  }
+
+  function answerPart({ list: own, row, case: found }, number, answers) {
+    const named = answers.length > 1 && h("h4", null, h("bdi", null, own.model));
+    const turn = found?.[2][number];
+    if (!turn) return h("section", { class: "answer" }, named, h("p", { class: "text none" }, "This run does not have the case."));
+    const [, , response, scores, reason, feedback] = turn;
+    // Cases made from other seeds may have the same id.
+    const other = found[1] && answers[0].case[1] && found[1][0] !== answers[0].case[1][0];
+    const [kind, word] = verdict(row[1][number]);
+    const digits = (value) => (!ok(value) ? "–" : String(Math.round((own.points ? 100 : 1000) * value) / (own.points ? 100 : 1000)));
+    const numbers = scores.map(([metric, value]) => h("div", null, h("dt", null, metric), h("dd", null, digits(value))));
+    if (reason) numbers.push(h("div", null, h("dt", null, "reason"), h("dd", null, reason)));
+    return h("section", { class: `answer ${kind}` }, named,
+      word && h("p", { class: `verdict ${kind}` }, word),
+      other && h("p", { class: "withheld" }, "This run asked another prompt under the same id."),
+      h("dl", { class: "numbers" }, numbers),
+      box("Response", response, "response", found[0]),
+      feedback.map((text, at) => box(feedback.length > 1 ? `Judge, verdict ${at + 1}` : "Judge", text)));
   }
 
   at("case-filters").addEventListener("submit", (event) => event.preventDefault());

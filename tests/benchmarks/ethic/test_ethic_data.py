@@ -419,8 +419,8 @@ def test_groups_on_published_data_leave_counterparts_out() -> None:
     assert built == BUILT_TASKS
     groups = {
         row["group"]: row
-        for path, text in benchmark_files("ethic").items()
-        if path.name.startswith("_ethic") and (row := yaml.safe_load(text))
+        for name, text in benchmark_files("ethic").items()
+        if name.startswith("_ethic") and (row := yaml.safe_load(text))
     }
     assert groups["ethic"]["task"] == ["ethic_recall", "ethic_summarize", "ethic_organize", "ethic_attribute"]
     assert groups["ethic_single_qa"]["task"] == ["ethic_single_qa_books", "ethic_single_qa_debates"]

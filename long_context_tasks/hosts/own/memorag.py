@@ -1,0 +1,223 @@
+"""MemoRAG as a pipeline: a model that has read the whole text names clues, BM25 finds passages by them, and the model answers from these.
+
+The steps and defaults are those of Qian et al. 2024 (https://github.com/qhjqhj00/MemoRAG); the memory is not their trained one but the
+model's own cache of the text, of which every n-th token is kept. ``lct runs memorag``.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.own.export import export_rows
+from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.response import DOES_NOT_FIT, without_thinking
+from long_context_tasks.tokens import get_tokenizer
+from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
+
+READ = "Read the following text. You will be asked about it.\n\n"
+CLUES = (
+    "\n\nThe text ends here. Below is a task about it. Quote from the text the words that are needed to do the task. Write one quotation "
+    "on each line, and nothing else.\n\nTask: {query}",
+    "\n\nThe text ends here. Below is a task about it. Write short questions whose answers stand in the text and are needed to do the task. "
+    "Write one question on each line, and nothing else.\n\nTask: {query}",
+)
+_FEWEST_WORDS = 4  # of a clue
+
+
+@dataclass(frozen=True)
+class MemoRAGSettings:
+    """Settings; the values of the reference.
+
+    Attributes:
+        chunk_tokens: tokens of a passage, at most.
+        hits: passages found for each clue.
+        clue_tokens: tokens of each list of clues, at most.
+        compression: every how many tokens one is kept in memory; 1 keeps all.
+    """
+
+    chunk_tokens: int = 512
+    hits: int = 3
+    clue_tokens: int = 128
+    compression: int = 4
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A chat model of transformers with its tokenizer, on the processor or the first GPU.
+
+    Attributes:
+        path: folder or hub id.
+    """
+
+    path: str
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """Load the tokenizer."""
+        from transformers import AutoTokenizer
+
+        load: Any = AutoTokenizer.from_pretrained
+        return load(self.path)
+
+    @cached_property
+    def model(self) -> Any:
+        """Load the model, in the type of numbers that its folder declares."""
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        model: Any = AutoModelForCausalLM.from_pretrained(self.path, dtype="auto")
+        return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+
+    def ids(self, text: str) -> list[int]:
+        """Return the tokens of a text that has its chat template."""
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def prompt(self, messages: Sequence[dict[str, str]]) -> str:
+        """Return messages with the chat template."""
+        return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    def fits(self, n_tokens: int) -> bool:
+        """Whether so many tokens fit the window of the model's config."""
+        return n_tokens <= int(self.model.config.max_position_embeddings)
+
+    def answer(self, ids: Sequence[int], budget: int, memory: Any = None, begin: int = 0) -> str:
+        """Answer greedily.
+
+        Args:
+            ids: what is read before the answer.
+            budget: tokens of the answer, at most.
+            memory: what was read before, see :meth:`remember`; it grows.
+            begin: position of the first of ``ids`` in the whole text.
+        """
+        import torch
+
+        device, ends, new = self.model.device, self._ends, list(ids)
+        written: list[int] = []
+        in_cache = memory.get_seq_length() if memory is not None else 0
+        with torch.inference_mode():
+            while len(written) < budget:
+                places = torch.arange(len(new), device=device)
+                read = self.model(
+                    torch.tensor([new], device=device),
+                    past_key_values=memory,
+                    position_ids=(begin + places)[None],
+                    cache_position=in_cache + places,
+                    use_cache=True,
+                    logits_to_keep=1,
+                )
+                memory, begin, in_cache = read.past_key_values, begin + len(new), in_cache + len(new)
+                new = [int(read.logits[0, -1].argmax())]
+                if new[0] in ends:
+                    break
+                written += new
+        return str(self.tokenizer.decode(written, skip_special_tokens=True))
+
+    @property
+    def _ends(self) -> set[int]:
+        ends = self.model.generation_config.eos_token_id
+        ends = ends if isinstance(ends, list) else [ends]
+        return {*ends, self.tokenizer.eos_token_id}
+
+    def remember(self, ids: Sequence[int], compression: int) -> Any:
+        """Read tokens and return the cache of the first and every ``compression``-th behind it."""
+        import torch
+        from transformers import DynamicCache
+
+        with torch.inference_mode():
+            read = self.model(torch.tensor([ids], device=self.model.device), use_cache=True, logits_to_keep=1)
+        memory: Any = DynamicCache()
+        for place, layer in enumerate(read.past_key_values.layers):
+            memory.update(layer.keys[:, :, ::compression], layer.values[:, :, ::compression], place)
+        return memory
+
+
+def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -> list[str] | None:
+    """Return what a model that remembers a text names to look for; None where the text does not fit its window."""
+    import copy
+
+    before, _, after = reader.prompt([{"role": "user", "content": f"{READ}{context}\0"}]).rpartition("\0")
+    ids = reader.ids(before)
+    asked = [reader.ids(clue.format(query=query) + after) for clue in CLUES]
+    if not reader.fits(len(ids) + max(map(len, asked)) + settings.clue_tokens):
+        return None
+    memory = reader.remember(ids, settings.compression)
+    texts = [reader.answer(one, settings.clue_tokens, copy.deepcopy(memory), begin=len(ids)) for one in asked]
+    lines = [line.strip() for text in texts for line in without_thinking(text).text.splitlines()]
+    return list(dict.fromkeys(line for line in lines if len(line.split()) >= _FEWEST_WORDS))
+
+
+def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) -> list[str]:
+    """Return the passages of a text that BM25 finds for any query, in the order of the text.
+
+    Raises:
+        InputError: bm25s is not installed.
+    """
+    try:
+        import bm25s
+    except ImportError as error:
+        raise InputError(
+            f'MemoRAG needs bm25s ({error}); remedy: pip install "long_context_tasks[memorag]"'
+        ) from error
+    tokenizer = get_tokenizer("cl100k")
+    texts = [Text(part) for part in context.split("\n\n")]
+    pieces = pieces_of(texts, settings.chunk_tokens, tokenizer)
+    chunks = [chunk.text for chunk in chunks_of(pieces, settings.chunk_tokens)]
+    words = bm25s.tokenize(chunks, stopwords="en", show_progress=False)
+    if len(chunks) <= settings.hits or not words.vocab:
+        return chunks[: settings.hits]
+    index = bm25s.BM25()
+    index.index(words, show_progress=False)
+    asked = bm25s.tokenize(list(queries), stopwords="en", show_progress=False)
+    found, scores = index.retrieve(asked, k=settings.hits, show_progress=False)
+    # A query without a word of the text finds nothing.
+    return [chunks[place] for place in sorted({int(place) for place in found[scores > 0]})]
+
+
+def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:
+    """Answer each case of a task, as rows for ``lct runs score``, with the clues and the number of passages beside the response.
+
+    Raises:
+        InputError: a task by likelihood, with several turns or with a template of its own; or a case whose prompt does not hold its
+            context as one text.
+    """
+    split = catalogue.benchmark(catalogue.parse_task(task.name).benchmark).function("split")
+    if split is None or task.by_likelihood or task.own_template or task.is_conversation:
+        raise InputError(
+            f"{task.name}: MemoRAG answers single questions in chat style on a context that the benchmark tells apart"
+        )
+    for row in export_rows(task):
+        case = task.by_id[row["id"]]
+        context, query = split(case, 0, task.cases.documents)
+        if not context or sum(context in message["content"] for message in row["messages"]) != 1:
+            raise InputError(
+                f"{task.name}, case {case.id}: its context does not stand in the prompt as one text"
+            )
+        found = clues(reader, context, query, settings)
+        response, kept = None, []
+        if found is not None:
+            kept = passages(context, [*found, query], settings)
+            short = [
+                {**one, "content": one["content"].replace(context, "\n\n".join(kept))}
+                for one in row["messages"]
+            ]
+            ids = reader.ids(reader.prompt(short))
+            if reader.fits(len(ids) + row["max_gen_toks"]):
+                response = reader.answer(ids, row["max_gen_toks"])
+        status = {} if response is not None else {"status": DOES_NOT_FIT}
+        yield {"id": case.id, "response": response, **status, "clues": found, "passages": len(kept)}
+
+
+def write_responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings, out: Path) -> None:
+    """Write the responses to a task as JSON Lines; whole or not at all.
+
+    Raises:
+        InputError: see :func:`responses`; or the file cannot be written.
+    """
+    write_whole(
+        out, (json.dumps(row, ensure_ascii=False) + "\n" for row in responses(task, reader, settings))
+    )

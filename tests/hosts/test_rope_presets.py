@@ -1,0 +1,110 @@
+"""The files of configs/models/rope give a model what they say: type, factor, original length and base, in both hosts and engines."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny_model import make_rope_checkpoint
+
+from long_context_tasks.attention.models import use_attention
+from long_context_tasks.hosts.opencompass.configs import local_preset, vllm_preset
+from long_context_tasks.hosts.rope import rope_settings
+
+ROPE = Path(__file__).resolve().parents[2] / "configs" / "models" / "rope"
+BASE, FACTOR = 1e6, 4.0  # the base of the checkpoint, not that of the file
+OFFICIAL_YARN = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 32768,
+    "rope_theta": 1e6,
+}
+# File to type, factor, original length, and window of the model's config.
+WANTED = {
+    "linear": ("linear", FACTOR, None, 16384),
+    "dynamic": ("dynamic", FACTOR, None, 32768),
+    "yarn": ("yarn", FACTOR, 32768, 131072),
+}
+
+
+def model_args(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((ROPE / f"{name}.yaml").read_text(encoding="utf-8"))["model_args"])
+
+
+@pytest.fixture(scope="module", params=["Llama", "Qwen2"])
+def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("transformers")
+    return make_rope_checkpoint(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_a_built_model_has_the_settings_of_the_file(
+    name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    kind, factor, original, window = WANTED[name]
+    monkeypatch.setenv("LCT_MODEL", str(checkpoint))
+    monkeypatch.setenv("LCT_PRESET", str(ROPE / f"{name}.yaml"))
+    in_lm_eval = {
+        key: model_args(name)[key]
+        for key in ("rope_scaling", "max_position_embeddings")
+        if key in model_args(name)
+    }
+    # Transformers 5 takes the base from here, 4 from the checkpoint.
+    in_lm_eval["rope_scaling"]["rope_theta"] = BASE
+    in_opencompass = local_preset()
+    assert in_opencompass["max_seq_len"] == model_args(name)["max_length"]
+    for given in (in_lm_eval, in_opencompass["model_kwargs"]):
+        given = {key: given[key] for key in in_lm_eval}
+        model = AutoModelForCausalLM.from_pretrained(checkpoint, **given)
+        found = rope_settings(model.config)[""]
+        assert (found["rope_type"], found["factor"], found.get("original_max_position_embeddings")) == (
+            kind,
+            factor,
+            original,
+        )
+        assert (found["rope_theta"], model.config.max_position_embeddings) == (BASE, window)
+        assert model.model.rotary_emb.rope_type == kind
+        slowest = BASE ** -(7 / 8)  # of a head of size 16
+        assert model.model.rotary_emb.inv_freq[-1] == pytest.approx(
+            slowest / (1 if kind == "dynamic" else factor), rel=1e-3
+        )
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_vllm_gets_the_base_of_the_model(
+    name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_MODEL", str(checkpoint))
+    monkeypatch.setenv("LCT_PRESET", str(ROPE / f"{name}_vllm.yaml"))
+    kind, factor, original, _ = WANTED[name]
+    rope = vllm_preset()["model_kwargs"]["hf_overrides"]["rope_parameters"]
+    assert (rope["rope_type"], rope["factor"], rope.get("original_max_position_embeddings")) == (
+        kind,
+        factor,
+        original,
+    )
+    assert rope["rope_theta"] == BASE
+
+
+def test_yarn_is_that_of_the_official_script() -> None:
+    assert model_args("yarn")["rope_scaling"] == OFFICIAL_YARN
+    served = model_args("yarn_vllm")
+    assert served["hf_overrides"] == {"rope_parameters": OFFICIAL_YARN, "max_position_embeddings": 131072}
+    for name in ("Qwen2.5-7B-Instruct", "Qwen2.5-72B-Instruct"):
+        preset = yaml.safe_load((ROPE.parent / "ethic" / f"{name}.yaml").read_text(encoding="utf-8"))
+        assert preset["model_args"]["hf_overrides"] == served["hf_overrides"]
+
+
+def test_ntk_aware_rope_is_rope_with_a_larger_base(checkpoint: Path) -> None:
+    """In transformers by the frequencies, in vLLM by the base: both give base * factor ** (d / (d - 2))."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(checkpoint)
+    assert use_attention(model, "ntk", {"factor": model_args("ntk")["factor"]}) == "ntk_factor4"
+    base = BASE * FACTOR ** (16 / 14)
+    assert model.model.rotary_emb.inv_freq.tolist() == pytest.approx([base ** (-i / 8) for i in range(8)])
+    served = model_args("ntk_vllm")["hf_overrides"]["rope_parameters"]
+    assert served["rope_theta"] == pytest.approx(1e4 * math.pow(4, 128 / 126))

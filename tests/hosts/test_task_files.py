@@ -1,0 +1,68 @@
+"""lm-eval's YAML files: made at first use, whole, current, and somewhere even where the cache cannot be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.lm_eval import task_files
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
+
+FOLDER = "from long_context_tasks.hosts.lm_eval.task_files import task_folder as f; p = f(); print(p, len(list(p.iterdir())))"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_every_task_has_a_file_that_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = task_folder()
+    assert folder.is_relative_to(cache)
+    assert {spec.name for spec in catalogue.task_specs()} < {path.stem for path in folder.glob("*.yaml")}
+    monkeypatch.setattr(task_files, "_made", lambda folder: pytest.fail("made again"))
+    assert task_folder() == folder
+
+
+def test_a_file_that_is_missing_is_made_again() -> None:
+    path = task_folder() / "_lct_synthetic.yaml"
+    text = path.read_text()
+    path.unlink()
+    assert task_folder() == path.parent and path.read_text() == text
+
+
+def test_other_code_or_another_card_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = task_folder()
+    made_from = list(task_files._made_from())
+    monkeypatch.setattr(task_files, "_made_from", lambda: iter([*made_from[:-1], made_from[-1] + b"#"]))
+    assert task_folder() != before
+
+
+def test_processes_that_begin_at_once_get_the_same_folder(cache: Path) -> None:
+    running = [
+        subprocess.Popen([sys.executable, "-c", FOLDER], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    folder = task_folder()
+    lines = {process.communicate(timeout=60)[0] for process in running}
+    assert lines == {f"{folder} {len(list(folder.iterdir()))}\n"}
+
+
+def test_a_cache_that_cannot_be_written_leaves_a_temporary_folder(cache: Path, tmp_path: Path) -> None:
+    cache.write_text("a file where the folder should be")
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FOLDER], capture_output=True, text=True, check=True, env=environment
+    )
+    path, n = done.stdout.rsplit(maxsplit=1)
+    assert Path(path).parent == tmp_path and int(n) > len(catalogue.task_specs())
+    assert not Path(path).exists()  # removed at the end of the process
+
+
+def test_what_a_broken_benchmark_lacks_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "broken_benchmarks", lambda: {"broken": "cannot be imported"})
+    folder = task_folder()
+    assert not cache.exists() and (folder / "_lct_official.yaml").is_file()

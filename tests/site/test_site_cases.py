@@ -1,0 +1,79 @@
+"""The page of cases in a real headless Chromium: models side by side, right and wrong, the accepted answer in the prompt."""
+
+import pytest
+from headless import needs_browser
+from made_up_site import MODELS
+from site_reader import Reader, media, run_axe, screen
+
+from long_context_tasks.site.words import slug
+
+pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+
+def test_models_side_by_side_with_right_and_wrong(reader: Reader) -> None:
+    reader.open("task/ada_leval_tsort_2k.html")
+    reader.one("a[href*='/0/']").click()
+    reader.wait(lambda: reader.all("#case .answer h4"))
+    # The best four of five; the fifth can be chosen, and takes the place of the first beside the best.
+    best = reader.texts("#case .answer h4")
+    assert best[0] == "magpie-small-24b" and len(best) == 4 and len(reader.all("#beside input")) == 4
+    assert reader.texts("#beside bdi") == [*best[1:], *(set(MODELS) - set(best))]
+    verdicts = dict(zip(best, reader.texts("#case .verdict"), strict=True))
+    assert set(verdicts.values()) == {"Right", "Wrong"}
+    for each in reader.all("#case .answer"):
+        [word] = [one.text for one in each.find_elements("css selector", ".verdict")]
+        score = each.find_element("css selector", ".numbers dd").text
+        assert (word, score) in (("Right", "1"), ("Wrong", "0")) and word.lower() in each.get_attribute(
+            "class"
+        )
+    colours = reader.js(
+        "return [...document.querySelectorAll('#case .verdict')].map(e => getComputedStyle(e).color)"
+    )
+    assert len(set(colours)) == 2
+    reader.all("#beside input")[-1].click()
+    reader.wait(lambda: reader.texts("#case .answer h4") == [best[0], *best[2:], *(set(MODELS) - set(best))])
+    reader.one(".steps button:last-child").click()
+    reader.wait(lambda: reader.texts("#case-title") == ["tsort_2k_0001"])
+    assert len(reader.all("#case .answer")) == 4  # they stay from case to case
+    address = reader.driver.current_url
+    reader.driver.get("about:blank")
+    reader.driver.get(address)
+    reader.wait(lambda: reader.texts("#case-title") == ["tsort_2k_0001"])
+    assert len(reader.all("#case .answer")) == 4
+    assert [box.is_selected() for box in reader.all("#beside input")] == [False, True, True, True]
+
+
+def test_points_are_neither_right_nor_wrong(reader: Reader) -> None:
+    reader.open("case.html", reader.cases_of("elitr_bench_qa_test"))
+    reader.wait(lambda: reader.all("#case-title"))
+    assert reader.all("#case .verdict") == [] and len(reader.all("#case .answer")) == 3
+
+
+def test_the_accepted_answer_is_found_in_the_prompt(reader: Reader) -> None:
+    reader.open("case.html", reader.cases_of("ada_leval_tsort_2k"))
+    reader.wait(lambda: reader.all("#case-title"))
+    reader.one(".prompt-part button").click()
+    reader.wait(lambda: reader.all("#case mark"))
+    # After a character that scripts count as two.
+    assert reader.texts("#case mark") == ["Segment of a book"]
+    reader.wait(lambda: reader.js("return document.activeElement.tagName") == "MARK")
+    whole = "Segment of a book number 0. " * 200
+    assert reader.texts("#case .prompt .text")[1].endswith(whole)
+
+
+def test_axe_finds_nothing(reader: Reader) -> None:
+    """Each kind of page once, by axe-core; a task's page has the parts of a model's."""
+    cases = f"case.html#{reader.cases_of('ada_leval_tsort_2k')}"
+    model = f"model/{slug('magpie-small-24b')}.html"
+    for page, width, scheme in (
+        *((page, 1280, "light") for page in ("about.html", "benchmark/ada_leval.html", model)),
+        *((page, 390, "light") for page in ("index.html", "submit.html")),
+        *((page, 1280, "dark") for page in ("index.html", cases)),
+    ):
+        media(reader, scheme)
+        screen(reader, width)
+        reader.open(*page.partition("#")[::2])
+        reader.wait(lambda: reader.all("[data-ready], #case .answer, .bar, pre, .pairs"))
+        assert run_axe(reader) == [], (page, width, scheme)
