@@ -17,9 +17,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 # Of the faults that a host's own client takes for an answer.
 WITH_200 = ("no choices", "choices are null", "an error with 200", "a list", "a number as content")
-BROKEN = (
-    ("HTML with 200", "truncated JSON", "nothing with 200", "hangs up", "500", "503") if ALL else ("503",)
-)
+BROKEN = ("HTML with 200", "truncated JSON", "nothing with 200", "hangs up", "500", "503")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def run(fault: Fault, data: Path, concurrent: int, times: int | None = None) -> 
 
 @needs("lm_eval")
 @pytest.mark.parametrize("concurrent", [1, 2])
-@pytest.mark.parametrize("name", [*WITH_200, *BROKEN])
+@pytest.mark.parametrize("name", [*WITH_200, *BROKEN] if ALL else ["choices are null", "503"])
 def test_a_failure_of_the_server_is_no_response(
     name: str, concurrent: int, data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -54,8 +52,8 @@ def test_a_failure_of_the_server_is_no_response(
 
 
 @needs("lm_eval")
-@pytest.mark.parametrize("concurrent", [1, 2])
-@pytest.mark.parametrize("name", ["an error with 200", *(WITH_200 if ALL else ())])
+@pytest.mark.parametrize("concurrent", [1, 2] if ALL else [2])
+@pytest.mark.parametrize("name", WITH_200 if ALL else ["an error with 200"])
 def test_a_failure_that_passes_is_tried_again(name: str, concurrent: int, data: Path) -> None:
     result = run(PASSING[name], data, concurrent, times=1)
     responses = [sample["filtered_resps"][0] for sample in result["samples"][ADA]]
