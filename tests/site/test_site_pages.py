@@ -222,4 +222,4 @@ def test_200_models_by_100_tasks_are_usable_at_once(driver: Any, tmp_path: Path)
         f"\nusable after {ready} ms, every length after {wide:.2f} s, sorted after {sort:.2f} s; built in {took:.1f} s; "
         f"{built.files} files, {built.size / 1e6:.1f} MB, leaderboard's data {chunk.stat().st_size / 1e3:.0f} kB"
     )
-    assert ready < 6000 and wide < 10 and built.size < 60e6 and chunk.stat().st_size < 1e6
+    assert ready < 6000 and wide < 10 and built.size < 90e6 and chunk.stat().st_size < 1e6
