@@ -42,7 +42,7 @@ from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
-_HOSTS = (LM_EVAL, OPENCOMPASS, INSPECT)
+_HOSTS = (LM_EVAL, OPENCOMPASS, INSPECT)  # a model without any run goes to the first two
 CONCURRENT = 8
 """Requests side by side to a server; both hosts ask one at a time by default."""
 _TIMEOUT = 3600
@@ -239,10 +239,10 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
             made.append(Command("lct", model.name, tuple(tasks), judge, words))
     # A run in a bundle does not tell how its host was called.
     runs = [run for run in seen if not is_bundle(run.folder)]
-    chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
+    chosen = _HOSTS if place.host == BOTH else (place.host,)
     # A cell without any run goes to the hosts that the model was run with.
     hosts: Sequence[str] = [host for host in _HOSTS if any(cell.host == host for cell in cells)]
-    hosts = hosts or [host for host in _HOSTS if any(run.host == host for run in runs)] or chosen
+    hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen[:2]
     folders = {cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder}
     folders |= {run.folder for run in runs if run.host == OPENCOMPASS}
     for host in _HOSTS:
