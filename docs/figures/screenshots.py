@@ -21,7 +21,7 @@ from site_reader import Reader, media  # noqa: E402
 from long_context_tasks.site.words import slug  # noqa: E402
 
 PAGES = {
-    "site_leaderboard": ("index.html", 1000),
+    "site_leaderboard": ("index.html", 1480),
     "site_model": (f"model/{slug('Quail/Quail3-8B')}.html", 1250),
     "site_task": ("task/ada_leval_tsort_2k.html", 1150),
 }
@@ -39,8 +39,6 @@ def picture(reader: Reader, page: str, width: int, height: int) -> bytes:
     reader.open(page)
     if page == "index.html":
         reader.wait(lambda: reader.js("return document.documentElement.dataset.ready"))
-        for box in reader.all(".board .pick input")[1:3]:
-            box.click()
         reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
         reader.js("scrollTo(0, 0)")
     else:

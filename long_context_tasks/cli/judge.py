@@ -16,6 +16,7 @@ from long_context_tasks.cli.options import (
     JudgeSeeds,
     OneJudge,
     OnlyTasks,
+    RunsCases,
     RunsDataDir,
     examples,
     words,
@@ -58,6 +59,7 @@ def run(
     seeds: JudgeSeeds = "",
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
+    cases: RunsCases = None,
     jobs: Jobs = 1,
     engine: EngineName = "",
     as_json: Json = False,
@@ -71,6 +73,7 @@ def run(
     from functools import partial
 
     from long_context_tasks.engines import engine_of
+    from long_context_tasks.hosts.stored import Places
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
     from long_context_tasks.results.rescore import RunTasks, judged_run, prepare, with_seeds
@@ -81,7 +84,7 @@ def run(
     for config in configs:
         check_judge(config)
     any_task = any(kind_of(config).prepare is not None for config in configs)
-    loaded = RunTasks(data_dir)
+    loaded = RunTasks(Places(data_dir, cases))
     ready, skipped = prepare(chosen, loaded, any_task=any_task)
     skipped = [*(problem.message for problem in found.problems), *skipped]
     for message in skipped:

@@ -177,6 +177,14 @@ RunsDataDir = Annotated[
     ),
 ]
 
+RunsCases = Annotated[
+    Path | None,
+    typer.Option(
+        "--cases",
+        help="Where the built cases of the runs lie now; they are known by their hash. Default: as in the runs.",
+    ),
+]
+
 RUN_OPTIONS: Mapping[str, Any] = {
     "cases": Annotated[
         Path | None, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")

@@ -273,6 +273,7 @@ def _rate(
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
     from long_context_tasks.benchmarks.hub import without_downloads
+    from long_context_tasks.hosts.stored import Places
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate, measured_rate
 
@@ -288,7 +289,7 @@ def _rate(
             )
         counter = _counters(options)[options.tokenizer or CL100K]
         with without_downloads():
-            rate, [line, *notes] = measured_rate(runs, counter, options.data_dir)
+            rate, [line, *notes] = measured_rate(runs, counter, Places(options.data_dir, options.cases))
         return rate, [f"Rate from {source}: {line}", *notes]
     if not prompt and not answer:
         return None

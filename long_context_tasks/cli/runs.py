@@ -11,6 +11,7 @@ from long_context_tasks.cli.options import (
     Json,
     JudgeSeeds,
     OnlyTasks,
+    RunsCases,
     RunsDataDir,
     TaskName,
     examples,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from long_context_tasks.engines import Engine
+    from long_context_tasks.hosts.stored import Places
     from long_context_tasks.results.rescore import Rescored
     from long_context_tasks.schema import Options
 
@@ -51,6 +53,7 @@ def rescore(
     ],
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
+    cases: RunsCases = None,
     judge_files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -82,6 +85,7 @@ def rescore(
     from long_context_tasks.cli import judge
     from long_context_tasks.cli.output import give, say
     from long_context_tasks.engines import engine_of
+    from long_context_tasks.hosts.stored import Places
     from long_context_tasks.schema import InputError
 
     if judge_files or seeds:
@@ -90,10 +94,10 @@ def rescore(
             raise InputError(
                 f"{', '.join(given)}: for scoring without a judge; leave out {'it' if len(given) == 1 else 'them'}, or --judge and --seeds"
             )
-        judge.run(results, judge_files, seeds, tasks, data_dir, jobs, engine)
+        judge.run(results, judge_files, seeds, tasks, data_dir, cases, jobs, engine)
         return
     with engine_of(jobs, engine) as running:
-        made, skipped = _scored_again(results, tasks, data_dir, running, write=not dry_run)
+        made, skipped = _scored_again(results, tasks, Places(data_dir, cases), running, write=not dry_run)
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
     if out is not None:
@@ -117,7 +121,7 @@ def rescore(
 
 
 def _scored_again(
-    results: Path, tasks: str, data_dir: Path | None, engine: "Engine", *, write: bool
+    results: Path, tasks: str, places: "Places", engine: "Engine", *, write: bool
 ) -> "tuple[list[Rescored], list[str]]":
     """Return what was scored again, and why other runs were not."""
     from functools import partial
@@ -129,7 +133,7 @@ def _scored_again(
     found = runs_below(results)
     skipped = [problem.message for problem in found.problems]
     made: list[Rescored] = []
-    again = partial(rescored_run, RunTasks(data_dir), write)
+    again = partial(rescored_run, RunTasks(places), write)
     for run in engine.mapped(again, chosen_runs(found.runs, tasks)):
         for one in run:
             if isinstance(one, str):
@@ -218,9 +222,10 @@ def export(
     from long_context_tasks.cli.output import give, say
     from long_context_tasks.hosts.own import export as exporting
 
+    options = _options(typed)
     if gold:
-        exporting.check_gold(task)
-    loaded = exporting.load(task, _options(typed))
+        exporting.check_gold(task, options)
+    loaded = exporting.load(task, options)
     place = out or Path(f"{task}.jsonl")
     requests = exporting.write_export(loaded, place, gold=gold)
     give(
@@ -231,7 +236,7 @@ def export(
         task=task,
         version=loaded.version,
     )
-    if not exporting.may_be_shown(task):
+    if not exporting.may_be_shown(task, options):
         say("the data's owners do not allow these prompts to be published: keep the file to yourself")
 
 

@@ -257,7 +257,7 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[Cell]:
         run = next(iter(runs.values()))
         task = None
         if len(folders) < len(stacks):
-            task = stored.load_task(run, data_dir)
+            task = stored.load_task(run, stored.Places(data_dir))
             _cell(run.task, task, [])
             documents = {
                 name: [case for case in cases if case in task.by_id] for name, cases in documents.items()

@@ -11,8 +11,10 @@ from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validat
 from pydantic.dataclasses import dataclass
 
 from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.hosts.turns import NAME as CASES_SHA256
+from long_context_tasks.hosts.turns import manifest_digest
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.case_folder import cached_only
+from long_context_tasks.schema.case_folder import MANIFEST, cached_only, read_manifest
 from long_context_tasks.schema.response import Response
 
 LM_EVAL = "lm_eval"
@@ -222,14 +224,30 @@ def metric_names(keys: list[str]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the data of runs lie now, if not where they lay.
+
+    Attributes:
+        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the runs' own place.
+        cases: folder of built cases, for runs on built cases; None: the runs' own place.
+    """
+
+    data_dir: Path | None = None
+    cases: Path | None = None
+
+
+AS_IN_THE_RUN = Places()
+
+
 def options_of(
-    run: StoredRun, data_dir: Path | None = None, environ: Mapping[str, str] | None = None
+    run: StoredRun, places: Places = AS_IN_THE_RUN, environ: Mapping[str, str] | None = None
 ) -> Options:
     """The options of a run, without its judge; other options in today's environment do not count.
 
     Args:
         run: any.
-        data_dir: where the published files lie now; without it ``LCT_DATA_DIR``, else the run's own place.
+        places: where its data lie now.
         environ: the environment.
 
     Raises:
@@ -237,20 +255,25 @@ def options_of(
     """
     environ = os.environ if environ is None else environ
     options = {key: value for key, value in run.options.items() if key != "lct_judge"}
-    if place := data_dir or environ.get("LCT_DATA_DIR"):
+    if place := places.data_dir or environ.get("LCT_DATA_DIR"):
         options["lct_data_dir"] = str(place)
+    if places.cases is not None and "lct_cases" in options:
+        options["lct_cases"] = str(places.cases)
     return catalogue.resolve_options(options, {})
 
 
-def load_task(run: StoredRun, data_dir: Path | None = None, most: int = MOST_WRITTEN) -> LoadedTask:
+def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_WRITTEN) -> LoadedTask:
     """The task of a run, with the run's options; synthetic cases are written again where they are not in the cache.
 
     Raises:
         NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
-        InputError: an unknown task or option, or data that are not there any more.
+        InputError: an unknown task or option, data that are not there any more, or built cases with another hash than those of
+            the run.
     """
     spec = catalogue.parse_task(run.task)
-    options = options_of(run, data_dir)
+    options = options_of(run, places)
+    if options.cases is not None:
+        _check_cases(run, options.cases)
     tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
     refusal = ""
     if spec.source in ("seed", "recast") and options.cases is None and tokens > most:
@@ -260,6 +283,22 @@ def load_task(run: StoredRun, data_dir: Path | None = None, most: int = MOST_WRI
         )
     with cached_only(refusal):
         return loading.load_task(run.task, options)
+
+
+def _check_cases(run: StoredRun, root: Path) -> None:
+    """Check that a folder of built cases, or one in it, holds those of a run."""
+    if not root.is_dir():
+        raise InputError(
+            f"{run}: its built cases are not in {root}; name the folder where they lie now with --cases"
+        )
+    folders = [path for path in (root, *sorted(root.iterdir())) if (path / MANIFEST).is_file()]
+    there = [manifest_digest(read_manifest(folder)) for folder in folders]
+    then = run.provenance.get(CASES_SHA256)
+    if then and there and then not in there:
+        raise InputError(
+            f"{run}: ran on built cases with the hash {then}, and {root} holds cases with {', '.join(there)}; name the folder of the "
+            "run's cases with --cases"
+        )
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from long_context_tasks.judges import ENDPOINT_FAILED
 from long_context_tasks.judges.task_judge import Verdicts
@@ -56,12 +57,18 @@ NAME = "cases_sha256"
 
 
 def cases_digest(task: LoadedTask) -> str:
-    """Sixteen digits of the hashes that a folder of built cases has of its files; empty for tasks that were not built.
+    """Return 16 digits of the hashes that a folder of built cases has of its cases and texts; empty for tasks that were not built.
 
     The same wherever the folder lies, and however many of its cases run.
     """
-    tasks = task.cases.manifest.get("tasks")
-    if task.options.cases is None or not isinstance(tasks, Mapping):
+    return "" if task.options.cases is None else manifest_digest(task.cases.manifest)
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """Return the same for the manifest of a case folder."""
+    tasks = manifest.get("tasks")
+    if not isinstance(tasks, Mapping):
         return ""
     hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
-    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
+    texts = manifest.get("documents_sha256")
+    return hashlib.sha256(json.dumps([hashes, texts], sort_keys=True).encode()).hexdigest()[:16]

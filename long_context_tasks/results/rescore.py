@@ -18,6 +18,8 @@ from pydantic import ConfigDict, Field
 import long_context_tasks
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.hosts.stored import (
+    AS_IN_THE_RUN,
+    Places,
     Responses,
     StoredCase,
     StoredRun,
@@ -52,7 +54,7 @@ ROW_KEYS = (
     *("id", "cluster", "host", "model", "task", "case", "turn", "repeat"),
     *("status", "scores", "reasons", "verdicts"),
 )
-"""Keys of a row beside the judge's own score, which stands under the judge's name; see docs/judges.md."""
+"""Keys of a row beside the judge's own score, under the judge's name; see docs/judge_files.md."""
 _MOST_REPLIES = 1000
 _EQUAL = 1e-9
 _Scored = tuple[StoredCase, Sequence[TurnScores]]
@@ -281,10 +283,10 @@ class RunTasks:
     """The tasks of runs, each loaded once in a process.
 
     Attributes:
-        data_dir: folder of the published files; None: the runs' own.
+        places: where their data lie now.
     """
 
-    data_dir: Path | None = None
+    places: Places = AS_IN_THE_RUN
     _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
 
     def of(self, run: StoredRun) -> LoadedTask:
@@ -295,12 +297,12 @@ class RunTasks:
         """
         key = run.task_key
         if key not in self._loaded:
-            self._loaded[key] = load_task(run, self.data_dir)
+            self._loaded[key] = load_task(run, self.places)
         return self._loaded[key]
 
-    def __reduce__(self) -> tuple[type["RunTasks"], tuple[Path | None]]:
-        """Only the folder travels to another process."""
-        return type(self), (self.data_dir,)
+    def __reduce__(self) -> tuple[type["RunTasks"], tuple[Places]]:
+        """Only the places travel to another process."""
+        return type(self), (self.places,)
 
 
 def _with_tasks(runs: Iterable[StoredRun], tasks: RunTasks) -> Iterator[tuple[StoredRun, LoadedTask | str]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import MOST_WRITTEN, StoredRun, load_task
+from long_context_tasks.hosts.stored import MOST_WRITTEN, Places, StoredRun, load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
@@ -154,7 +154,7 @@ def scored_runs(
         stored = evaluations[run].run
         if wanted.cases is not None and "lct_cases" in stored.options:
             stored = replace(stored, options={**stored.options, "lct_cases": str(wanted.cases)})
-        return load_task(stored, wanted.data_dir, wanted.most)
+        return load_task(stored, Places(wanted.data_dir), wanted.most)
 
     first: dict[str, str] = {}
     found, unjudged, metrics = [], [], set()

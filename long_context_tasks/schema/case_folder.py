@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 FORMAT = 1
 DOCUMENTS = "documents.sqlite"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 
 
 def file_sha256(path: Path) -> str:
@@ -141,6 +141,9 @@ class CaseSet:
             raise InputError(
                 f"{path}: {len(cases)} cases instead of {expected}; the file was cut, build it again"
             )
+        sha256 = manifest["tasks"].get(task, {}).get("sha256")
+        if sha256 is not None and sha256 != file_sha256(path):
+            raise InputError(f"{path}: was changed after it was built; build it again")
         return cls(cases, Documents(folder / DOCUMENTS), manifest)
 
     def selected(self, cases: Iterable[Case]) -> "CaseSet":
@@ -154,7 +157,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         InputError: not a case folder, or a folder of a later format.
     """
-    path = folder / _MANIFEST
+    path = folder / MANIFEST
     if not path.is_file():
         if not folder.exists() and _aside(folder).is_dir():
             raise InputError(
@@ -162,7 +165,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
                 "move them back, or build again"
             )
         raise InputError(
-            f"{folder}: not a folder of cases (no {_MANIFEST}); make one with `lct build ... --out DIR`"
+            f"{folder}: not a folder of cases (no {MANIFEST}); make one with `lct build ... --out DIR`"
         )
     try:
         manifest: dict[str, Any] = loads(path.read_bytes())
@@ -215,7 +218,7 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
     facts = json.dumps({"long_context_tasks": __version__, **made_from}, sort_keys=True, default=str)
     digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     folder = cache_dir() / "cases" / f"{name}-{digest}"
-    if not (folder / _MANIFEST).is_file():
+    if not (folder / MANIFEST).is_file():
         if refusal := _REFUSAL.get():
             raise NotInCache(refusal)
         make_folder(folder.parent, remedy=_OTHER_CACHE)
@@ -227,9 +230,19 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
             ) from error
         with lock:
             # Another process may have written it while this one waited.
-            if not (folder / _MANIFEST).is_file():
+            if not (folder / MANIFEST).is_file():
                 write(folder)
     return folder
+
+
+def _content_sha256(table: sqlite3.Connection) -> str:
+    """SHA-256 of the texts of a document table with their keys, whatever the order in which they were written."""
+    digest = hashlib.sha256()
+    for row in table.execute("SELECT key, text FROM documents ORDER BY key"):
+        for part in row:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
 
 
 _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
@@ -415,6 +428,7 @@ class CaseWriter:
         try:
             if kind is None:
                 self._table.commit()
+                self._documents_sha256 = _content_sha256(self._table)
             self._table.close()
             if kind is None:
                 self._finish()
@@ -439,14 +453,16 @@ class CaseWriter:
             "long_context_tasks": __version__,
             "options": self.options,
             "tasks": self.tasks,
+            "documents_sha256": self._documents_sha256,
         }
         if self.shard is not None:
+            # The file itself is checked before shards are merged.
             documents = file_sha256(self._temporary / DOCUMENTS)
             facts["shard"] = {"number": self.shard.number, "of": self.shard.of, "documents": documents}
         manifest = json.dumps(
             facts | ({"sources": self.sources} if self.sources else {}), indent=1, sort_keys=True
         )
-        (self._temporary / _MANIFEST).write_text(manifest, encoding="utf-8")
+        (self._temporary / MANIFEST).write_text(manifest, encoding="utf-8")
         self._temporary.chmod(0o755)
         # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
         aside = _aside(self.folder)

@@ -53,8 +53,8 @@ def format_length(tokens: int) -> str:
 
 Text = Annotated[str, BeforeValidator(str)]
 """Any text."""
-UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
-"""A path; ``~`` is the home folder."""
+UserPath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+"""A path; ``~`` is the home folder. It is made absolute, so that results name a place wherever they are read."""
 Tokens = Annotated[int, BeforeValidator(parse_length)]
 """A number of tokens, see :func:`parse_length`."""
 Positive = Annotated[Whole, Field(gt=0)]

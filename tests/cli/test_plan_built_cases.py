@@ -71,3 +71,42 @@ def test_cases_that_were_built_anew_in_their_place_are_other_cases(made: Path, t
         shutil.rmtree(place)
         shutil.copytree(kept, place)
     assert state == "absent" and "held other cases" in why
+
+
+def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path, tmp_path: Path) -> None:
+    place = made / "first" / "cases"
+    results = shutil.copytree(made / "results", tmp_path / "results")
+    [samples] = results.rglob("results_*.json")
+    metadata = json.loads(samples.read_text())["configs"][TASK]["metadata"]
+    assert metadata["lct_cases"] == str(place) and len(metadata["cases_sha256"]) == 16
+    moved = shutil.move(place, tmp_path / "moved")
+    try:
+        done = lct("runs", "rescore", results)
+        assert (
+            done.code == 2 and f"not in {place}; name the folder where they lie now with --cases" in done.err
+        )
+        done = lct("runs", "rescore", results, "--cases", moved, "--json")
+        assert done.code == 0 and done.rows["result"]["changed"] == 0, done
+        other = lct("runs", "rescore", results, "--cases", made / "other" / "cases")
+        assert other.code == 2 and metadata["cases_sha256"] in other.err and other.err.count("\n") == 1
+        # A synthetic run is judged once more only where a judge has scored it.
+        row = json.loads(samples.read_text())
+        row["configs"][TASK]["metadata"]["judge"] = {"name": "earlier"}
+        samples.write_text(json.dumps(row))
+        with stub_server() as stub:
+            judge = tmp_path / "judge.yaml"
+            judge.write_text(f"name: j\nmodel: stub\nbase_url: {stub.url}\n")
+            done = lct("judge", "run", results, "--judge", judge, "--cases", moved)
+        assert list(results.rglob("judged/*/*.json")), done
+        rate = lct("plan", "--tasks", TASK, "--cases", moved, "--rate-from", results)
+        assert rate.code == 0 and "left out of the rate" not in rate.out + rate.err, rate
+    finally:
+        shutil.move(moved, place)
+
+
+def test_a_changed_file_of_cases_is_noticed(made: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(made / "first" / "cases", tmp_path / "cases")
+    [path] = moved.rglob("*.jsonl")
+    path.write_text(path.read_text().replace("0", "1", 1))
+    done = lct("runs", "rescore", made / "results", "--cases", moved, "--dry-run")
+    assert done.code == 2 and "was changed after it was built" in done.err

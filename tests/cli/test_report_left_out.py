@@ -123,3 +123,11 @@ def test_a_claimed_window_is_of_a_model_that_is_there(
     file.write_text(f"models: [{{name: {name}}}, {{name: Big Owl, aliases: [owl]}}]\n")
     for known in (name, "owl", "Big Owl"):
         assert report(results, "--models", file, "--claimed", f"{known}=32k").code == 0
+
+
+def test_submissions_go_to_an_address(results: Path, tmp_path: Path) -> None:
+    done = report(results, "--out", tmp_path / "site", "--submit-to", "javascript:alert(1)")
+    assert done.code == 2 and "--submit-to javascript:alert(1): expected an address" in done.err
+    assert report(results, "--out", tmp_path / "site", "--submit-to", "https://example.org/results").code == 0
+    page = (tmp_path / "site" / "submit.html").read_text()
+    assert '<a href="https://example.org/results" rel="noopener noreferrer">' in page

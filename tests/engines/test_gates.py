@@ -51,23 +51,25 @@ def test_vllm_with_a_cache_of_prefixes_is_as_good_as_without(tmp_path: Path) -> 
         assert "RoPE settings differ" in [one["name"] for one in found["findings"]]
 
 
-def test_a_wrong_rope_base_fails_and_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", [100.0, 10_000.0])
+def test_a_wrong_rope_base_fails_and_is_named(base: float, tmp_path: Path) -> None:
     from small_server import small_server
 
-    with small_server() as whole, small_server(rope_theta=100.0) as lost:
-        found = gate(lost.url, whole.url, tmp_path)
+    # The nearer the base is to that of the training, 100,000, the longer are the texts that it spoils.
+    length = () if base < 1000 else ("--length", "250")
+    with small_server() as whole, small_server(rope_theta=base) as lost:
+        found = gate(lost.url, whole.url, tmp_path, *length)
     assert found["verdict"] == "FAIL"
     assert "RoPE settings differ" in [one["name"] for one in found["findings"]]
 
 
 def test_half_a_cache_fails(tmp_path: Path) -> None:
-    kvpress = pytest.importorskip("kvpress")
+    pytest.importorskip("kvpress", reason="kvpress is not installed (make test-kvpress)")
     from small_server import small_server
 
-    with (
-        small_server() as whole,
-        small_server(press=kvpress.StreamingLLMPress(compression_ratio=0.5)) as half,
-    ):
+    from long_context_tasks.hosts.lm_eval.models.presses import make_press
+
+    with small_server() as whole, small_server(press=make_press("streaming_llm", 0.5, {})) as half:
         found = gate(half.url, whole.url, tmp_path)
     assert found["verdict"] == "FAIL"
     # The weights and positions are the same.

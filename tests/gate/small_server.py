@@ -17,7 +17,7 @@ def small_server(press: Any = None, temperature: float = 0.0, **config: Any) -> 
     """Serve until the block ends.
 
     Args:
-        press: of kvpress; drops a part of the cache after the prompt.
+        press: of kvpress; drops a part of the cache after the whole prompt, question and all, as a server does that knows no parts.
         temperature: of sampling, whatever is asked.
         config: values in place of those of the checkpoint, such as ``rope_theta``.
     """

@@ -138,8 +138,8 @@ EXAMPLES = {
 
 
 def test_every_field_that_the_page_names_is_accepted(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs" / "judges.md").read_text(encoding="utf-8")
-    rows = [row.split("|") for row in re.findall(r"^\| `.*", page.partition("## What happens")[0], re.M)]
+    page = (REPOSITORY / "docs" / "judge_files.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in re.findall(r"^\| `.*", page.partition("## Reading the score")[0], re.M)]
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row[1])]
     assert sorted(named) == sorted({*JudgeConfig.model_fields, *OrcaConfig.model_fields})
     [body] = [re.findall(r"`(\w+)`", row[3]) for row in rows if "`extra_body`" in row[1]]

@@ -22,7 +22,7 @@ from written_book import sorting_cases
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
 from long_context_tasks.hosts.lm_eval.results import REFUSED
-from long_context_tasks.hosts.stored import load_task, options_of, responses_to
+from long_context_tasks.hosts.stored import Places, load_task, options_of, responses_to
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form
@@ -258,7 +258,7 @@ def test_options_are_those_of_the_run(results: Path, data: Path, tmp_path: Path)
     run = only(results, ADA)
     options = options_of(run, environ={"LCT_N": "1", "LCT_DATA_DIR": str(tmp_path)})
     assert (options.n, options.data_dir) == (6, tmp_path)
-    assert options_of(run, data, {"LCT_DATA_DIR": str(tmp_path)}).data_dir == data
+    assert options_of(run, Places(data), {"LCT_DATA_DIR": str(tmp_path)}).data_dir == data
     assert options_of(run, environ={}).data_dir == data
 
 

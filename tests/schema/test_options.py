@@ -93,7 +93,9 @@ FOLDER = Path("cases/x")
 
 def test_what_cases_were_built_with_stands_for_what_is_not_given() -> None:
     options = resolve_options({"lct_cases": "cases", "lct_n": 2}, {}).as_built(BUILT, FOLDER)
-    expected = Options(cases=Path("cases"), seed=3, length_policy="same_tokens", tokenizer="m/odel", n=2)
+    expected = Options(
+        cases=Path("cases").absolute(), seed=3, length_policy="same_tokens", tokenizer="m/odel", n=2
+    )
     assert Options.of(options) == expected
     # A second process gets the resolved options as given ones.
     assert resolve_options(options.resolved(), {}).as_built(BUILT, FOLDER) == options

@@ -50,6 +50,15 @@ PoolSeeds = Annotated[
 ]
 
 
+def _address(text: str) -> str:
+    """The value of --submit-to, which pages link to."""
+    from long_context_tasks.schema import InputError
+
+    if text and not text.startswith(("https://", "http://")):
+        raise InputError(f"--submit-to {text}: expected an address, such as https://github.com/YOU/results")
+    return text
+
+
 def site(
     results: RunsOrBundles,
     out: Annotated[
@@ -76,6 +85,14 @@ def site(
         bool,
         typer.Option("--space", help="Add the README.md that makes the folder a static Space of the hub."),
     ] = False,
+    submit_to: Annotated[
+        str,
+        typer.Option(
+            "--submit-to",
+            callback=_address,
+            help="https://...: the repository that takes new results, which the page on submitting a model then names.",
+        ),
+    ] = "",
     models: Annotated[
         Path | None,
         typer.Option(
@@ -261,7 +278,7 @@ def site(
             typer.echo(f"note: {note}", err=True)
         noted = replace(collection, notes=(*collection.notes, *notes))
         shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
-        _write_site(out, noted, cells, shown, replace(options, space=space))
+        _write_site(out, noted, cells, shown, replace(options, space=space, submit_to=submit_to))
     end_with_problems(collection.problems)
 
 
@@ -353,7 +370,7 @@ def cases_of(
     collected: "Collected", data_dir: Path | None, *, private: bool = False, inputs: bool = True
 ) -> "Iterator[ShownCase]":
     """The cases of all runs; one task is held at a time, as its texts may be large, and none without ``inputs``: prompts and gold."""
-    from long_context_tasks.hosts.stored import load_task
+    from long_context_tasks.hosts.stored import Places, load_task
     from long_context_tasks.results.case_pages import shown_cases
     from long_context_tasks.results.sections import MOST_FOR_PAGES
     from long_context_tasks.schema import InputError
@@ -365,7 +382,7 @@ def cases_of(
         key = evaluation.run.task_key
         if inputs and key != loaded[0]:
             try:
-                loaded = (key, load_task(evaluation.run, data_dir, MOST_FOR_PAGES))
+                loaded = (key, load_task(evaluation.run, Places(data_dir), MOST_FOR_PAGES))
             except InputError as error:
                 loaded = (key, None)  # each of its pages says so
                 if isinstance(error, NotInCache):

@@ -21,6 +21,7 @@ from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
 import long_context_tasks
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
@@ -221,6 +222,16 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def _case(self, doc: Mapping[str, Any]) -> Case:
         return self.loaded.by_id[doc["case"]]
 
+    def _context(self, case: Case) -> str:
+        """The context of a case, as its benchmark takes cases apart."""
+        benchmark = parse_task(self.loaded.name).benchmark
+        split = catalogue.benchmark(benchmark).function("split")
+        if split is None:
+            raise InputError(
+                f"{self.loaded.name}: the benchmark {benchmark} does not say how its cases are taken apart (split)"
+            )
+        return str(split(case, 0, self.loaded.cases.documents).context)
+
     def doc_to_text(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
         """The prompt without a chat template."""
         return "\n\n".join(message.content for message in self.loaded.messages(self._case(doc)))
@@ -312,6 +323,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 filler(None if self.loaded.by_likelihood else template),
                 *instances[0].arguments[1:],
             )
+            instances[0].context = None
         self._name_left_out("do not fit the window of the model", list(self._unfit))
 
     def construct_requests(
@@ -354,6 +366,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 place,
                 metadata=(name, doc_id, repeats if fits else 0),
                 unchecked=not self.run_window.window.checked,
+                context=partial(self._context, case),
             )
             for place, argument in enumerate(arguments)
         ]
@@ -422,6 +435,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                         0,
                         metadata=(instance.task_name, instance.doc_id, 1),
                         unchecked=instance.unchecked,
+                        context=instance.context,
                     )
                 )
             for (_, case), text in zip(going, self._answers(requests), strict=True):

@@ -28,6 +28,7 @@ from long_context_tasks.hosts.stored import (
     single,
     word_of,
 )
+from long_context_tasks.hosts.turns import NAME as CASES_SHA256
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import from_stored_form
@@ -177,7 +178,7 @@ def _plain(node: ast.expr) -> Any:
 
 PREDICTIONS = "predictions"
 _GIVEN = "lct_given"
-_PROVENANCE = ("host_version", "package", "commit", "n_cases_available", "cases_sha256")
+_PROVENANCE = ("host_version", "package", "commit", "n_cases_available", CASES_SHA256)
 _BESIDE_METRICS = ("reason", "verdicts", "cluster", "labels", "turn_labels")
 _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
 _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
@@ -274,7 +275,8 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         "window": row.get("lct_window"),
         "model_dtype": row.get("lct_dtype"),
         "rope": row.get("lct_rope"),
-        **{key: single(result.get(key)) for key in _PROVENANCE},
+        CASES_SHA256: row.get(CASES_SHA256),
+        **{key: single(result[key]) for key in _PROVENANCE if key in result},
         "options": single(result.get("options")) or {},
     }
     # The config's facts of the model that the run itself does not hold.

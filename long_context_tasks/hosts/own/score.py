@@ -11,6 +11,8 @@ from typing import Any
 
 import long_context_tasks
 from long_context_tasks.hosts.stored import DAMAGE, OWN, Found, StoredCase, StoredRun, short
+from long_context_tasks.hosts.turns import NAME as CASES_SHA256
+from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, lines, loads, write_json, write_whole
@@ -72,7 +74,7 @@ def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
         numbers=row["numbers"],
         headline=row["headline"],
         points=tuple(row["points"]),
-        provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline")},
+        provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline", CASES_SHA256)},
     )
 
 
@@ -206,6 +208,7 @@ def score_own(
         "options": task.description(),
         "package": long_context_tasks.__version__,
         "n_cases_available": len(task.cases),
+        **({CASES_SHA256: digest} if (digest := cases_digest(task)) else {}),
         "pipeline": pipeline or None,
         "headline": task.metrics[0],
         "points": sorted(task.points),

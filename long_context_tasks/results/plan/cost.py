@@ -443,14 +443,14 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
 
 
 def measured_rate(
-    runs: Sequence[StoredRun], counter: Counter, data_dir: Path | None = None
+    runs: Sequence[StoredRun], counter: Counter, places: stored.Places = stored.AS_IN_THE_RUN
 ) -> tuple[Rate, list[str]]:
     """The rate of some runs of one model, and lines for the user: what it was measured on, and why it may be wrong.
 
     Args:
         runs: of one model; those whose host tells no time are passed over, and named in the notes.
         counter: counts texts in the tokenizer that the rate is for.
-        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the runs' own.
+        places: where their data lie now.
 
     Raises:
         InputError: no run tells its time and has its data there, or there are several models.
@@ -472,7 +472,7 @@ def measured_rate(
         if took is None:
             continue
         try:
-            sizes += [_tokens(run, stored.load_task(run, data_dir), counter) for run in group]
+            sizes += [_tokens(run, stored.load_task(run, places), counter) for run in group]
         except InputError as error:
             notes.append(f"{group[0].folder}: left out of the rate: {error}")
             continue

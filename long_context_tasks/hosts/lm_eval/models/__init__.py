@@ -5,6 +5,7 @@ from collections.abc import Mapping
 _FOLDER = "long_context_tasks.hosts.lm_eval.models"
 MODELS: Mapping[str, str] = {
     "lct_hf": f"{_FOLDER}.attention:AttentionLM",
+    "lct_kvpress": f"{_FOLDER}.kvpress:KVPressLM",
 }
 
 

@@ -1,8 +1,20 @@
 """Cases, prompt and scoring of Facts."""
 
 import random
+from pathlib import Path
 
-from long_context_tasks.schema import Case, CaseScores, CaseSet, LoadedTask, Message, Options, Score, Turn
+from long_context_tasks.coverage.items import Parts
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    Documents,
+    LoadedTask,
+    Message,
+    Options,
+    Score,
+    Turn,
+)
 
 NAMES = [
     "Anna",
@@ -48,31 +60,40 @@ FILLING = (
     "A dog slept in the shade of a tree.",
 )
 SENTENCES = 8
+TOKENS = 8  # of a sentence
 
 
 def load_task(name: str, options: Options) -> LoadedTask:
-    """Return two questions on each text."""
+    """Return two questions on each text, which has eight sentences or about the tokens of ``lct_length``."""
     cases = []
     for number in range(-(-(options.n or 20) // 2)):
         draw = random.Random(f"{options.seed} {number}")
         who, thing, key = draw.choice(NAMES), draw.choice(THINGS), f"{options.seed}_{number}"
-        filling = " ".join(draw.choice(FILLING) for _ in range(SENTENCES))
-        text = f"The favourite thing of {who} is the {thing}. {filling}"
-        for place, asked in enumerate(QUESTIONS):
+        sentences = SENTENCES if options.length is None else options.length // TOKENS
+        text = [draw.choice(FILLING) for _ in range(sentences)]
+        # In a text of a given length it stands anywhere.
+        place = 0 if options.length is None else draw.randrange(sentences)
+        text = " ".join([*text[:place], f"The favourite thing of {who} is the {thing}.", *text[place:]])
+        for turn, asked in enumerate(QUESTIONS):
             question = asked.format(who=who)
             inputs = {"text": text, "question": question}
-            cases.append(Case(f"{key}_{place}", name, inputs, (Turn(thing, question),), key))
+            cases.append(Case(f"{key}_{turn}", name, inputs, (Turn(thing, question),), key))
     return LoadedTask(
         name=name,
         version=1,
         options=options,
-        cases=CaseSet(cases, {}, {}),
+        cases=CaseSet(cases, Documents(Path()), {}),  # all texts are in the cases
         metrics=("found",),
         intervals=("found",),
         answer_budget=12,
         render=lambda case, _: [Message("user", f"{case.inputs['text']}\n\n{case.inputs['question']}")],
         score=score,
     )
+
+
+def split(case: Case, turn: int, documents: Documents) -> Parts:
+    """Return text and question."""
+    return Parts(case.inputs["text"], case.inputs["question"])
 
 
 def score(case: Case, response: str | None, status: str | None) -> CaseScores:

@@ -1,0 +1,170 @@
+"""A causal model of transformers that reads a context once, for all questions on it; what it does to the cache is a subclass's.
+
+The context of a prompt is its beginning up to the end of the text that the benchmark takes for the context of the case
+(``split``, as for information coverage); everything behind it, with the marks of the chat template, is the question. Prompts
+that begin with the same tokens up to there share one cache.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lm_eval.models.huggingface import HFLM
+from lm_eval.models.utils import handle_stop_sequences, normalize_gen_kwargs, postprocess_generated_text
+from lm_eval.models.utils_hf import stop_sequences_criteria
+from tqdm import tqdm
+from transformers import DynamicCache, LogitsProcessorList, RepetitionPenaltyLogitsProcessor
+
+from long_context_tasks.hosts.lm_eval.models.contexts import context_end, shared_tokens
+from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+from long_context_tasks.schema import InputError
+
+
+@dataclass(frozen=True)
+class ReadContext:
+    """A context that was read.
+
+    Attributes:
+        ids: its tokens.
+        cache: keys and values that are kept of them.
+        position: of the token that follows; not the length of the cache where a part was dropped.
+    """
+
+    ids: Sequence[int]
+    cache: Any
+    position: int
+
+
+class SharedContextLM(HFLM):  # type: ignore[misc]
+    """Answers greedily, one prompt at a time, from the whole cache of a context that is read once."""
+
+    @torch.no_grad()
+    def read(self, ids: Sequence[int]) -> ReadContext:
+        """Read a context and keep its keys and values.
+
+        Args:
+            ids: at least one token.
+        """
+        cache = DynamicCache()
+        self.model(input_ids=self._row(ids), past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return ReadContext(ids, cache, len(ids))
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        """Answer requests of our tasks; those on one context follow one another.
+
+        Raises:
+            InputError: a request of another task, a prompt without the context of its case or beyond the window, or sampling.
+        """
+        ends = [self._context_end(request) for request in requests]
+        together: dict[int, list[int]] = {}
+        for place, end in enumerate(ends):
+            together.setdefault(hash(requests[place].args[0][:end]), []).append(place)
+        answers = [""] * len(requests)
+        progress = tqdm(total=len(requests), disable=disable_tqdm or self.rank != 0, desc="Questions")
+        for group in together.values():
+            read: ReadContext | None = None
+            for place in group:
+                prompt, settings = requests[place].args
+                ids = self.tok_encode(prompt)
+                # The last token is read with the question: its logits are the first answer token's.
+                n = min(shared_tokens(ids, self.tok_encode(prompt[: ends[place]])), len(ids) - 1)
+                if read is None or list(read.ids) != ids[:n]:
+                    read = None  # frees its memory first
+                    read = self.read(ids[:n]) if n else ReadContext([], DynamicCache(), 0)
+                answers[place] = self._answer(read, ids, settings, keep=place != group[-1])
+                self.cache_hook.add_partial("generate_until", requests[place].args, answers[place])
+                progress.update()
+        progress.close()
+        return answers
+
+    def _context_end(self, request: Any) -> int:
+        """Return the number of characters that are read for all questions; 0 for a prompt that only fills a run."""
+        if not isinstance(request, CaseInstance):
+            raise InputError(
+                f"{getattr(request, 'task_name', 'a task')}: this model takes the tasks of long_context_tasks only, which say where "
+                "the context of a prompt ends; use --model hf"
+            )
+        if request.context is None:
+            return 0
+        end = context_end(request.args[0], request.context())
+        if end is None:
+            raise InputError(
+                f"{request.task_name}, case {request.doc['case']}: its prompt does not show the end of its context, so that the question "
+                "cannot be told from it; leave this task out"
+            )
+        return end
+
+    def _row(self, ids: Sequence[int]) -> torch.Tensor:
+        return torch.tensor([list(ids)], device=self.device)
+
+    def _answer(self, read: ReadContext, ids: Sequence[int], settings: dict[str, Any], *, keep: bool) -> str:
+        """Return the greedy answer to a whole prompt whose context was read.
+
+        Args:
+            read: of it.
+            ids: tokens of the prompt; the context is their beginning.
+            settings: of generation.
+            keep: whether `read` is needed for another question; if not, its cache is used up.
+        """
+        given = normalize_gen_kwargs(settings, self.max_gen_toks)
+        stop = handle_stop_sequences(
+            given.pop("until", None), eos=self.tok_decode(self.eot_token_id, skip_special_tokens=False)
+        )
+        budget = given.pop("max_gen_toks")
+        penalty = given.pop("repetition_penalty", self.model.generation_config.repetition_penalty)
+        if given.pop("do_sample", False) or given.pop("temperature", 0.0) or given:
+            raise InputError(f"this model decodes greedily; take {settings} out of --gen_kwargs")
+        if len(ids) + budget > self.max_length:
+            raise InputError(
+                f"a prompt of {len(ids)} tokens and an answer of {budget} do not fit the window of {self.max_length}; lower "
+                "lct_answer_budget or the length"
+            )
+        processors: Any = LogitsProcessorList(
+            [RepetitionPenaltyLogitsProcessor(penalty)] if penalty not in (None, 1.0) else []
+        )
+        stopped = stop_sequences_criteria(self.tokenizer, stop, len(ids), 1)
+        ends = self.model.generation_config.eos_token_id
+        ends = set(ends if isinstance(ends, list) else [ends])
+        cache = copy.deepcopy(read.cache) if keep else read.cache
+        all_ids, new = list(ids), 0
+        logits = self._ask(cache, ids[len(read.ids) :], read.position)
+        position = read.position + len(ids) - len(read.ids)
+        while True:
+            all_ids.append(int(processors(self._row(all_ids), logits).argmax()))
+            new += 1
+            if new == budget or all_ids[-1] in ends or bool(stopped(self._row(all_ids), None).all()):
+                break
+            logits = self._ask(cache, all_ids[-1:], position)
+            position += 1
+        answer, mark = all_ids[len(ids) :], self.think_end_token
+        if isinstance(mark, int):
+            answer = answer[max((place + 1 for place, one in enumerate(answer) if one == mark), default=0) :]
+        return str(
+            postprocess_generated_text(self.tok_decode(answer), stop, mark if isinstance(mark, str) else None)
+        )
+
+    @torch.no_grad()
+    def _ask(self, cache: Any, ids: Sequence[int], position: int) -> torch.Tensor:
+        """Return the logits behind some more tokens, of shape (1, vocabulary), in float32; the cache grows by the tokens."""
+        for place, part in _parts(cache, ids):
+            positions = torch.arange(position + place, position + place + len(part), device=self.device)
+            out = self.model(
+                input_ids=self._row(part),
+                past_key_values=cache,
+                position_ids=positions[None],
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        return out.logits[:, -1].float()  # type: ignore[no-any-return]
+
+
+def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield what can be read at once, with its place: the mask of several tokens has one length for all layers."""
+    lengths = {cache.get_seq_length(layer) for layer in range(len(cache))}
+    if len(lengths) < 2:
+        yield 0, ids
+        return
+    for place in range(len(ids)):
+        yield place, ids[place : place + 1]
