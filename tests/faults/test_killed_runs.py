@@ -31,6 +31,19 @@ pytestmark = [
 
 MODELS = ("transformers.models.llama.modeling_llama", "peft")
 OUR_TASK = "long_context_tasks.hosts.lm_eval.task"
+OPENCOMPASS = tuple(
+    f"opencompass.{one}"
+    for one in (
+        "cli.main",
+        "datasets",
+        "models",
+        "openicl",
+        "partitioners",
+        "runners",
+        "summarizers",
+        "tasks",
+    )
+)
 CASES, IN_FLIGHT = 24, 4
 
 
@@ -152,6 +165,6 @@ def test_a_killed_run_of_opencompass_goes_on(data: Path, server: Stub, tmp_path:
         [numbers] = folder.glob(f"oc/*/results/*/{ADA}*.json")
         return predictions.read_bytes(), numbers.read_bytes()
 
-    with preloaded("opencompass.cli.main", "opencompass.models", "opencompass.tasks", MODELS[0]) as ready:
+    with preloaded(*OPENCOMPASS) as ready:
         command = Command(words, folder, variables, preloaded=ready)
         assert_goes_on(command, server, results, "opencompass")
