@@ -27,12 +27,7 @@ from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.inspect.scores import answers_record, host_score, numbers
 from long_context_tasks.hosts.inspect.stopping import WidthStopping, by_cluster_at_random
-from long_context_tasks.hosts.inspect.window import (
-    find_window,
-    in_roles_of,
-    rendered,
-    says_too_long,
-)
+from long_context_tasks.hosts.inspect.window import find_window, in_roles_of, rendered, says_too_long
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import not_judged_hint
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
