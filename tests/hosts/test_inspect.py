@@ -362,6 +362,7 @@ def test_logs_as_json_damaged_ones_and_those_of_other_tasks(
         (TASK, {"stop_width": -1}, "give the width of an interval"),
         ("ada_leval_tsort_2k_ppl", {}, "gives no likelihoods"),
         ("ada_leval_bestanswer_9k", {}, "9k"),
+        (TASK, {"lct_variant": "wer40"}, "has no lct_variant=wer40; there are: .*front"),
     ],
 )
 @pytest.mark.usefixtures("published")
@@ -372,6 +373,15 @@ def test_a_bad_option_is_one_line(name: str, options: dict[str, Any], message: s
 
     with pytest.raises(PrerequisiteError, match=message):
         case_task(name, **options)
+
+
+@pytest.mark.usefixtures("published")
+def test_a_variant_as_an_option_is_the_task_of_its_full_name() -> None:
+    from long_context_tasks.hosts.inspect.task import METADATA, case_task
+
+    by_option, by_name = case_task(TASK, lct_variant="front"), case_task(f"{TASK}_front")
+    facts = by_option.metadata[METADATA]
+    assert facts["task"] == f"{TASK}_front" and facts == by_name.metadata[METADATA]
 
 
 def test_tokens_are_estimated_without_a_network(tmp_path: Path) -> None:

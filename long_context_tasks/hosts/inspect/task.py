@@ -73,6 +73,7 @@ def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) 
     if parse_task(name).scoring != "generate":
         raise InputError(f"{name}: inspect_ai gives no likelihoods; run it in lm-eval or OpenCompass")
     task, judge = with_judge(load_task(name, options))
+    name = task.name  # with the variant that lct_variant names
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
     if style := task.own_template:

@@ -165,7 +165,8 @@ def step_command(
     judge = {"LCT_JUDGE": place.judge} if place.judge else {}
     if place.host == LM_EVAL:
         made = _lm_eval(model, [task], judge, _newest(seen, LM_EVAL), place)
-        part = ("--samples", json.dumps({task: list(cases)}, separators=(",", ":")))
+        samples = {_typed_in_lm_eval(task): list(cases)}
+        part = ("--samples", json.dumps(samples, separators=(",", ":")))
         made = [replace(one, words=(*one.words, *part)) for one in made]
     else:
         folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
@@ -284,11 +285,33 @@ def _lm_eval(
     words = _without(words, (*_SET_ANEW, *_CACHE))
     if not typed and (served or not model.base):
         words.append("--apply_chat_template")
-    words += ["--tasks", ",".join(askable)]
-    if options := {f"lct_{name}": value for name, value in place.options.items()}:
-        words += ["--metadata", json.dumps(options)]
-    words += ["--log_samples", "--output_path", str(results), "--use_cache", cache]
-    return [Command(LM_EVAL, model.name, askable, judge, tuple(words))]
+    given = {f"lct_{name}": value for name, value in place.options.items()}
+    made = []
+    for variant, own in _by_variant(askable).items():
+        options = {**given, **({"lct_variant": variant} if variant else {})}
+        metadata = ["--metadata", json.dumps(options)] if options else []
+        typed_names = ",".join(_typed_in_lm_eval(task) for task in own)
+        kept = ["--log_samples", "--output_path", str(results), "--use_cache", cache]
+        made.append(
+            Command(LM_EVAL, model.name, own, judge, (*words, "--tasks", typed_names, *metadata, *kept))
+        )
+    return made
+
+
+def _by_variant(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tasks by the ``lct_variant`` that a command of lm-eval needs for them: none for those that it lists."""
+    found: dict[str, tuple[str, ...]] = {}
+    for task in tasks:
+        spec = catalogue.parse_task(task)
+        variant = "" if spec.listed else spec.variant
+        found[variant] = (*found.get(variant, ()), task)
+    return found
+
+
+def _typed_in_lm_eval(task: str) -> str:
+    """The name of a task that lm-eval lists."""
+    spec = catalogue.parse_task(task)
+    return task if spec.listed else spec.plain.name
 
 
 def _typed_before(run: StoredRun | None) -> list[str]:
