@@ -138,7 +138,8 @@ def _entries(results: Mapping[str, Any], ours: Mapping[str, Mapping[str, Any]]) 
         if f"{metadata['headline']}{_FILTER}" in numbers:
             given = metadata.get("lct_length")
             length = format_length(int(given)) if given else None
-            yield Entry(model, task, place_of(task, length), _percent(numbers, metadata), task)
+            name = str(metadata.get("task") or task)
+            yield Entry(model, task, place_of(name, length), _percent(numbers, metadata), name)
 
 
 def _percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> Result:

@@ -238,14 +238,23 @@ def wanted_names() -> list[str]:
         InputError: a name of no task, with its neighbours.
     """
     warn_of_misspelt_variables()
-    names = os.environ.get(VARIABLE, "").replace(",", " ").split()
-    for name in names:
-        if name != OFFICIAL:
-            try:
-                catalogue.parse_task(name)
-            except InputError as error:
-                raise InputError(f"{VARIABLE}: {error}; `lct tasks` lists all names") from error
+    names = []
+    for name in os.environ.get(VARIABLE, "").replace(",", " ").split():
+        try:
+            names.append(name if name == OFFICIAL else full_name(name))
+        except InputError as error:
+            raise InputError(f"{VARIABLE}: {error}; `lct tasks` lists all names") from error
     return list(dict.fromkeys(names))
+
+
+def full_name(task: str, variant: str | None = None) -> str:
+    """Return the name of a task with a variant of it, by default that in LCT_VARIANT.
+
+    Raises:
+        InputError: no such task or variant.
+    """
+    catalogue.parse_task(task)
+    return catalogue.with_variant(task, catalogue.resolve_options({"lct_variant": variant}))[0]
 
 
 def official_groups() -> list[str]:
@@ -286,6 +295,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         task: its name.
         options: ``lct_*`` options of it.
     """
+    task = full_name(task, options.pop("lct_variant", None))
     of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")

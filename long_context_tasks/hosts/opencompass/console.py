@@ -77,7 +77,8 @@ def say(text: str) -> None:
     if not sys.stderr.isatty() and FOLLOWED not in os.environ:
         # No terminal, as under nohup: the log has the line.
         with suppress(OSError):
-            Path("/dev/tty").write_text(f"{text}\n", encoding="utf-8")
+            # In the place of the bar that the host draws there.
+            Path("/dev/tty").write_text(f"\r\x1b[K{text}\n", encoding="utf-8")
 
 
 @contextmanager

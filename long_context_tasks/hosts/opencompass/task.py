@@ -158,7 +158,13 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
             )
         warn_of_misspelt_variables()
         given = task_options(lct_task, options)
-        return dataset_of(load_task(lct_task, given), given)
+        task = load_task(lct_task, options)
+        if task.name != lct_task:
+            raise InputError(
+                f"dataset {lct_task}: the config names another task than lct_variant (LCT_VARIANT) does; write "
+                f"lct_task={task.name!r}, as `dataset` of configs.py does"
+            )
+        return dataset_of(task, given)
 
 
 @ICL_INFERENCERS.register_module()
