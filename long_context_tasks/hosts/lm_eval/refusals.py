@@ -14,7 +14,7 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -261,16 +261,28 @@ class _WithoutKey:
 
     def raise_for_status(self) -> None:
         """Raise for status 400 and above, as the response would."""
-        import aiohttp
-        from multidict import CIMultiDict, CIMultiDictProxy
-
-        try:
+        with _error_without_headers():
             self._response.raise_for_status()
-        except aiohttp.ClientResponseError as error:
-            asked = error.request_info._replace(headers=CIMultiDictProxy(CIMultiDict()))
-            raise aiohttp.ClientResponseError(
-                asked, (), status=error.status, message=error.message, headers=error.headers
-            ) from None
+
+    async def json(self, **kwargs: Any) -> Any:
+        """Return the body, or raise for another type of content, as the response would."""
+        with _error_without_headers():
+            return await self._response.json(**kwargs)
+
+
+@contextlib.contextmanager
+def _error_without_headers() -> Iterator[None]:
+    """Raise the errors of aiohttp without the headers of the request."""
+    import aiohttp
+    from multidict import CIMultiDict, CIMultiDictProxy
+
+    try:
+        yield
+    except aiohttp.ClientResponseError as error:
+        asked = error.request_info._replace(headers=CIMultiDictProxy(CIMultiDict()))
+        raise type(error)(
+            asked, (), status=error.status, message=error.message, headers=error.headers
+        ) from None
 
 
 def _forgetting(get: Any) -> Any:
