@@ -24,7 +24,6 @@ import os
 from mmengine.config import read_base
 
 with read_base():
-    from .models.lct_endpoint import models as _served
     from .models.lct_model import models as _local
     from .models.lct_vllm import models as _vllm
     from .summarizers.example import summarizer
@@ -33,10 +32,8 @@ with read_base():
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 datasets = _configs.suite_datasets()
 models = _vllm if os.environ.get('LCT_MODEL_TYPE') == 'vllm' or _configs.preset('vllm') else _local
-if os.environ.get('LCT_API_BASE'):
-    models = _served
 infer, eval = _configs.stages()
 work_dir = 'outputs/all'
 
 # What is left here is written down with the run.
-del os, _configs, _local, _served, _vllm
+del os, _configs, _local, _vllm

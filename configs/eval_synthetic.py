@@ -17,21 +17,17 @@ at 1k tokens, with the demo model, on this machine.
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
 
-import os
-
 from mmengine.config import read_base
 
 with read_base():
-    from .models.lct_endpoint import models as _served
-    from .models.lct_model import models as _local
+    from .models.lct_model import models
     from .summarizers.example import summarizer
 
 # Not an import statement: what those bring cannot be called in a config file.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 datasets = _configs.synthetic_datasets()
-models = _served if os.environ.get('LCT_API_BASE') else _local
 infer, eval = _configs.stages()
 work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run.
-del os, _configs, _local, _served
+del _configs

@@ -1,5 +1,6 @@
 """A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
 
+LCT_API_BASE and LCT_API_MODEL: a model behind a server instead; see lct_endpoint.py.
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
 LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
 LCT_ATTENTION=rerope,window=512: another attention (docs/attention.md).
@@ -44,7 +45,7 @@ models = [
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
-if _env.preset('openai-chat-completions'):
+if os.environ.get('LCT_API_BASE') or _env.preset('openai-chat-completions'):
     models = _served
 elif _preset:
     _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']

@@ -2,12 +2,16 @@
 
 LCT_PRESET=FILE: a model as a paper ran it, or with a longer window: a file of a folder beside this one, with `model: vllm`.
 LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts handed over at a time (64).
-vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (lct_endpoint).
+vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (LCT_API_BASE, see lct_endpoint).
 """
 
 import os
 
+from mmengine.config import read_base
 from opencompass.models import VLLMwithChatTemplate
+
+with read_base():
+    from .lct_endpoint import models as _served
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
@@ -33,7 +37,9 @@ models = [
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
-if _preset:
+if os.environ.get('LCT_API_BASE'):
+    models = _served
+elif _preset:
     models[0].update(_preset, path=_path, model_kwargs=dict(models[0]['model_kwargs'], **_preset['model_kwargs']))
 
-del os, _env, _preset
+del os, _env, _preset, _served

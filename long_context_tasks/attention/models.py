@@ -173,7 +173,7 @@ def _grow_base(embedding: Any, factor: int) -> None:
     embedding.inv_freq = frequencies / float(factor) ** places
 
 
-def _maker(rotary: Rotary, settings: Settings, window: int) -> Callable[[], Any]:
+def _maker(rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: int) -> Callable[[], Any]:
     if isinstance(settings, InfLLMSettings):
         return lambda: InfLLM(rotary, settings)
     slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0

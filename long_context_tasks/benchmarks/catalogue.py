@@ -12,7 +12,7 @@ import importlib.resources
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -75,6 +75,17 @@ class TaskSpec:
     def variants(self) -> tuple[Variant, ...]:
         """The variants in the name, as the card describes them."""
         return next(parts for parts in self.card.combined_variants() if _joined(parts) == self.variant)
+
+    @property
+    def listed(self) -> bool:
+        """Whether lm-eval lists the name; else it is that of :attr:`plain` and ``lct_variant``."""
+        names = {variant.names for variant in self.variants}
+        return "none" not in names and ("any" not in names or self.length in ("", ANY))
+
+    @property
+    def plain(self) -> "TaskSpec":
+        """The task without its variant."""
+        return replace(self, variant="")
 
     @property
     def headline(self) -> str:
@@ -160,6 +171,26 @@ def broken_benchmarks() -> Mapping[str, str]:
     return _found()[1]
 
 
+def with_variant(name: str, options: Options) -> tuple[str, Options]:
+    """Return the full name of a task and the options of its run: ``lct_variant`` moves into the name.
+
+    Variants that the name has stay, and one that it names already changes nothing.
+
+    Raises:
+        InputError: no such task, or it has no such variant.
+    """
+    if options.variant is None:
+        return name, options
+    spec = parse_task(name)
+    wanted = {*spec.variant.split("_"), *options.variant.split("_")} - {""}
+    alike = [one for one in task_specs() if replace(one, variant=spec.variant) == spec]
+    found = next((one.name for one in alike if set(one.variant.split("_")) - {""} == wanted), None)
+    if found is None:
+        there = ", ".join(one.variant for one in alike if one.variant) or "none"
+        raise InputError(f"{name} has no lct_variant={options.variant}; there are: {there}")
+    return found, replace(options, variant=None, given=options.given - {"variant"})
+
+
 def benchmark(name: str) -> Benchmark:
     """A benchmark by name.
 
@@ -209,7 +240,8 @@ def task_options(
     name: str, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Options:
     """Resolve the options that a task's benchmark has; see :func:`resolve_options`."""
-    return benchmark(parse_task(name).benchmark).options.of(resolve_options(given, environ))
+    name, options = with_variant(name, resolve_options(given, environ))
+    return benchmark(parse_task(name).benchmark).options.of(options)
 
 
 @lru_cache

@@ -13,16 +13,17 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     """Load a task: its cases, what to send, how to score.
 
     Args:
-        name: see ``lct tasks``.
+        name: see ``lct tasks``; the task's own has the variant of ``lct_variant`` as well.
         options: resolved options, or a host's keys (``lct_length`` ...); the environment gives what is missing there.
 
     Raises:
         InputError: an unknown name or option, missing or damaged data, or a benchmark that returns something else than its card
             says.
     """
-    spec = catalogue.parse_task(name)
     if not isinstance(options, Options):
         options = catalogue.resolve_options(options)
+    name, options = catalogue.with_variant(name, options)
+    spec = catalogue.parse_task(name)
     benchmark = catalogue.benchmark(spec.benchmark)
     task: LoadedTask = benchmark.function("load")(name, benchmark.options.of(options))
     _check(task, spec, benchmark.load)

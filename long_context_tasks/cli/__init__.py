@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from long_context_tasks.schema.files import DISK_FAULTS, InputError
+from long_context_tasks.schema.files import DISK_FAULTS, InputError, visible
 
 _COMMANDS = {
     "annotate": "annotate:app",
@@ -133,7 +133,7 @@ def _fail(message: str, code: int, error: BaseException, debug: bool) -> None:
         import traceback
 
         traceback.print_exception(error)
-    typer.echo(message, err=True)
+    typer.echo(visible(message), err=True)
     raise typer.Exit(code) from error
 
 

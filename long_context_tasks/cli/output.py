@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import typer
 
-from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.files import json_value, visible
 
 _WIDTH = 200
 _SHOWN_PROBLEMS = 20
@@ -73,7 +73,7 @@ def _plain(value: Any) -> Any:
 
 def say(message: str = "", *, nl: bool = True) -> None:
     """A line for people: on standard output, with ``--json`` on standard error."""
-    typer.echo(message, nl=nl, err=_output.json)
+    typer.echo(visible(message), nl=nl, err=_output.json)
 
 
 def give(text: str | None = None, **values: Any) -> None:
@@ -81,7 +81,7 @@ def give(text: str | None = None, **values: Any) -> None:
     if _output.json:
         _output.result.update(values)
     elif text is not None:
-        typer.echo(text)
+        typer.echo(visible(text))
 
 
 def give_document(document: Any) -> None:
@@ -125,7 +125,7 @@ def print_table(
     from rich.table import Table
 
     table = Table(
-        title=escape(title),
+        title=escape(visible(title)),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=not whole,
@@ -134,9 +134,9 @@ def print_table(
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and column not in text else "left"
         # A name that is too long for its column goes on in the next line; the default cuts it.
-        table.add_column(escape(column), justify=justify, overflow="fold", no_wrap=column in whole)
+        table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=column in whole)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     print_rich(table)
 
 
@@ -202,11 +202,11 @@ def number_of(cell: str) -> str | int | float | None:
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
     """Say on standard error what could not be read, the first twenty of it, and what else a reader of the results should know."""
     for problem in problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"problem: {problem}", err=True)
+        typer.echo(visible(f"problem: {problem}"), err=True)
     if len(problems) > _SHOWN_PROBLEMS:
         typer.echo(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems", err=True)
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(visible(f"note: {note}"), err=True)
 
 
 def end_with_problems(problems: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ def plan(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="With --missing: what lm-eval's --output_path or OpenCompass's -w names, or above; or bundles."
+            help="With --missing: what lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names, or above; or bundles."
         ),
     ] = None,
     tasks: Annotated[
@@ -117,7 +117,11 @@ def plan(
         typer.Option("--cached-price", min=0, help="Price of a million tokens of prompts from the cache."),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="lm_eval, opencompass or both: commands for models without any run.")
+        str,
+        typer.Option(
+            "--host",
+            help="lm_eval, opencompass, both of these, or inspect: commands for models without any run.",
+        ),
     ] = "both",
     base_url: Annotated[
         str,
@@ -134,6 +138,10 @@ def plan(
         Path,
         typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
     ] = Path("outputs/all"),
+    log_dir: Annotated[
+        Path,
+        typer.Option("--log-dir", help="Folder for new runs of inspect_ai, in the commands of --missing."),
+    ] = Path("logs"),
     *,
     typed: dict[str, Any],
     as_json: Json = False,
@@ -165,8 +173,8 @@ def plan(
         raise InputError(
             "--missing looks through folders with results; name them, e.g. lct plan --missing results/"
         )
-    if host not in ("both", "lm_eval", "opencompass"):
-        raise InputError(f"--host must be lm_eval, opencompass or both, not {host!r}")
+    if host not in ("both", "lm_eval", "opencompass", "inspect"):
+        raise InputError(f"--host must be lm_eval, opencompass, both or inspect, not {host!r}")
     cache = _cache(prefix_cache, cache_size, cache_order, cached_price)
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
@@ -177,7 +185,7 @@ def plan(
     if missing:
         judge = str(options.judge) if options.judge is not None else ""
         config = _shown(config_folder() / "eval_all.py")
-        place = Place(output_path, work_dir, config, asked, host, judge)
+        place = Place(output_path, work_dir, config, asked, host, judge, log_dir)
         wanted = [Model(name, base_url, base) for name in named]
         found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
         _show_missing(found, as_json)

@@ -222,9 +222,10 @@ def export(
     from long_context_tasks.cli.output import give, say
     from long_context_tasks.hosts.own import export as exporting
 
+    options = _options(typed)
     if gold:
-        exporting.check_gold(task)
-    loaded = exporting.load(task, _options(typed))
+        exporting.check_gold(task, options)
+    loaded = exporting.load(task, options)
     place = out or Path(f"{task}.jsonl")
     requests = exporting.write_export(loaded, place, gold=gold)
     give(
@@ -235,7 +236,7 @@ def export(
         task=task,
         version=loaded.version,
     )
-    if not exporting.may_be_shown(task):
+    if not exporting.may_be_shown(task, options):
         say("the data's owners do not allow these prompts to be published: keep the file to yourself")
 
 

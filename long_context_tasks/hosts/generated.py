@@ -107,13 +107,17 @@ def _endings(card: Card) -> list[str]:
         alike.items(), key=lambda item: axes.index(item[0][1]) if item[0][1] else -1
     ):
         found = next(iter(tasks.values()))
-        endings = " ".join(f"`_{variant.name}`" for variant in found)
+        endings = " ".join(f"`_{variant.name}`{'' if variant.names == 'all' else '*'}" for variant in found)
         rows.append((endings, ", ".join(tasks), axis or lengths, about if len(found) > 1 else found[0].about))
     if not rows:
         return []
     header = ("ending", "of", "changes" if axes else "lengths, if not all", "what it does")
-    rule = ["At most one ending of each kind, in the order of the table."] if axes else []
-    return [_table(header, rows), *rule]
+    rules = ["At most one ending of each kind, in the order of the table."] if axes else []
+    if any("*" in endings for endings, *_ in rows):
+        rules.append(
+            "\\* In lm-eval an option: the name without the ending, and `lct_variant`. A task of any length may have a name there."
+        )
+    return [_table(header, rows), *rules]
 
 
 def _settings(rows: tuple[Mapping[str, str], ...]) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 import long_context_tasks
+from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.hosts.stored import (
     AS_IN_THE_RUN,
     Places,
@@ -264,7 +265,8 @@ def prepare(
         any_task: among the judges is one that judges every task with free responses, also one that needs no judge.
     """
     ready, skipped = [], []
-    for run, task in _with_tasks([run for run in runs if any_task or not needs_no_judge(run)], tasks):
+    read = [run for run in runs if any_task or not needs_no_judge(run) or parse_task(run.task).judged]
+    for run, task in _with_tasks(read, tasks):
         if isinstance(task, str):
             skipped.append(task)
         elif task.judging is not None or (any_task and task.asked_and_right is not None):

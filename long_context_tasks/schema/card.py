@@ -33,6 +33,8 @@ class Variant(_CardPart):
         lengths: lengths that get a task each; any other goes through ``<task>_any_<variant>``.
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
+        names: which of its names lm-eval lists: ``all``, those for ``any`` length, or ``none``. The others are the plain task's name
+            and ``lct_variant``.
         headline: metric name, where it is not the task's.
         splits: of the task for which it exists; empty means all.
         source, scoring, judged, conversation, claim: where they are not the task's.
@@ -42,6 +44,7 @@ class Variant(_CardPart):
     about: str = ""
     lengths: tuple[str, ...] = ()
     axis: str = ""
+    names: Literal["all", "any", "none"] = "all"
     headline: str = ""
     splits: tuple[str, ...] = ()
     source: Source | None = None

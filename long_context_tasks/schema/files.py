@@ -34,8 +34,32 @@ class InputError(ValueError):
     """Bad input from outside: a file, an option, a missing data set.
 
     The message names the file, the line or row where there is one, and the remedy. The command line prints it
-    without a traceback; hosts show it as the cause of a failed task.
+    without a traceback; hosts show it as the cause of a failed task. What it quotes may come from anybody and ends in a terminal, so
+    it is :func:`visible`.
     """
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return visible(super().__str__())
+
+
+_COMMANDS_OF_TERMINALS = (
+    *range(9),
+    *range(11, 32),
+    *range(127, 160),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_SHOWN_AS = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _COMMANDS_OF_TERMINALS}
+
+
+def visible(text: str) -> str:
+    """Return a text with escapes in place of what a terminal would obey: control characters, and marks that turn the direction.
+
+    >>> print(visible("a\\x1b[31mb"))
+    a\\x1b[31mb
+    """
+    return text.translate(_SHOWN_AS)
 
 
 def write_whole(

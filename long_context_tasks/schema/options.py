@@ -86,6 +86,7 @@ class Options:
         data_dir: folder with one folder per benchmark that holds the published files.
         carriers: folder of real texts that recast cases are made from; without it ``carriers`` in ``data_dir``.
         answer_budget: tokens that the model may generate; without it the task's default.
+        variant: what stands at the end of a task's name where a changed form of it is run, e.g. czech_wer40; it moves into the name.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
@@ -101,6 +102,7 @@ class Options:
     data_dir: UserPath | None = None
     carriers: UserPath | None = None
     answer_budget: Positive | None = None
+    variant: Text | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:

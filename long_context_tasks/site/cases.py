@@ -243,7 +243,7 @@ def _beside(
     for run in sorted(runs, key=place):
         by_model.setdefault(by_run[run].model, []).append(run)
     return [
-        [model, label, lists[run]]
+        [model, f"run {label}" if label.isdecimal() else label, lists[run]]
         for model, own in by_model.items()
         for run, label in zip(own, labels_of([names.runs.get(run, RunFacts()) for run in own]), strict=True)
     ]

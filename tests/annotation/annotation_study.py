@@ -62,6 +62,13 @@ def make_study(path: Path, scale: str = "orca", **settings: int) -> Study:
 @contextmanager
 def served(path: Path) -> Iterator[str]:
     """The link of a running ``lct annotate serve``."""
+    with serving(path) as (_, link):
+        yield link
+
+
+@contextmanager
+def serving(path: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A running ``lct annotate serve`` and its link."""
     command = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]
     environment: Mapping[str, str] = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -74,7 +81,7 @@ def served(path: Path) -> Iterator[str]:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found
-        yield found[0]
+        yield process, found[0]
     finally:
         process.terminate()
         process.wait(10)

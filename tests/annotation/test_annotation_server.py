@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from annotation_study import HOSTILE, make_study, served
+from annotation_study import HOSTILE, make_study, served, serving
+from kills import moments
 
 from long_context_tasks.annotation import open_study
 from long_context_tasks.annotation.server import listen
@@ -169,3 +171,81 @@ def test_a_study_that_breaks_while_it_is_served_is_told(tmp_path: Path) -> None:
         ):
             assert answer.status_code == 503 and "cannot be read or written" in answer.json()["error"]
             assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../s.db",
+        "/%2e%2e/s.db",
+        "/..%2fs.db",
+        "/....//s.db",
+        "/page.js/../../s.db",
+        "//etc/passwd",
+        "/document?id=../s.db",
+        "/document?id=/etc/passwd",
+        "/document?id=%00",
+        "/api/item?id=../../s.db&annotator=ana",
+    ],
+)
+def test_no_path_leads_out(link: tuple[str, Path], path: str) -> None:
+    base = link[0].split("/?")[0]
+    with browser(link[0]) as client:
+        # As it is: a client of HTTP would tidy the path.
+        request = client.build_request("GET", "/")
+        request.url = httpx.URL(base, raw_path=path.encode())
+        answer = client.send(request)
+        assert answer.status_code in (400, 403, 404, 410)
+        assert b"SQLite" not in answer.content and b"root:" not in answer.content
+
+
+def rate_on(
+    person: str, link: str, items: list[str], confirmed: dict[tuple[str, str], int], refused: list[int]
+) -> None:
+    """Rate all items over and over until the server is gone."""
+    with browser(link) as client:
+        for place in range(10**6):
+            item, rating = items[place % len(items)], 1 + place // len(items) % 5
+            body = {**GOOD, "item": item, "annotator": person, "rating": rating}
+            try:
+                answer = client.post("/api/annotation", json=body)
+            except httpx.HTTPError:
+                return
+            if answer.status_code == 200:
+                confirmed[item, person] = rating
+            else:
+                refused.append(answer.status_code)
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_a_server_that_is_killed_while_it_saves_keeps_what_it_confirmed(tmp_path: Path) -> None:
+    """Two people send ratings as fast as they can; whatever was answered with 200 is there once, and the study is whole."""
+    for number, moment in moments("annotation"):
+        path = tmp_path / f"{number}.db"
+        with make_study(path) as study:
+            items = [one.id for one in study.candidates()]
+        confirmed: dict[tuple[str, str], int] = {}
+        refused: list[int] = []
+        with serving(path) as (process, link):
+            given = link, items, confirmed, refused
+            people = [threading.Thread(target=rate_on, args=(name, *given)) for name in ("ana", "ben")]
+            for person in people:
+                person.start()
+            while not confirmed:
+                time.sleep(0.01)
+            time.sleep(moment)
+            process.kill()
+            for person in people:
+                person.join()
+        with open_study(path) as study:
+            found = {(one.candidate, one.annotator): one.rating for one in study.annotations()}
+            assert len(found) == len(study.annotations())
+        assert not refused and found.keys() >= confirmed.keys()
+        # The last one may have been stored and not confirmed.
+        later = sum(found[key] != rating for key, rating in confirmed.items())
+        assert later <= 2
+        # The same command serves it again.
+        with served(path) as link, browser(link) as client:
+            body = {**GOOD, "item": items[0], "annotator": "ana", "rating": 5}
+            assert client.post("/api/annotation", json=body).status_code == 200

@@ -155,17 +155,19 @@ def test_infllm_finds_the_block_that_fits() -> None:
         def __call__(self, states: Any, at: Any) -> Any:
             return torch.ones(1, at.shape[1], 4), torch.zeros(1, at.shape[1], 4)
 
-    length, block = 64, 6  # the block of places 2 + 6 * 4 to 30
+    # The block of places 26 to 29, of which two are alike to all queries and so get attention: they represent it.
+    length, alike = 64, [27, 28]
     key = torch.randn(1, 1, length, 4, generator=torch.Generator().manual_seed(0)) * 0.1
-    key[0, 0, 2 + block * 4 : 6 + block * 4, 0] = 5.0
+    key[0, 0, alike, 0] = 5.0
+    key[0, 0, [26, 29], 0] = -5.0
     value = torch.zeros(1, 1, length, 4)
-    value[0, 0, 2 + block * 4 : 6 + block * 4, 1] = 1.0
+    value[0, 0, alike, 1] = 1.0
     query = torch.zeros(1, 2, length, 4)
-    query[:, :, 40:, 0] = 5.0
+    query[..., 0] = 5.0
     attention = InfLLM(Rotary(NoAngle()), InfLLMSettings(**SMALL, topk=1))
     found = attention(query, key, value, None, 1.0)
     assert found[0, :, -1, 1].min() > 0.99
-    value[0, 0, 2 + block * 4 : 6 + block * 4, 1] = 0.0
+    value[0, 0, alike, 1] = 0.0
     assert attention(query, key, value, None, 1.0)[0, :, -1, 1].max() < 0.01
 
 

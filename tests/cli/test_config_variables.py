@@ -103,3 +103,27 @@ def test_other_tasks_are_refused_with_what_there_is(name: str, monkeypatch: pyte
         ValueError, match=f"any length: {name}; there are: .*elitr_bench_qa_synthetic.* and their variants"
     ):
         config("eval_synthetic.py")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *sorted(path.name for path in CONFIGS.glob("eval_*.py")),
+        *(f"models/{name}.py" for name in ("lct_model", "lct_vllm", "lct_endpoint")),
+    ],
+)
+def test_a_server_stands_in_for_the_model_of_every_config(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_API_BASE", "http://h/v1")
+    monkeypatch.setenv("LCT_API_MODEL", "m")
+    monkeypatch.setenv("LCT_TOKENIZER", "t")
+    for kind in ("", "vllm"):
+        monkeypatch.setenv("LCT_MODEL_TYPE", kind)
+        [model] = config(file).models
+        assert (model["path"], model["openai_api_base"]) == ("m", "http://h/v1"), kind
+    monkeypatch.setenv("LCT_MODEL_TYPE", "")
+    preset = next(
+        path for path in sorted((CONFIGS / "models").glob("*/*.yaml")) if "model: hf" in path.read_text()
+    )
+    monkeypatch.setenv("LCT_PRESET", str(preset))
+    with pytest.raises(InputError, match="LCT_API_BASE names a server; leave out one"):
+        config(file)

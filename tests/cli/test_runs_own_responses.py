@@ -16,6 +16,7 @@ from long_context_tasks.hosts.own.export import export_rows, fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
+from long_context_tasks.schema import Case, CaseWriter, Turn
 
 pytestmark = needs("lm_eval", "polars")
 
@@ -49,6 +50,30 @@ def test_export_options_gold_and_parquet(data: Path, tmp_path: Path, monkeypatch
     assert kept.code == 0 and "keep the file to yourself" in kept.out + kept.err
     assert runs("export", "ada_leval_nothing").code == 2
     assert runs("export", ADA, "--data-dir", data, "--out", tmp_path / "no" / "where.jsonl").code == 2
+
+
+def test_gold_of_own_cases_and_of_cases_from_a_seed_may_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data's owners decide on their own data only."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    case = Case(
+        "1",
+        "ethic_recall_books",
+        {"system": "", "user": "u"},
+        (Turn(["Anne"]),),
+        "b",
+        labels={"domain": "books"},
+    )
+    with CaseWriter(tmp_path / "cases" / "ethic_recall", {}) as writer:
+        writer.add_documents([("u", "### Context:\nAnne came.\n### Instruction: list the names")])
+        writer.add_cases("ethic_recall_books", [case])
+    own = ("ethic_recall_books", "--cases", tmp_path / "cases")
+    seeded = ("elitr_bench_qa_synthetic", "--length", "1k", "--n", "1")
+    for words in (own, seeded):
+        done = runs("export", *words, "--with-gold", "--out", tmp_path / "out.jsonl")
+        assert done.code == 0 and "keep the file to yourself" not in done.out, done
+        assert exported(tmp_path / "out.jsonl")[0]["gold"]
 
 
 def test_conversations_whose_history_is_known_or_cannot_be_left_open(data: Path, tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.inspect.results import inspect_runs
+from long_context_tasks.hosts.lm_eval.generate import task_yaml
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.schema.response import REASONS
 
@@ -64,6 +65,16 @@ def write_published_files(benchmark: str, folder: Path, cases: int, *, built: bo
     (folder / benchmark).mkdir(parents=True)
     write = module.write_built_cases if built else module.write_published_files
     write(folder / benchmark, cases)
+
+
+def write_unlisted_tasks(folder: Path, tasks: Iterable[str]) -> Path:
+    """Write lm-eval's files for those of some tasks that it does not list; returns the folder."""
+    folder.mkdir()
+    for task in tasks:
+        spec = catalogue.parse_task(task)
+        if not spec.listed:
+            (folder / f"{task}.yaml").write_text(task_yaml(spec), encoding="utf-8")
+    return folder
 
 
 def run_command(command: Sequence[str], folder: Path, options: dict[str, str]) -> str:

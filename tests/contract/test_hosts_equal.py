@@ -18,6 +18,7 @@ from both_hosts import (
     read_opencompass,
     run_command,
     write_published_files,
+    write_unlisted_tasks,
 )
 from eee_rules import check_records
 from stub_server import judge_by_hash, messages_hash, stub_server
@@ -99,6 +100,8 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_
                 f"model=stub,base_url={server.url}/chat/completions,num_concurrent=8,tokenizer_backend=None",
             ),
             *("--tasks", ",".join(tasks), "--output_path", str(tmp_path / "lm_eval")),
+            # Files for the variants that are options in lm-eval: a process takes a single one by lct_variant.
+            *("--include_path", str(write_unlisted_tasks(tmp_path / "unlisted", tasks))),
         ]
         run_command(lm_eval, tmp_path, {**options, **ours_only})
         sent_by_lm_eval = Counter(map(messages_hash, server.requests))

@@ -1,12 +1,20 @@
-"""Two benchmarks of another package, found by their entry points: both hosts, build, plan, report and site take them as ours."""
+"""Two benchmarks of another package, found by their entry points: all hosts, build, plan, report and site take them as ours."""
 
+import importlib.util
 import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
-from both_hosts import REPOSITORY, read_lm_eval, read_opencompass, run_command
+from both_hosts import (
+    INSPECT,
+    REPOSITORY,
+    read_inspect,
+    read_lm_eval,
+    read_opencompass,
+    run_command,
+)
 from plugins import installed
 from stub_server import messages_hash, stub_server
 
@@ -96,8 +104,9 @@ def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
 
 @pytest.mark.hosts
 @pytest.mark.usefixtures("toys")
-def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
+def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
     tasks = f"{KEYS},{RIDDLES}"
+    has_inspect = importlib.util.find_spec("inspect_ai") is not None
     options = {
         "LCT_DATA_DIR": str(data),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
@@ -131,14 +140,29 @@ def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> No
         config = str(REPOSITORY / "configs" / "eval_all.py")
         served = {"LCT_TASKS": tasks, "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
         run_command(["opencompass", config, "-w", str(tmp_path / "oc")], tmp_path, {**options, **served})
-    assert len(sent) == 8 and sent == sorted(map(messages_hash, server.requests))
+        assert len(sent) == 8 and sent == sorted(map(messages_hash, server.requests))
+        if has_inspect:
+            names = [f"long_context_tasks/{task}" for task in (KEYS, RIDDLES)]
+            asking = [
+                "--model",
+                "openai-api/openai/stub",
+                "--model-base-url",
+                server.url,
+                "--display",
+                "none",
+            ]
+            third = ["python", "-c", INSPECT, "eval", *names, *asking, "--log-dir", str(tmp_path / "logs")]
+            run_command(third, tmp_path, options)
     for task in (KEYS, RIDDLES):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         assert ours.scores == theirs.scores and ours.prompts == theirs.prompts
+        if has_inspect:
+            third_run = read_inspect(tmp_path / "logs", task)
+            assert ours.scores == third_run.scores and ours.prompts == third_run.prompts
     assert {score["found"] for score in ours.scores.values()} == {1.0}
     plan = run_command(["lct", "plan", "--tasks", tasks, "--model", "stub"], tmp_path, options)
     assert KEYS in plan and RIDDLES in plan
-    results = [str(tmp_path / "lm_eval"), str(tmp_path / "oc")]
+    results = [str(tmp_path / name) for name in ("lm_eval", "oc", "logs") if (tmp_path / name).is_dir()]
     report = ["lct", "report", *results, "--section", "registers", "--csv", "tables"]
     assert "Cases by quarter" in run_command(report, tmp_path, options)
     run_command(["lct", "report", *results, "--out", "site"], tmp_path, options)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from preloaded import Fork, Preloaded
+
 ALL = "LCT_FAULTS" in os.environ
 """Whether `make faults` runs."""
 MOMENTS = 20 if ALL else 1
@@ -50,17 +52,22 @@ class Command:
         folder: where it runs; its output goes to ``output.log`` in it.
         variables: of the environment, beside the caller's.
         begun: whether the work has begun, so that no kill is spent on the imports.
+        preloaded: forks the command from a process with its imports; None: it starts from nothing.
     """
 
     words: tuple[str | Path, ...]
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
     begun: Callable[[], bool] = lambda: True
+    preloaded: Preloaded | None = None
 
-    def start(self) -> "subprocess.Popen[bytes]":
+    def start(self) -> "subprocess.Popen[bytes] | Fork":
         """Start it in a session of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **self.variables}
+        if self.preloaded is not None:
+            words = [str(word) for word in self.words]
+            return self.preloaded.start(words, self.folder, self.variables, self.folder / "output.log")
         with (self.folder / "output.log").open("ab") as log:
             return subprocess.Popen(
                 [str(word) for word in self.words],
@@ -72,7 +79,7 @@ class Command:
                 start_new_session=True,
             )
 
-    def _wait_for_work(self, process: "subprocess.Popen[bytes]") -> None:
+    def _wait_for_work(self, process: "subprocess.Popen[bytes] | Fork") -> None:
         deadline = time.monotonic() + 120
         while process.poll() is None and not self.begun() and time.monotonic() < deadline:
             time.sleep(0.005)

@@ -77,6 +77,103 @@ def _potato(path: Path) -> object:
     return import_potato(path.parent, load_scale())
 
 
+def _study(path: Path) -> object:
+    from long_context_tasks.annotation import open_study
+
+    with open_study(path) as study:
+        return study.annotations()
+
+
+def _documents(path: Path) -> object:
+    from long_context_tasks.schema.case_folder import Documents
+
+    return Documents(path)["d"]
+
+
+def _bundle(path: Path) -> object:
+    from long_context_tasks.results.collect import collect
+
+    return collect([path])
+
+
+def _post_index(path: Path) -> object:
+    from long_context_tasks.corpora.stack_exchange import kept_index
+
+    dump = path.with_name("Posts.xml")
+    dump.write_text(DUMP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))
+        kept_index(dump)
+        [kept] = (path.parent / "cache" / "post_indexes").iterdir()
+        kept.write_bytes(path.read_bytes())
+        return kept_index(dump)
+
+
+def _entities(path: Path) -> object:
+    from long_context_tasks.recast.carriers import entities_of
+
+    text = "Anna Brandt paid 30 crowns in London on 4 May 1871."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))
+        whole = entities_of(text)
+        [kept] = (path.parent / "cache" / "recast").iterdir()
+        kept.write_bytes(gzip.compress(path.read_bytes()) if path.stat().st_size % 2 else path.read_bytes())
+        assert entities_of(text) is not None
+        return whole
+
+
+def _counts(path: Path) -> object:
+    from long_context_tasks.tokens import tokenizer_identity
+    from long_context_tasks.tokens.count_cache import cached_counts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))
+        kept = path.parent / "cache" / "token_counts" / f"{tokenizer_identity('cl100k')}.sqlite"
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(path.read_bytes())
+        [count] = cached_counts("cl100k", [("a b", lambda: "a b")])
+        assert count == 2
+        return count
+
+
+def _made(make: Callable[[Path], Path]) -> bytes:
+    """The bytes of a file that the package writes itself."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return make(Path(folder)).read_bytes()
+
+
+def _good_study(folder: Path) -> Path:
+    from annotation_study import make_study
+
+    with make_study(folder / "s.db"):
+        return folder / "s.db"
+
+
+def _good_documents(folder: Path) -> Path:
+    with CaseWriter(folder / "toy", {}) as writer:
+        writer.add_documents([("d", "text")])
+    return folder / "toy" / "documents.sqlite"
+
+
+def _good_bundle(folder: Path) -> Path:
+    from bundle_files import both_hosts, pack_one
+
+    return pack_one(both_hosts(folder / "results"), folder / "out")
+
+
+def _good_index(folder: Path) -> Path:
+    from long_context_tasks.corpora.stack_exchange import kept_index
+
+    (folder / "Posts.xml").write_text(DUMP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        kept_index(folder / "Posts.xml")
+    [kept] = (folder / "cache" / "post_indexes").iterdir()
+    return kept
+
+
 def _calls(module: str, name: str, *more: Any, **options: Any) -> Loader:
     def load(path: Path) -> object:
         from importlib import import_module
@@ -179,6 +276,11 @@ LOADERS: dict[str, tuple[str, Loader, bytes]] = {
         _calls("corpora.documents", "read_opinions"),
         b'{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}',
     ),
+    "opinion in HTML": (
+        "o.json",
+        _calls("corpora.documents", "read_opinions"),
+        b'{"absolute_url": "/opinion/1/a-v-b/", "html": "<p>x <a href=\'y\'>z</a></p>", "opinions_cited": ["/a/2/"]}',
+    ),
     "medical": (
         "m.json",
         _calls("corpora.documents", "read_reviews"),
@@ -220,6 +322,12 @@ LOADERS: dict[str, tuple[str, Loader, bytes]] = {
     "lm-eval samples": ("x", *_folder(write_lm_eval, "samples_*.jsonl", LM_EVAL)),
     "OpenCompass predictions": ("x", *_folder(write_opencompass, "predictions/*/*.json", PLAIN)),
     "OpenCompass results": ("x", *_folder(write_opencompass, "results/*/*.json", TALK)),
+    "study": ("s.db", _study, _made(_good_study)),
+    "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
+    "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
+    "index of posts": ("i.npz", _post_index, _made(_good_index)),
+    "entities": ("e.json", _entities, b'[["Anna Brandt", 0, 11, "person"]]'),
+    "token counts": ("t.sqlite", _counts, _made(_good_documents)),
 }
 ODD = [
     b"null",

@@ -16,8 +16,24 @@ from meetings import TALK, name_judge
 from needs import needs
 from stub_server import judge_by_hash, stub_server
 
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, find_runs
+from long_context_tasks.results.bundle.format import read_bundle
+from long_context_tasks.results.bundle.pack import pack
+from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.results.plan.commands_for import Command, Model, Place, commands
+from long_context_tasks.results.plan.missing import (
+    DONE,
+    GO_ON,
+    PARTIAL,
+    Cell,
+    find_cells,
+    models_of,
+    unassigned,
+    wanted,
+)
+from long_context_tasks.results.rescore import RunTasks, prepare
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED
 
 pytestmark = [needs("inspect_ai"), pytest.mark.slow]
@@ -114,6 +130,24 @@ def test_a_conversation_is_judged_and_its_turns_counted(
     assert stored.numbers["n"] == 3 and stored.judge["model"] == "stub"  # turns, not meetings
     assert sorted(len(case.verdicts) for case in cases) == [1, 2]
     assert all(len(case.scores["judge_score"]) == len(case.responses) for case in cases)
+    pack(collect_with_files([tmp_path / "logs"]), tmp_path / "b.zip")
+    [packed] = read_bundle(tmp_path / "b.zip")
+    assert (packed.row["host"], packed.row["model"], packed.scores["turn"].n_unique()) == (
+        "inspect",
+        "stub",
+        2,
+    )
+    assert packed.label and stored.label not in str(packed.row)
+
+
+def test_a_judge_that_the_task_can_do_without_is_asked_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    with stub_server(lambda messages: "A2") as server:
+        task = {"lct_n": 1, "lct_length": "1k"}
+        stored, _ = only(run("elitr_bench_qa_synthetic", tmp_path / "logs", server.url, task))
+    assert stored.numbers["n_scored"] == 1 and prepare([stored], RunTasks()) == ([stored], [])
 
 
 @pytest.mark.usefixtures("meetings")
@@ -159,10 +193,63 @@ def test_an_interrupted_run_is_named_until_it_is_finished(tmp_path: Path) -> Non
         found = run(TASK, logs, server.url, max_retries=0, max_connections=1)
         [problem] = found.problems
         assert not found.runs and "finish it with inspect eval-retry" in problem.message
+        [cell], [command] = planned(logs)
+        assert (cell.state, cell.remedy, cell.model) == (PARTIAL, GO_ON, "stub")
+        assert command.words == ("inspect", "eval-retry", str(problem.path), "--log-dir", str(logs))
+        assert not unassigned([found])
         broken = False
         eval_retry(str(problem.path), display="none", log_dir=str(logs))
     stored, cases = only(find_runs(logs))
+    assert [cell.state for cell in planned(logs)[0]] == [DONE]
     assert stored.numbers["n_scored"] == len(cases) == 6
+
+
+def planned(logs: Path, *models: Model, **place: Any) -> tuple[list[Cell], list[Command]]:
+    """The cell of a task as it lies in logs, and the commands that fill it."""
+    found = find_runs(logs)
+    names = [model.name for model in models] or models_of([found], []) or ["stub"]
+    cells = find_cells([wanted(TASK, load_task(TASK, {}))], names, [found])
+    return cells, commands(cells, models, Place(logs, logs, logs, logs=logs, **place), found.runs)
+
+
+@pytest.mark.usefixtures("published")
+def test_the_commands_of_a_plan_fill_its_cells(tmp_path: Path) -> None:
+    from inspect_ai._cli.eval import eval_command
+
+    logs = tmp_path / "logs"
+    with stub_server(lambda messages: "A2") as server:
+        more = {"model_args": {"max_retries": 1}, "stop_seqs": ["a", "b"], "frequency_penalty": 0.5}
+        run(TASK, logs, server.url, {"lct_n": 2}, seed=7, logprobs=True, **more)
+        [cell], [command] = planned(logs)
+        assert (cell.state, cell.why) == (PARTIAL, "2 of 6 responses asked for")
+        assert command.words[:2] == ("inspect", "eval")
+        eval_command.main([*command.words[2:], "--display", "none"], standalone_mode=False)
+        [cell], none = planned(logs)
+        assert cell.state == DONE and not none
+        before, after = sorted(find_runs(logs).runs, key=lambda one: one.numbers["n"])
+        for fact in ("model_args", "gen_kwargs"):
+            assert before.provenance[fact] == after.provenance[fact]
+        assert {"seed": 7, "logprobs": True, "stop_seqs": ["a", "b"]}.items() <= after.provenance[
+            "gen_kwargs"
+        ].items()
+        [cell], [command] = planned(tmp_path, Model("new", server.url), host="inspect", options={"n": "6"})
+        eval_command.main([*command.words[2:], "--display", "none"], standalone_mode=False)
+        assert planned(tmp_path, Model("new"))[0][0].state == DONE
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Model("/models/x"), "--model hf//models/x -M do_sample=false"),
+        (Model("a/x", base=True), "--model hf/a/x -M do_sample=false -M use_chat_template=false"),
+        (Model("x", "http://h/v1"), "--model openai-api/openai/x --model-base-url http://h/v1"),
+    ],
+)
+@pytest.mark.usefixtures("published")
+def test_the_command_of_a_model_that_was_not_run(tmp_path: Path, model: Model, words: str) -> None:
+    _, [command] = planned(tmp_path, model, host="inspect", options={"cases": "a,b"})
+    typed = f"inspect eval long_context_tasks/{TASK} {words} -T 'lct_cases=\"a,b\"' --log-dir {tmp_path}"
+    assert command.text == typed
 
 
 @pytest.mark.usefixtures("published")
@@ -275,6 +362,7 @@ def test_logs_as_json_damaged_ones_and_those_of_other_tasks(
         (TASK, {"stop_width": -1}, "give the width of an interval"),
         ("ada_leval_tsort_2k_ppl", {}, "gives no likelihoods"),
         ("ada_leval_bestanswer_9k", {}, "9k"),
+        (TASK, {"lct_variant": "wer40"}, "has no lct_variant=wer40; there are: .*front"),
     ],
 )
 @pytest.mark.usefixtures("published")
@@ -285,6 +373,15 @@ def test_a_bad_option_is_one_line(name: str, options: dict[str, Any], message: s
 
     with pytest.raises(PrerequisiteError, match=message):
         case_task(name, **options)
+
+
+@pytest.mark.usefixtures("published")
+def test_a_variant_as_an_option_is_the_task_of_its_full_name() -> None:
+    from long_context_tasks.hosts.inspect.task import METADATA, case_task
+
+    by_option, by_name = case_task(TASK, lct_variant="front"), case_task(f"{TASK}_front")
+    facts = by_option.metadata[METADATA]
+    assert facts["task"] == f"{TASK}_front" and facts == by_name.metadata[METADATA]
 
 
 def test_tokens_are_estimated_without_a_network(tmp_path: Path) -> None:

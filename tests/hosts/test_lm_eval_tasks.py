@@ -22,7 +22,9 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval.paths import extend_table
+from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
+from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 from long_context_tasks.stats import standard_error
@@ -50,10 +52,32 @@ def test_lm_eval_knows_every_task_and_group() -> None:
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_defaults=False, include_path=str(task_folder()))
-    assert {spec.name for spec in catalogue.task_specs()} == set(manager.all_subtasks)
-    assert {"ada_leval", "ada_leval_tsort", "ada_leval_bestanswer_front", "lct_synthetic"} <= set(
+    assert {spec.name for spec in catalogue.task_specs() if spec.listed} == set(manager.all_subtasks)
+    assert {"ada_leval", "ada_leval_tsort", "elitr_bench_qa_multiturn", "lct_synthetic"} <= set(
         manager.all_groups
     )
+    assert len(manager.all_tasks) <= 120
+
+
+def test_a_variant_that_is_an_option_is_the_task_of_its_full_name(published: Path, tmp_path: Path) -> None:
+    """What lm-eval does not list is run by the plain name and ``lct_variant``; results are those of the full name."""
+    result = evaluate(model="dummy", metadata={"lct_variant": "front"})
+    full = f"{TASK}_front"
+    config = result["configs"][TASK]["metadata"]
+    assert config["task"] == full and "lct_variant" not in config
+    loaded = load_task(full, Options(data_dir=published.parent))
+    sent = [sample["arguments"][0][0] for sample in result["samples"][TASK]]
+    assert sent == [loaded.messages(case)[0].content for case in loaded.cases.cases]
+    plain = load_task(TASK, Options(data_dir=published.parent))
+    assert sent != [plain.messages(case)[0].content for case in plain.cases.cases]
+    result.pop("samples")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "results_2026-01-01T00-00-00.000000.json").write_text(json.dumps(result, default=str))
+    [run] = lm_eval_runs(tmp_path / "out", [path.name for path in (tmp_path / "out").iterdir()])
+    assert isinstance(run, StoredRun) and run.task == full
+    assert run.numbers["n"] == 6 and "lct_variant" not in run.options
+    with pytest.raises(InputError, match=r"has no lct_variant=wer40; there are: .*front"):
+        evaluate(model="dummy", metadata={"lct_variant": "wer40"})
 
 
 def test_a_real_model_end_to_end(published: Path, tiny: Path) -> None:
@@ -208,12 +232,12 @@ def test_a_group_is_the_plain_mean_of_its_lengths(published: Path) -> None:
     (published / "stackselect_1k.json.gz").unlink()
     with stub_server(lambda messages: "A1" if "What is 0?" in messages[0]["content"] else "A2") as server:
         result = evaluate(
-            ["ada_leval_bestanswer", "ada_leval_bestanswer_front"],
+            "ada_leval_bestanswer",
             model="local-chat-completions",
             model_args=f"model=stub,base_url={server.url}/chat/completions,num_concurrent=8",
             apply_chat_template=True,
         )
-    for group in ("ada_leval_bestanswer", "ada_leval_bestanswer_front"):
+    for group in ("ada_leval_bestanswer",):
         single = [result["results"][task]["strict_accuracy,none"] for task in result["group_subtasks"][group]]
         assert len(set(single)) == 3
         for metric in ("strict_accuracy", "official_accuracy"):

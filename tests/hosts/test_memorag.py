@@ -36,6 +36,8 @@ def test_passages_come_by_clues_in_the_order_of_the_text() -> None:
     settings = MemoRAGSettings(chunk_tokens=20, hits=1)
     found = passages(text, ["Who grows orchards?", "the violins of the town"], settings)
     assert [passage.split()[1] for passage in found] == ["1", "4"]
+    assert passages(text, ["- - - -", "zzz", "the of and is"], settings) == []
+    assert passages("- -\n\n. .", ["- -"], MemoRAGSettings(chunk_tokens=3, hits=1)) == ["- -"]
     assert len(passages(text, ["orchards"], MemoRAGSettings(hits=3))) == 1  # one chunk: nothing to choose
 
 

@@ -91,6 +91,17 @@ def test_tasks_model_and_repeats_from_the_environment(read: Read) -> None:
     assert model["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
 
 
+def test_a_variant_as_an_option_is_part_of_the_name(read: Read) -> None:
+    published_task = "ada_leval_bestanswer_1k"
+    config, _ = read("eval_ada_leval.py", TASKS=published_task, VARIANT="front")
+    assert names(config) == [f"{published_task}_front"]
+    assert [dataset["lct_task"] for dataset in config.datasets] == names(config)
+    with pytest.raises(
+        InputError, match="ada_leval_tsort_2k has no lct_variant=front; there are: recast, ppl"
+    ):
+        read("eval_ada_leval.py", TASKS="ada_leval_tsort_2k", VARIANT="front")
+
+
 def test_official_means_all_published_lengths(read: Read) -> None:
     published = task_groups("ada_leval")["ada_leval_gen"]
     assert names(read("eval_ada_leval.py", TASKS="official")[0]) == published

@@ -39,6 +39,11 @@ datasets = [dict(
 summarizer = dict(type='long_context_tasks.hosts.opencompass.summary.CaseSummarizer')
 work_dir = 'out'
 """
+STAGES = """
+_configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
+infer, eval = _configs.stages()
+del _configs
+"""
 
 
 def command(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
@@ -116,8 +121,13 @@ def test_official_cases_with_the_config_file(shared: Path, tmp_path: Path, tiny:
 def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None:
     """Not in debug mode, where the host logs the failure and exits 0."""
     with stub_server(lambda _: "yes") as stub:
-        code, output = finished(command(tmp_path, toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")])))
+        config = toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")])
+        config.write_text(config.read_text() + STAGES)
+        code, output = finished(command(tmp_path, config))
     assert code == 1, output
+    assert (
+        "toy_1k: 4 of 4 cases" in output and "down/toy_1k]: RuntimeError: Calling OpenAI API failed" in output
+    )
     assert "FAILED: toy_1k on down: RuntimeError: Calling OpenAI API failed" in output
     assert "logs/infer/down/toy_1k.out" in output
     assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100

@@ -109,7 +109,9 @@ def test_opencompass_takes_a_preset_with_another_attention(monkeypatch: pytest.M
     assert not {"attention", "window", "factor"} & model["model_kwargs"].keys()
     monkeypatch.delenv("LCT_PRESET")
     monkeypatch.setenv("LCT_ATTENTION", "infllm,n_local=1024")
+    monkeypatch.setenv("LCT_WINDOW", "12345")
     [model] = map(dict, loaded_file("lct_model"))
+    assert model["max_seq_len"] == 12345
     assert (dict(model["attention"]), model["abbr"]) == (
         {"name": "infllm", "n_local": "1024"},
         "vicuna-infllm_n_local1024",

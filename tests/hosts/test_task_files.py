@@ -23,7 +23,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_task_has_a_file_that_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = task_folder()
     assert folder.is_relative_to(cache)
-    assert {spec.name for spec in catalogue.task_specs()} < {path.stem for path in folder.glob("*.yaml")}
+    assert {spec.name for spec in catalogue.task_specs() if spec.listed} < {
+        path.stem for path in folder.glob("*.yaml")
+    }
     monkeypatch.setattr(task_files, "_made", lambda folder: pytest.fail("made again"))
     assert task_folder() == folder
 
@@ -58,7 +60,7 @@ def test_a_cache_that_cannot_be_written_leaves_a_temporary_folder(cache: Path, t
         [sys.executable, "-c", FOLDER], capture_output=True, text=True, check=True, env=environment
     )
     path, n = done.stdout.rsplit(maxsplit=1)
-    assert Path(path).parent == tmp_path and int(n) > len(catalogue.task_specs())
+    assert Path(path).parent == tmp_path and int(n) > 100
     assert not Path(path).exists()  # removed at the end of the process
 
 

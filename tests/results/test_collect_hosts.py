@@ -204,6 +204,8 @@ def test_all_is_shown_where_the_card_allows_it(left: Path) -> None:
             "strict_accuracy"
         }
         assert all(isinstance(value, str) for value in page.labels.values())
+        [(message, start, end)] = page.answers
+        assert page.prompt[message][1][:start].endswith(f"{turn.gold}:\n\n") and end > start
     assert {page.turns[0].reason for page in found} >= {None, "empty"}
 
 

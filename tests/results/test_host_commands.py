@@ -236,6 +236,25 @@ def test_lm_eval_takes_the_command(
     assert taken.use_cache.startswith("results/cache/") and Path(taken.use_cache).name.isascii()
 
 
+def test_variants_that_lm_eval_does_not_list_get_a_command_with_the_option() -> None:
+    tasks = [
+        TASK,
+        "elitr_bench_qa_test_czech_wer40",
+        "elitr_bench_conv_dev_wer40",
+        "elitr_bench_qa_dev_wer40",
+    ]
+    cells = find_cells([wanted(task) for task in tasks], ["m"], [])
+    place = replace(PLACE, host="lm_eval", options={"n": "5"})
+    made = commands(cells, [Model("m")], place)
+    taken = [parsed_by_lm_eval(command) for command in made]
+    assert [(one.tasks, one.metadata) for one in taken] == [
+        ([TASK], {"lct_n": "5"}),
+        (["elitr_bench_qa_test"], {"lct_n": "5", "lct_variant": "czech_wer40"}),
+        (["elitr_bench_conv_dev", "elitr_bench_qa_dev"], {"lct_n": "5", "lct_variant": "wer40"}),
+    ]
+    assert [command.tasks for command in made] == [(tasks[0],), (tasks[1],), (tasks[2], tasks[3])]
+
+
 def test_one_cache_for_each_model() -> None:
     models = [Model("a/m"), Model("b/m"), Model("a-m")]
     cells = find_cells([wanted(TASK)], [model.name for model in models], [])

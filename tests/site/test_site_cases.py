@@ -49,6 +49,15 @@ def test_points_are_neither_right_nor_wrong(reader: Reader) -> None:
     reader.open("case.html", reader.cases_of("elitr_bench_qa_test"))
     reader.wait(lambda: reader.all("#case-title"))
     assert reader.all("#case .verdict") == [] and len(reader.all("#case .answer")) == 3
+    # Repeats of a model are told apart.
+    assert reader.texts("#beside label")[:3] == [
+        "magpie-small-24b run 2",
+        "magpie-small-24b run 3",
+        "Quail/Quail3-8B run 1",
+    ]
+    reader.one("#beside input").click()
+    reader.wait(lambda: len(reader.all("#case .answer")) == 6)
+    assert reader.texts("#case .answer h4")[:2] == ["magpie-small-24b run 1", "magpie-small-24b run 2"]
 
 
 def test_the_accepted_answer_is_found_in_the_prompt(reader: Reader) -> None:

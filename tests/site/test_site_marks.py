@@ -115,6 +115,8 @@ def test_a_site_without_published_figures_has_no_legend_for_them(driver: Any, tm
     with reading(driver, tmp_path / "site") as page:
         page.index()
         assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
+        page.choose("group", "recall_law")
+        assert page.texts(".board .bench") == ["ethic"]  # neither a win rate nor facts about models
 
 
 def test_links_to_cases_name_their_hosts_and_so_does_the_page_of_cases(page: Reader) -> None:

@@ -1,6 +1,6 @@
 """How wide intervals are when many questions share a text, against as many texts as questions.
 
-``python tests/stats/nano_simulation.py`` prints the figures of docs/shared_prefixes.md (a few seconds); the correlations of published
+``python tests/stats/nano_simulation.py`` prints the figures of docs/nano.md (a few seconds); the correlations of published
 answers need ELITR-Bench's archives in ``LCT_DATA_DIR``.
 """
 

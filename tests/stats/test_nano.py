@@ -1,4 +1,4 @@
-"""Few texts with many questions are about as exact as 200 texts with a question each, as docs/shared_prefixes.md says."""
+"""Few texts with many questions are about as exact as 200 texts with a question each, as docs/nano.md says."""
 
 import pytest
 from nano_simulation import DESIGNS, ratios

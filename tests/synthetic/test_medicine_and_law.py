@@ -92,7 +92,7 @@ KEYED = (
     "also page, volume, book, folio ...",
     "sentences with a case or an act",
 )
-"""Patterns made from many texts of the kind: they find more, see docs/synthetic_medicine_and_law.md."""
+"""Patterns made from many texts of the kind: they find more, see docs/synthetic_writers.md."""
 
 
 @dataclass(frozen=True)

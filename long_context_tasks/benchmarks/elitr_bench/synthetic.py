@@ -50,7 +50,7 @@ NANO = f"{NAME}_qa_nano"
 NANO_QUESTIONS = 16
 """On a meeting, from 8k on."""
 NANO_CASES = 320
-"""Of each length, on 20 meetings from 8k on; see docs/shared_prefixes.md."""
+"""Of each length, on 20 meetings from 8k on; see docs/nano.md."""
 _MARGIN = 2
 _TRIES = 5
 MEETINGS = "meetings"

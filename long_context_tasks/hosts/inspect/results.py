@@ -15,16 +15,12 @@ METADATA = "long_context_tasks"
 """Under this name the facts of a run stand in the metadata of its log."""
 # Other packages' files end in .json too.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
+_PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")
 _FACTS = ("package", "window", "rope", "n_cases_available", "cases_sha256", "stop_width")
 # Of the settings of generation, those that change no answer.
 _OPERATION = {
-    "max_retries",
-    "timeout",
-    "attempt_timeout",
-    "max_connections",
-    "adaptive_connections",
-    "batch",
-    "cache",
+    *("max_retries", "timeout", "attempt_timeout", "max_connections"),
+    *("adaptive_connections", "batch", "cache"),
 }
 # What is long in a sample and said again in its score.
 _LONG = {"messages", "events", "events_data", "attachments", "store", "output", "timelines"}
@@ -32,29 +28,42 @@ _LONG = {"messages", "events", "events_data", "attachments", "store", "output", 
 
 def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     """Return the runs whose logs, given by name, lie in a folder; an interrupted one counts only while no later log has finished it."""
-    logs = [folder / name for name in files if _LOG.fullmatch(name)]
-    if not logs:
-        return []
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        remedy = "is a log of inspect_ai, which has to be there to read it: pip install 'long_context_tasks[inspect]'"
-        return [(path, f"{path}: {remedy}") for path in logs]
     found: list[Found] = []
     unfinished: dict[str, Found] = {}
-    for path in logs:
+    for path in (folder / name for name in files if _LOG.fullmatch(name)):
         try:
-            log = read_eval_log(str(path), header_only=True)
-            facts = (log.eval.metadata or {}).get(METADATA)
-            if facts is not None and log.status == "success":
-                found.append(_run(path, log, facts))
-            elif facts is not None:
+            if (run := _header(path)) is None:
+                continue
+            if stopped := run.provenance["stopped"]:
                 remedy = f"finish it with inspect eval-retry {path}"
-                unfinished[log.eval.task_id] = (path, f"{path}: not finished ({log.status}); {remedy}")
+                unfinished[run.provenance["task_id"]] = (path, f"{path}: not finished ({stopped}); {remedy}")
+            else:
+                found.append(run)
+        except ImportError:
+            needed = "is a log of inspect_ai, which has to be there to read it: pip install 'long_context_tasks[inspect]'"
+            found.append((path, f"{path}: {needed}"))
         except Exception as error:  # whatever a damaged archive makes its readers raise
             found.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
     finished = {run.provenance["task_id"] for run in found if isinstance(run, StoredRun)}
     return found + [one for task, one in unfinished.items() if task not in finished]
+
+
+def unfinished_run(path: Path) -> StoredRun | None:
+    """The run that a log was begun for; None where it was finished, and for any other file."""
+    try:
+        run = _header(path) if _LOG.fullmatch(path.name) else None
+    except Exception:  # damaged
+        return None
+    return run if run is not None and run.provenance["stopped"] else None
+
+
+def _header(path: Path) -> StoredRun | None:
+    """The run of a log, finished or not; None for another package's."""
+    from inspect_ai.log import read_eval_log
+
+    log = read_eval_log(str(path), header_only=True)
+    facts = (log.eval.metadata or {}).get(METADATA)
+    return None if facts is None else _run(path, log, facts)
 
 
 def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
@@ -63,7 +72,8 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
     generation = log.plan.config.merge(spec.model_generate_config)
     return StoredRun(
         host=INSPECT,
-        model=spec.model,
+        # As it is called everywhere else: without the provider, and what lies in a folder by the folder.
+        model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
         task=facts["task"],
         options={key: value for key, value in facts.items() if key.startswith("lct_")},
         version=facts.get("version"),
@@ -84,6 +94,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
             "model_args": {**spec.model_args, "model": spec.model, "base_url": spec.model_base_url},
             "gen_kwargs": generation.model_dump(exclude_none=True, exclude=_OPERATION),
             "task_id": spec.task_id,
+            "stopped": None if log.status == "success" else log.status,
             "limit": spec.config.limit,
             "started": log.stats.started_at,
             "completed": log.stats.completed_at,

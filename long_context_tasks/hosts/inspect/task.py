@@ -27,12 +27,7 @@ from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.inspect.scores import answers_record, host_score, numbers
 from long_context_tasks.hosts.inspect.stopping import WidthStopping, by_cluster_at_random
-from long_context_tasks.hosts.inspect.window import (
-    find_window,
-    in_roles_of,
-    rendered,
-    says_too_long,
-)
+from long_context_tasks.hosts.inspect.window import find_window, in_roles_of, rendered, says_too_long
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import not_judged_hint
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
@@ -78,6 +73,7 @@ def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) 
     if parse_task(name).scoring != "generate":
         raise InputError(f"{name}: inspect_ai gives no likelihoods; run it in lm-eval or OpenCompass")
     task, judge = with_judge(load_task(name, options))
+    name = task.name  # with the variant that lct_variant names
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
     if style := task.own_template:

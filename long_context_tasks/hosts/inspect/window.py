@@ -28,10 +28,8 @@ def find_window(options: Options, model: Model, answer_budget: int) -> Window:
     tokens, source = options.window, "lct_window"
     if tokens is None and tokenizer is not None:
         config: Any = model.api.model.config.get_text_config()  # type: ignore[attr-defined]
-        tokens, source = (
-            next((size for name in _SIZES if (size := getattr(config, name, None))), None),
-            "host",
-        )
+        sizes = (getattr(config, name, None) for name in _SIZES)
+        tokens, source = next(filter(None, sizes), None), "host"
     if tokens is None:
         return Window()
     if tokenizer is not None:

@@ -60,6 +60,8 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     for spec in catalogue.task_specs():
         if spec.benchmark != benchmark or spec.length == catalogue.ANY or spec.group == spec.name:
             continue
+        if not spec.listed:
+            continue
         metrics = list(spec.card.main_metrics)
         if spec.scoring == "likelihood":
             metrics = [spec.headline]
@@ -151,7 +153,7 @@ def task_files() -> dict[str, str]:
 def benchmark_files(benchmark: str) -> dict[str, str]:
     """Name to text of every YAML file of a benchmark."""
     card = catalogue.card(benchmark)
-    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark}
+    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.listed}
     files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
     for name, (members, metrics) in _groups(benchmark).items():
         pooled = any(own[member].card.pooled for member in members if member in own)

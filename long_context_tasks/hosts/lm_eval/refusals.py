@@ -122,13 +122,37 @@ def _marking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
     @functools.wraps(parse)
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
         for output in outputs if isinstance(outputs, list) else [outputs]:
-            for choice in output.get("choices") or ():
+            _check_completion(output)
+            for choice in output["choices"]:
                 message = choice.get("message") or {}
                 if not message.get("content") and (thinking := thinking_of(message)):
                     message["content"] = OPEN + thinking
         return parse(outputs=outputs, **kwargs)
 
     return parse_generations
+
+
+class NoCompletion(RuntimeError):
+    """A server said that all went well, and its answer holds no completion: of a proxy, or of a server that goes down."""
+
+
+def _check_completion(output: Any) -> None:
+    """Refuse what the host would take for an empty response: a failure of the server must not be the model's zero.
+
+    Raises:
+        NoCompletion: the host tries again, and ends the run with it after its last try.
+    """
+    choices = output.get("choices") if isinstance(output, dict) else None
+    texts = [
+        (choice.get("message") or choice) if isinstance(choice, dict) else None
+        for choice in (choices if isinstance(choices, list) else ())
+    ]
+    contents = [text.get("content", text.get("text")) if isinstance(text, dict) else 0 for text in texts]
+    if not texts or not all(content is None or isinstance(content, str) for content in contents):
+        raise NoCompletion(
+            "the server answered with status 200 and no completion; look at its log, and at base_url, which names its address for "
+            "completions"
+        )
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[CaseInstance]) -> None:
@@ -153,7 +177,10 @@ def _converting(call: Any) -> Any:
     @functools.wraps(call)
     def model_call(self: Any, messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
         try:
-            return call(self, messages, generate=generate, **kwargs)
+            outputs = call(self, messages, generate=generate, **kwargs)
+            if generate and getattr(self, _CONVERTS, False):
+                _check_completion(outputs)  # within the host's tries
+            return outputs
         except requests.HTTPError as error:
             response = error.response
             refused = response is not None and is_length_refusal(response.status_code, response.text)
@@ -208,7 +235,7 @@ def _converting_async(call: Any) -> Any:
 
 
 class _WatchedSession:
-    """Passes requests on to an aiohttp session and keeps the body of a response that is an error."""
+    """Passes requests on to an aiohttp session, keeps the body of a response that is an error, and the key out of the error."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -220,7 +247,29 @@ class _WatchedSession:
         async with self._session.post(*args, **kwargs) as response:
             if not response.ok:
                 self.status, self.body = response.status, await response.text()
-            yield response
+            yield _WithoutKey(response)
+
+
+class _WithoutKey:
+    """A response of aiohttp whose error does not repeat the request's headers: the host logs the error, key and all."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._response, name)
+
+    def raise_for_status(self) -> None:
+        """Raise for status 400 and above, as the response would."""
+        import aiohttp
+
+        try:
+            self._response.raise_for_status()
+        except aiohttp.ClientResponseError as error:
+            asked = error.request_info._replace(headers=())
+            raise aiohttp.ClientResponseError(
+                asked, (), status=error.status, message=error.message, headers=error.headers
+            ) from None
 
 
 def _forgetting(get: Any) -> Any:

@@ -86,6 +86,7 @@ _OF_TASK = ("package", "command", "window", "rope", "n_cases_available", "cases_
 def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[Path, ...]) -> StoredRun:
     config = row["configs"][task]
     metadata = config["metadata"]
+    name = str(metadata.get("task") or task)
     settings = row.get("config") or {}
     numbers = {
         key.removesuffix(_FILTER): number_of(value)
@@ -99,11 +100,11 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         host=LM_EVAL,
         # A model that keeps or attends in another way is another model.
         model=f"{model} ({method})" if method else model,
-        task=task,
+        task=name,
         options={key: value for key, value in metadata.items() if key.startswith("lct_")},
         version=metadata.get("version"),
         folder=path.parent,
-        label=f"{task}_{time}",
+        label=f"{name}_{time}",
         made=time,
         files=files,
         read=partial(_read, likely=config.get("output_type") == _LIKELIHOOD),

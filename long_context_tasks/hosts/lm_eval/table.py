@@ -138,7 +138,8 @@ def _entries(results: Mapping[str, Any], ours: Mapping[str, Mapping[str, Any]]) 
         if f"{metadata['headline']}{_FILTER}" in numbers:
             given = metadata.get("lct_length")
             length = format_length(int(given)) if given else None
-            yield Entry(model, task, place_of(task, length), _percent(numbers, metadata), task)
+            name = str(metadata.get("task") or task)
+            yield Entry(model, task, place_of(name, length), _percent(numbers, metadata), name)
 
 
 def _percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> Result:
@@ -155,7 +156,7 @@ def _percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> Result:
 
 
 def model_name(config: Mapping[str, Any]) -> str:
-    """The model of a run, by its arguments; the host's kind of model where they name none.
+    """The model of a run, by its arguments, with its method if it has one; the host's kind of model where they name none.
 
     >>> model_name({"model": "hf", "model_args": {"pretrained": "some/model", "dtype": "auto"}})
     'some/model'
@@ -163,8 +164,11 @@ def model_name(config: Mapping[str, Any]) -> str:
     'stub'
     >>> model_name({"model": "dummy", "model_args": ""})
     'dummy'
+    >>> model_name({"model": "lct_hf", "model_args": {"pretrained": "owl"}, "lct_method": "rerope_window512"})
+    'owl (rerope_window512)'
     """
     arguments = config.get("model_args") or {}
     if isinstance(arguments, str):
         arguments = dict(part.partition("=")[::2] for part in arguments.split(","))
-    return str(arguments.get("pretrained") or arguments.get("model") or config.get("model") or "model")
+    name = str(arguments.get("pretrained") or arguments.get("model") or config.get("model") or "model")
+    return f"{name} ({config['lct_method']})" if config.get("lct_method") else name

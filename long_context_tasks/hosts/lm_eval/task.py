@@ -183,6 +183,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
             **self.loaded.description(),
+            "task": self.loaded.name,  # with the variant that lct_variant names
             "benchmark": parse_task(self.loaded.name).benchmark,
             "headline": metrics[0],
             "points": sorted(points),

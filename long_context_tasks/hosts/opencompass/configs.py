@@ -19,6 +19,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.generate import nano_tasks, synthetic_tasks
+from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
@@ -35,8 +36,10 @@ OTHERS = "other_packages_gen"
 """Name of the dataset file of benchmarks that other packages bring."""
 ATTENTION = "LCT_ATTENTION"
 """Names an attention of this package with its settings: ``rerope,window=512``."""
-_KINDS = ("hf", "lct_hf", "vllm", "openai-chat-completions")
+_SERVED = "openai-chat-completions"
+_KINDS = ("hf", "lct_hf", "vllm", _SERVED)
 _OURS = "long_context_tasks.hosts.opencompass"
+show_input_errors_in_one_line()  # a mistake in a variable is seen while a config file is read
 
 
 def whole(name: str, default: int, least: int = 1) -> int:
@@ -86,7 +89,7 @@ def preset(kind: str = "") -> dict[str, Any]:
 
     Raises:
         InputError: the file cannot be read, names no model, or one that this host does not have; LCT_MODEL_TYPE=vllm beside a file
-            for another engine.
+            for another engine, or LCT_API_BASE beside a file for a model that is loaded here.
     """
     if not (name := os.environ.get(PRESET)):
         return {}
@@ -98,6 +101,10 @@ def preset(kind: str = "") -> dict[str, Any]:
     if content.get("model") not in _KINDS or (by_vllm and content["model"] != "vllm"):
         raise InputError(
             f"{PRESET}={name}: only models of the kinds {' and '.join(_KINDS)} run here; use lm-eval for others"
+        )
+    if content["model"] != _SERVED and os.environ.get("LCT_API_BASE"):
+        raise InputError(
+            f"{PRESET}={name}: is a model that is loaded here, and LCT_API_BASE names a server; leave out one of them"
         )
     found: dict[str, Any] = {**content, "name": Path(name).stem}
     return found if kind in ("", found.get("model")) else {}
@@ -138,7 +145,7 @@ def vllm_preset() -> dict[str, Any]:
 
 
 def chosen_attention(chat: bool) -> dict[str, Any]:
-    """Return class and argument for the attention in LCT_ATTENTION; empty without one.
+    """Return class and arguments for the attention in LCT_ATTENTION; empty without one. Where LCT_WINDOW is given, the host cuts nothing before.
 
     Args:
         chat: whether the model has a chat template.
@@ -149,8 +156,10 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
     if not (text := os.environ.get(ATTENTION)):
         return {}
     name, settings = read_attention(text)
+    window = catalogue.resolve_options({}).window
     return {
         **_attention(name, settings, chat),
+        **({} if window is None else {"max_seq_len": window}),
         "suffix": f"-{describe(name, attention_settings(name, settings))}",
     }
 
@@ -229,14 +238,23 @@ def wanted_names() -> list[str]:
         InputError: a name of no task, with its neighbours.
     """
     warn_of_misspelt_variables()
-    names = os.environ.get(VARIABLE, "").replace(",", " ").split()
-    for name in names:
-        if name != OFFICIAL:
-            try:
-                catalogue.parse_task(name)
-            except InputError as error:
-                raise InputError(f"{VARIABLE}: {error}; `lct tasks` lists all names") from error
+    names = []
+    for name in os.environ.get(VARIABLE, "").replace(",", " ").split():
+        try:
+            names.append(name if name == OFFICIAL else full_name(name))
+        except InputError as error:
+            raise InputError(f"{VARIABLE}: {error}; `lct tasks` lists all names") from error
     return list(dict.fromkeys(names))
+
+
+def full_name(task: str, variant: str | None = None) -> str:
+    """Return the name of a task with a variant of it, by default that in LCT_VARIANT.
+
+    Raises:
+        InputError: no such task or variant.
+    """
+    catalogue.parse_task(task)
+    return catalogue.with_variant(task, catalogue.resolve_options({"lct_variant": variant}))[0]
 
 
 def official_groups() -> list[str]:
@@ -277,6 +295,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         task: its name.
         options: ``lct_*`` options of it.
     """
+    task = full_name(task, options.pop("lct_variant", None))
     of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
@@ -418,7 +437,7 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
         InputError: a bad number.
     """
     workers = whole("LCT_WORKERS", 1)
-    runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
+    runner: dict[str, Any] = {"type": f"{_OURS}.runner.FollowedRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):
         sequential = "Sequential" if os.environ.get("LCT_SLURM_SEQUENTIAL") else ""
         runner |= {

@@ -50,6 +50,7 @@ _EVAL = '''\
     LCT_N       cases of each task (5 out of the box; all, or the official subsets, where LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
+    LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
     LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
     LCT_RUNS    how often each case is answered (1); the host's --dataset-num-runs has no effect beside a config file. Repeats

@@ -20,8 +20,8 @@ from datasets import Dataset
 from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS
-from tqdm import tqdm
 
+from long_context_tasks.hosts.opencompass.console import Progress
 from long_context_tasks.hosts.opencompass.rows import CASE, RowStore
 from long_context_tasks.hosts.opencompass.send import find_window, model_facts
 from long_context_tasks.hosts.opencompass.task import (
@@ -170,10 +170,13 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
             writes=self.is_main_process,
         )
         facts = model_facts(self.model)
-        for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
+        done = store.restore(cases)
+        progress = Progress(task.name, len(cases), done, shown=self.is_main_process)
+        for case in cases[done:]:
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
             store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])
+            progress.step()
         store.finish()
         return [row["prediction"] for row in store.rows]
 

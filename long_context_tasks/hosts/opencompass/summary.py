@@ -33,6 +33,7 @@ from long_context_tasks.hosts.lengths import (
     with_group_means,
 )
 from long_context_tasks.hosts.opencompass.configs import not_run
+from long_context_tasks.hosts.opencompass.console import last_error
 from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
 from long_context_tasks.hosts.stored import single
 from long_context_tasks.judges import load_judge
@@ -40,7 +41,6 @@ from long_context_tasks.schema import format_length, parse_length
 from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
 
 _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
-_ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 
 
 def plain(result: Mapping[str, Any]) -> Result:
@@ -63,8 +63,8 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
         found = []
         for path in paths:
             text = path.read_text(encoding="utf-8", errors="replace")
-            if errors := _ERROR.findall(text):
-                found.append((dataset not in path.stem and dataset not in text, path, str(errors[-1])))
+            if error := last_error(text):
+                found.append((dataset not in path.stem and dataset not in text, path, error))
         if found:
             _, path, error = min(found, key=lambda log: log[0])
             return path, error

@@ -23,7 +23,6 @@ from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET, MODELS
 from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
-from tqdm import tqdm
 
 import long_context_tasks
 from long_context_tasks.benchmarks.catalogue import task_options
@@ -31,6 +30,7 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.opencompass.console import Progress, show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Reply, Sender, check_roles, find_window, model_facts
 from long_context_tasks.hosts.turns import left_out, not_judged_hint
@@ -49,6 +49,7 @@ from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stor
 from long_context_tasks.stats.means import task_numbers
 
 logger = get_logger()
+show_input_errors_in_one_line()
 _EXCERPT = 400
 
 
@@ -157,7 +158,13 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
             )
         warn_of_misspelt_variables()
         given = task_options(lct_task, options)
-        return dataset_of(load_task(lct_task, given), given)
+        task = load_task(lct_task, options)
+        if task.name != lct_task:
+            raise InputError(
+                f"dataset {lct_task}: the config names another task than lct_variant (LCT_VARIANT) does; write "
+                f"lct_task={task.name!r}, as `dataset` of configs.py does"
+            )
+        return dataset_of(task, given)
 
 
 @ICL_INFERENCERS.register_module()
@@ -206,11 +213,11 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         )
         done = store.restore(cases)
         facts = {"lct_window": window.describe(), **model_facts(self.model), **built_cases_facts(task)}
-        with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
-            for batch in batched(cases[done:], self.batch_size or 1):
-                for case, talk in zip(batch, talks(task, batch, sender), strict=True):
-                    store.add([self._row(task, case, talk) | facts])
-                    bar.update()
+        progress = Progress(task.name, len(cases), done, shown=self.is_main_process)
+        for batch in batched(cases[done:], self.batch_size or 1):
+            for case, talk in zip(batch, talks(task, batch, sender), strict=True):
+                store.add([self._row(task, case, talk) | facts])
+                progress.step()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:

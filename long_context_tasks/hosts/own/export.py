@@ -8,7 +8,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
@@ -32,23 +32,29 @@ def load(name: str, options: Options) -> LoadedTask:
     return task
 
 
-def check_gold(name: str) -> None:
-    """Whether gold may be written into a file.
+def check_gold(name: str, options: Options) -> None:
+    """Check that gold may be written into a file: that of built cases, and of cases from a seed, always may.
 
     Raises:
-        InputError: the benchmark's card does not allow it.
+        InputError: the benchmark's card does not allow it for its published data.
     """
-    spec = catalogue.parse_task(name)
-    if not catalogue.card(spec.benchmark).redistribute.get("gold"):
+    if not _allowed(name, options, "gold"):
         raise InputError(
             f"{name}: the data's owners do not allow gold answers to be passed on; leave out --with-gold, `lct runs score` reads them from "
             "the data itself"
         )
 
 
-def may_be_shown(name: str) -> bool:
-    """Whether the card allows prompts to be published."""
-    return bool(catalogue.card(catalogue.parse_task(name).benchmark).redistribute.get("prompts"))
+def may_be_shown(name: str, options: Options) -> bool:
+    """Return whether nothing that the card says forbids to publish the prompts."""
+    return _allowed(name, options, "prompts")
+
+
+def _allowed(name: str, options: Options, what: Literal["prompts", "gold"]) -> bool:
+    """Return whether the data are the user's own or made from a seed, or else the card allows it."""
+    spec = catalogue.parse_task(name)
+    published = spec.source == "published" and options.cases is None
+    return not published or bool(catalogue.card(spec.benchmark).redistribute.get(what))
 
 
 def placeholder(turn: int) -> str:

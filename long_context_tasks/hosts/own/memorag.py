@@ -61,7 +61,8 @@ class Reader:
         """Load the tokenizer."""
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(self.path)
+        load: Any = AutoTokenizer.from_pretrained
+        return load(self.path)
 
     @cached_property
     def model(self) -> Any:
@@ -139,7 +140,7 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
     """Return what a model that remembers a text names to look for; None where the text does not fit its window."""
     import copy
 
-    before, _, after = reader.prompt([{"role": "user", "content": f"{READ}{context}\0"}]).partition("\0")
+    before, _, after = reader.prompt([{"role": "user", "content": f"{READ}{context}\0"}]).rpartition("\0")
     ids = reader.ids(before)
     asked = [reader.ids(clue.format(query=query) + after) for clue in CLUES]
     if not reader.fits(len(ids) + max(map(len, asked)) + settings.clue_tokens):
@@ -166,13 +167,15 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
     texts = [Text(part) for part in context.split("\n\n")]
     pieces = pieces_of(texts, settings.chunk_tokens, tokenizer)
     chunks = [chunk.text for chunk in chunks_of(pieces, settings.chunk_tokens)]
-    if len(chunks) <= settings.hits:
-        return chunks
+    words = bm25s.tokenize(chunks, stopwords="en", show_progress=False)
+    if len(chunks) <= settings.hits or not words.vocab:
+        return chunks[: settings.hits]
     index = bm25s.BM25()
-    index.index(bm25s.tokenize(chunks, stopwords="en", show_progress=False), show_progress=False)
+    index.index(words, show_progress=False)
     asked = bm25s.tokenize(list(queries), stopwords="en", show_progress=False)
-    found, _ = index.retrieve(asked, k=settings.hits, show_progress=False)
-    return [chunks[place] for place in sorted({int(place) for row in found for place in row})]
+    found, scores = index.retrieve(asked, k=settings.hits, show_progress=False)
+    # A query without a word of the text finds nothing.
+    return [chunks[place] for place in sorted({int(place) for place in found[scores > 0]})]
 
 
 def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.opencompass.results import Setup, find_setups, read_setup
-from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
+from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, OPENCOMPASS, StoredRun
 from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
@@ -42,6 +42,7 @@ from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
+_HOSTS = (LM_EVAL, OPENCOMPASS, INSPECT)  # a model without any run goes to the first two
 CONCURRENT = 8
 """Requests side by side to a server; both hosts ask one at a time by default."""
 _TIMEOUT = 3600
@@ -79,8 +80,9 @@ class Place:
         work: folder for new runs of OpenCompass.
         config: ``eval_all.py`` of the package's configs.
         options: the ``lct_`` options that the user gave, as text.
-        host: ``lm_eval``, ``opencompass`` or ``both``: for models without any run.
+        host: ``lm_eval``, ``opencompass``, ``inspect``, or ``both`` of the first two: for models without any run.
         judge: a judge file that the user named; empty without one.
+        logs: folder for new runs of inspect_ai.
     """
 
     results: Path
@@ -89,6 +91,7 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict)
     host: str = BOTH
     judge: str = ""
+    logs: Path = Path("logs")
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class Command:
     """A command to type.
 
     Attributes:
-        host: lm_eval, opencompass, or lct.
+        host: lm_eval, opencompass, inspect, or lct.
         model: whose cells it fills.
         tasks: which ones.
         variables: of the environment.
@@ -122,8 +125,8 @@ def commands(
     """The commands that fill the cells which are not done, model by model.
 
     A model that was run before is run again as it was: on its host, with its arguments, into its folder, with its cache. lm-eval
-    keeps sample logs and one cache of responses for each model, so that no answer is asked for twice. OpenCompass goes on (-r)
-    where a run was stopped. Tasks that are judged have the judge file that the user named, else that of the model's own runs.
+    keeps sample logs and one cache of responses for each model, so that no answer is asked for twice. OpenCompass (-r) and inspect_ai
+    (eval-retry) go on where a run was stopped. Tasks that are judged have the judge file that the user named, else that of the model's own runs.
 
     Args:
         cells: any; those that only another window would help get no command.
@@ -161,9 +164,9 @@ def step_command(
         model = replace(model, base=True)
     judge = {"LCT_JUDGE": place.judge} if place.judge else {}
     if place.host == LM_EVAL:
-        before = max((run for run in seen if run.host == LM_EVAL), key=lambda run: run.made, default=None)
-        made = _lm_eval(model, [task], judge, before, place)
-        part = ("--samples", json.dumps({task: list(cases)}, separators=(",", ":")))
+        made = _lm_eval(model, [task], judge, _newest(seen, LM_EVAL), place)
+        samples = {_typed_in_lm_eval(task): list(cases)}
+        part = ("--samples", json.dumps(samples, separators=(",", ":")))
         made = [replace(one, words=(*one.words, *part)) for one in made]
     else:
         folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
@@ -217,10 +220,16 @@ def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
 def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[StoredRun]) -> list[Command]:
     todo = [cell for cell in cells if cell.state != DONE and cell.remedy != NOTHING]
     made: list[Command] = []
-    for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy in (GO_ON, EVALUATE)):
+    for cell in todo:
+        if cell.remedy == GO_ON and cell.host == INSPECT and cell.run is not None:
+            [log] = cell.run.files
+            words = ("inspect", "eval-retry", str(log), "--log-dir", str(log.parent))
+            made.append(Command(INSPECT, model.name, (cell.task,), {}, words))
+    begun = [cell for cell in todo if cell.remedy in (GO_ON, EVALUATE) and cell.host == OPENCOMPASS]
+    for folder in dict.fromkeys(cell.folder for cell in begun):
         assert folder is not None
         for remedy in (GO_ON, EVALUATE):
-            own = [cell for cell in todo if cell.folder == folder and cell.remedy == remedy]
+            own = [cell for cell in begun if cell.folder == folder and cell.remedy == remedy]
             for judge, tasks in _by_judge(own, seen, place):
                 variables, words = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
                 made.append(Command(OPENCOMPASS, model.name, tuple(tasks), variables | judge, words))
@@ -231,23 +240,26 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
             made.append(Command("lct", model.name, tuple(tasks), judge, words))
     # A run in a bundle does not tell how its host was called.
     runs = [run for run in seen if not is_bundle(run.folder)]
-    chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
+    chosen = _HOSTS if place.host == BOTH else (place.host,)
     # A cell without any run goes to the hosts that the model was run with.
-    hosts: Sequence[str] = [
-        host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)
-    ]
-    hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen
-    before = max((run for run in runs if run.host == LM_EVAL), key=lambda run: run.made, default=None)
+    hosts: Sequence[str] = [host for host in _HOSTS if any(cell.host == host for cell in cells)]
+    hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen[:2]
     folders = {cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder}
     folders |= {run.folder for run in runs if run.host == OPENCOMPASS}
-    for host in (LM_EVAL, OPENCOMPASS):
+    for host in _HOSTS:
         new = [cell for cell in todo if cell.remedy == RUN and (cell.host or host) == host and host in hosts]
         for judge, tasks in _by_judge(new, seen, place):
-            if host == LM_EVAL:
-                made += _lm_eval(model, tasks, judge, before, place)
-            else:
+            if host == OPENCOMPASS:
                 made += _opencompass(model, tasks, judge, max(folders, default=None), place)
+            else:
+                anew = _lm_eval if host == LM_EVAL else _inspect
+                made += anew(model, tasks, judge, _newest(runs, host), place)
     return made
+
+
+def _newest(runs: Iterable[StoredRun], host: str) -> StoredRun | None:
+    """The last run of a host."""
+    return max((run for run in runs if run.host == host), key=lambda run: run.made, default=None)
 
 
 def _askable(tasks: Sequence[str], *, served: bool) -> tuple[str, ...]:
@@ -273,11 +285,33 @@ def _lm_eval(
     words = _without(words, (*_SET_ANEW, *_CACHE))
     if not typed and (served or not model.base):
         words.append("--apply_chat_template")
-    words += ["--tasks", ",".join(askable)]
-    if options := {f"lct_{name}": value for name, value in place.options.items()}:
-        words += ["--metadata", json.dumps(options)]
-    words += ["--log_samples", "--output_path", str(results), "--use_cache", cache]
-    return [Command(LM_EVAL, model.name, askable, judge, tuple(words))]
+    given = {f"lct_{name}": value for name, value in place.options.items()}
+    made = []
+    for variant, own in _by_variant(askable).items():
+        options = {**given, **({"lct_variant": variant} if variant else {})}
+        metadata = ["--metadata", json.dumps(options)] if options else []
+        typed_names = ",".join(_typed_in_lm_eval(task) for task in own)
+        kept = ["--log_samples", "--output_path", str(results), "--use_cache", cache]
+        made.append(
+            Command(LM_EVAL, model.name, own, judge, (*words, "--tasks", typed_names, *metadata, *kept))
+        )
+    return made
+
+
+def _by_variant(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tasks by the ``lct_variant`` that a command of lm-eval needs for them: none for those that it lists."""
+    found: dict[str, tuple[str, ...]] = {}
+    for task in tasks:
+        spec = catalogue.parse_task(task)
+        variant = "" if spec.listed else spec.variant
+        found[variant] = (*found.get(variant, ()), task)
+    return found
+
+
+def _typed_in_lm_eval(task: str) -> str:
+    """The name of a task that lm-eval lists."""
+    spec = catalogue.parse_task(task)
+    return task if spec.listed else spec.plain.name
 
 
 def _typed_before(run: StoredRun | None) -> list[str]:
@@ -295,10 +329,9 @@ def _typed_before(run: StoredRun | None) -> list[str]:
         given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
     if not kind or not isinstance(given, Mapping) or not given:
         return []
-    arguments = {key: value for key, value in given.items() if without_secrets({key: value}) == {key: value}}
     templated = run.provenance.get("chat_template_sha") or not in_process(run)
     template = ["--apply_chat_template"] if templated else []
-    return ["lm_eval", "--model", str(kind), "--model_args", arguments_text(arguments), *template]
+    return ["lm_eval", "--model", str(kind), "--model_args", arguments_text(_shown(given)), *template]
 
 
 def _without(words: Sequence[str], unwanted: Sequence[str]) -> list[str]:
@@ -343,6 +376,54 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     ):
         return ",".join(f"{key}={value}" for key, value in arguments.items())
     return json.dumps(dict(arguments))
+
+
+def _inspect(
+    model: Model, tasks: Sequence[str], judge: dict[str, str], before: StoredRun | None, place: Place
+) -> list[Command]:
+    """A run before is repeated with the model, its arguments and the settings of generation in its log, for the tasks wanted now."""
+    if not (askable := _askable(tasks, served=True)):
+        return []
+    given = _shown(before.provenance.get("model_args")) if before is not None else {}
+    kept = _shown(before.provenance.get("gen_kwargs")) if before is not None else {}
+    name, url = given.pop("model", ""), given.pop("base_url", "")
+    if not name and model.base_url:
+        name, url = f"openai-api/openai/{model.name}", model.base_url  # the key is in OPENAI_API_KEY
+    elif not name:
+        name, given = f"hf/{model.name}", {"do_sample": False}
+        given |= {"use_chat_template": False} if model.base else {}
+    words = ["inspect", "eval", *(f"long_context_tasks/{task}" for task in askable), "--model", str(name)]
+    words += ["--model-base-url", str(url)] if url else []
+    words += [word for key, value in given.items() for word in ("-M", f"{key}={_as_yaml(value)}")]
+    words += [word for key, value in kept.items() for word in _setting(key, value)]
+    words += [word for key, value in place.options.items() for word in ("-T", f"lct_{key}={_as_yaml(value)}")]
+    words += ["--log-dir", str(before.folder if before is not None else place.logs)]
+    return [Command(INSPECT, model.name, askable, judge, tuple(words))]
+
+
+def _shown(arguments: Any) -> dict[str, Any]:
+    """Arguments that a host wrote down, without unknown ones and what may be a key."""
+    given = dict(arguments) if isinstance(arguments, Mapping) else {}
+    return {
+        str(key): value
+        for key, value in given.items()
+        if value is not None and without_secrets({key: value}) == {key: value}
+    }
+
+
+def _as_yaml(value: Any) -> str:
+    """A value as inspect_ai reads it; a comma would make a list of a plain text."""
+    return value if isinstance(value, str) and "," not in value else json.dumps(value)
+
+
+def _setting(name: str, value: Any) -> tuple[str, ...]:
+    """A setting of generation as an option of inspect_ai."""
+    option = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return (option,) if value else ()
+    if name == "stop_seqs":
+        return option, ",".join(map(str, value))
+    return option, value if isinstance(value, str) else json.dumps(value)
 
 
 def _opencompass(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.inspect.results import unfinished_run
 from long_context_tasks.hosts.opencompass.results import PREDICTIONS, Setup
 from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
 from long_context_tasks.results import FoundRuns, Problem
@@ -139,7 +140,8 @@ FAILED, ABSENT = "failed", "absent"
 STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
 """Of a cell, best first; a cell with several runs has the best of theirs."""
 RUN, GO_ON, EVALUATE, JUDGE, NOTHING = "run", "go on", "evaluate", "judge", "nothing"
-"""What helps: a new run, OpenCompass's ``-r``, its ``-m eval -r``, ``lct judge run``, or nothing but another window."""
+"""What helps: a new run, OpenCompass's ``-r`` or inspect_ai's ``eval-retry``, OpenCompass's ``-m eval -r``, ``lct judge run``, or
+nothing but another window."""
 
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT.*\.jsonl", re.ASCII)
 
@@ -286,6 +288,8 @@ def find_cells(
         base: names of models without a chat template; of others their runs may tell.
     """
     runs = [run for one in found for run in one.runs]
+    stopped = {one.path: unfinished_run(one.path) for each in found for one in each.problems}
+    runs += [run for run in stopped.values() if run is not None]
     bare = {model for model in models if model in set(base) or lacks_template(model, runs, setups)}
     broken = [*_broken(problem for one in found for problem in one.problems), *without_answers(setups)]
     return [_cell(task, model, runs, broken, model in bare) for model in models for task in tasks]
@@ -294,7 +298,7 @@ def find_cells(
 def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
     """Problems with files that do not tell which task or model they are of."""
     problems = [problem for one in found for problem in one.problems]
-    return [problem for problem in problems if not list(_broken([problem]))]
+    return [one for one in problems if not list(_broken([one])) and unfinished_run(one.path) is None]
 
 
 def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
@@ -333,6 +337,8 @@ def _state(run: StoredRun, task: Wanted) -> Cell:
     scores = best_scores(run, task.version)
     if not scores.numbers and run.host == OPENCOMPASS:
         state, why, remedy = FAILED, "has answers but no scores", EVALUATE
+    elif stopped := run.provenance.get("stopped"):
+        state, why, remedy = PARTIAL, f"not finished ({stopped})", GO_ON
     elif not scores.numbers:
         state, why, remedy = FAILED, "has no scores (--predict_only, or stopped)", RUN
     elif scores.version != task.version:

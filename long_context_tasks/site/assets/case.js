@@ -10,6 +10,7 @@ addEventListener("DOMContentLoaded", () => {
   let list = null;
   let name = "";
   let others = []; // names of lists
+  let labels = new Map(); // of lists, what distinguishes runs of one model
   let shown = [];
   let start = 0;
 
@@ -55,7 +56,9 @@ addEventListener("DOMContentLoaded", () => {
       h("option", { value: "" }, "All"), h("option", { value: "low" }, "Lowest scores first"), h("option", { value: "high" }, "Highest scores first"),
       h("option", { value: "none" }, "Without a score"), ...reasons.map((reason) => h("option", { value: `=${reason}` }, `Reason: ${reason}`)));
     narrow();
-    const known = (await LCT.load(list.beside)).filter((each) => each[2] !== name);
+    const beside = await LCT.load(list.beside);
+    labels = new Map(beside.map(([, label, chunk]) => [chunk, label]));
+    const known = beside.filter((each) => each[2] !== name);
     at("beside").hidden = !known.length;
     at("beside").replaceChildren(h("legend", null, "Compare with"), ...known.map(([model, label, chunk]) => h("label", null,
       h("input", { type: "checkbox", value: chunk, onchange: (event) => choose(event.target) }), h("bdi", null, model), label && h("span", { class: "soft" }, ` ${label}`))));
@@ -109,7 +112,7 @@ addEventListener("DOMContentLoaded", () => {
     const repeat = (each) => each[3].find(([label]) => label === "repeat")?.[1];
     const own = held.cases.filter((each) => each[0] === row[0]);
     const found = own.find((each) => repeat(each) === repeat(row)) ?? own[0];
-    return { list: held, row: found, case: found ? (await LCT.load(found[4]))[found[5]] : null };
+    return { list: held, label: labels.get(other), row: found, case: found ? (await LCT.load(found[4]))[found[5]] : null };
   }
 
   async function open(number) {
@@ -120,8 +123,8 @@ addEventListener("DOMContentLoaded", () => {
       if (link.dataset.number === String(number)) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    const [id, , , labels, pack, place] = row;
-    const answers = [{ list, row, case: (await LCT.load(pack))[place] }, ...await Promise.all(others.map((other) => answerOf(other, row)))];
+    const [id, , , about, pack, place] = row;
+    const answers = [{ list, label: labels.get(name), row, case: (await LCT.load(pack))[place] }, ...await Promise.all(others.map((other) => answerOf(other, row)))];
     const [withheld, prompt, turns] = answers[0].case;
     const step = (to, text) => {
       const button = h("button", { type: "button", class: "quiet", onclick: () => { location.hash = address(to); } }, text);
@@ -131,7 +134,7 @@ addEventListener("DOMContentLoaded", () => {
     const parts = [
       h("div", { class: "steps" }, step(number - 1, "Previous case"), step(number + 1, "Next case")),
       h("h2", { id: "case-title" }, h("bdi", null, id)),
-      h("ul", { class: "chips", "aria-label": "Labels" }, labels.map(([label, text]) => h("li", null, `${label} `, h("b", null, h("bdi", null, text))))),
+      h("ul", { class: "chips", "aria-label": "Labels" }, about.map(([label, text]) => h("li", null, `${label} `, h("b", null, h("bdi", null, text))))),
       withheld && h("p", { class: "withheld" }, withheld),
       promptPart(prompt, withheld),
       ...turns.map((turn, at) => turnPart(answers, at, withheld)),
@@ -188,8 +191,8 @@ addEventListener("DOMContentLoaded", () => {
       h("div", { class: "answers" }, answers.length === 1 && box("Accepted answer", gold, "", withheld), answers.map((answer) => answerPart(answer, number, answers))));
   }
 
-  function answerPart({ list: own, row, case: found }, number, answers) {
-    const named = answers.length > 1 && h("h4", null, h("bdi", null, own.model));
+  function answerPart({ list: own, label, row, case: found }, number, answers) {
+    const named = answers.length > 1 && h("h4", null, h("bdi", null, own.model), label && h("span", { class: "soft" }, ` ${label}`));
     const turn = found?.[2][number];
     if (!turn) return h("section", { class: "answer" }, named, h("p", { class: "text none" }, "This run does not have the case."));
     const [, , response, scores, reason, feedback] = turn;

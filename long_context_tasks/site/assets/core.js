@@ -111,6 +111,18 @@ const LCT = (() => {
     });
   }
 
+  // A search over the rows of a long table.
+  function makeSearchable(table) {
+    const rows = [...table.tBodies[0].rows];
+    const said = h("span", { class: "soft small", role: "status" });
+    const box = h("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => {
+      const sought = box.value.trim().toLocaleLowerCase().split(/\s+/);
+      for (const row of rows) row.hidden = !sought.every((word) => row.textContent.toLocaleLowerCase().includes(word));
+      said.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+    } });
+    table.closest(".scroll").before(h("div", { class: "filters" }, h("label", { class: "grow" }, "Search rows ", box), said));
+  }
+
   // On a small screen notes take one line (the style sheet), and all of them on a click.
   function foldNotes(within) {
     const watch = new ResizeObserver((entries) => {
@@ -164,6 +176,7 @@ const LCT = (() => {
     drawBars(document);
     foldNotes(document);
     for (const table of document.querySelectorAll("table[data-sortable]")) makeSortable(table);
+    for (const table of document.querySelectorAll("table[data-searchable]")) makeSearchable(table);
   });
 
   return { take, load, addScript, h, ok, score, interval, count, tokens, bar, compare, makeSortable };

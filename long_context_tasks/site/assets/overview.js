@@ -143,9 +143,9 @@ LCT.overview = (() => {
       const drawn = picked.size ? [...picked].flatMap((model) => rows.filter((row) => row.model === model)) : rows.filter((row) => !row.model.paper).slice(0, BEST);
       const leaves = [...choice.places.values()].flat();
       const top = Math.max(...leaves.map((leaf) => board.leaves[leaf].top));
-      document.getElementById("overview-title").textContent = picked.size === 0 ? (drawn.length < rows.length ? `The best ${drawn.length} models` : "All models") : picked.size === 1 ? "1 picked model" : `${picked.size} picked models`;
+      document.getElementById("overview-title").textContent = picked.size === 0 ? (drawn.length < rows.length ? `The best ${drawn.length} models` : rows.length === 1 ? "1 model" : "All models") : picked.size === 1 ? "1 picked model" : `${picked.size} picked models`;
       document.getElementById("picked").replaceChildren(...[...picked].map((model) =>
-        h("button", { type: "button", "aria-label": `Let go of ${model.name}`, onclick: () => { pick(model, false); } }, h("bdi", null, model.name), " ×")));
+        h("button", { type: "button", "aria-label": `Remove ${model.name}`, onclick: () => { pick(model, false); } }, h("bdi", null, model.name), " ×")));
       document.getElementById("overview-heat").replaceChildren(rows.length ? heat(board, rows, choice, top) : "");
       const place = document.getElementById("overview-figure");
       if (!drawn.length) {

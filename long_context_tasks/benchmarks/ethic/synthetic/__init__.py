@@ -30,7 +30,7 @@ CASES = 200
 """Cases of each task and length when no number is asked for."""
 SECTIONS = "sections"
 NANO_CASES = 576
-"""Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/shared_prefixes.md."""
+"""Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
 WRITINGS = 40
 """Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
 cases."""

@@ -1,0 +1,115 @@
+"""A process that has imported what commands need, and forks one for each command: forty starts of a host take minutes of imports.
+
+As a script: ``preloaded.py MODULE ...`` reads a command as JSON from every line of its standard input, and writes the process id of
+its fork, then the exit code.
+"""
+
+import importlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = {
+    "lct": "long_context_tasks.cli:app",
+    "lm-eval": "lm_eval.__main__:cli_evaluate",
+    "opencompass": "opencompass.cli.main:main",
+}
+
+
+class Fork:
+    """A running command, with the methods of :class:`subprocess.Popen` that tests of kills use."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        assert process.stdout is not None
+        self._answers = process.stdout
+        self.pid = int(self._answers.readline())
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answers, selectors.EVENT_READ)
+            if self._code is None and selector.select(0):
+                self._code = int(self._answers.readline())
+        return self._code
+
+    def wait(self, timeout: float = 600) -> int:
+        """Exit code at its end.
+
+        Raises:
+            subprocess.TimeoutExpired: it is still at work.
+        """
+        deadline = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("fork", timeout)
+            time.sleep(0.005)
+        return code
+
+
+class Preloaded:
+    """Starts commands of :data:`PROGRAMS`, one at a time."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def start(self, words: Sequence[str], folder: Path, variables: Mapping[str, str], log: Path) -> Fork:
+        """Start a command in a session of its own; its output goes to the end of a file."""
+        task = {"words": words, "folder": str(folder), "variables": dict(variables), "log": str(log)}
+        assert self._process.stdin is not None
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        return Fork(self._process)
+
+
+@contextmanager
+def preloaded(*modules: str) -> Iterator[Preloaded]:
+    """Commands that find these modules imported."""
+    command = [sys.executable, __file__, *modules]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    ) as process:
+        yield Preloaded(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def _begin(task: dict[str, Any]) -> Any:
+    """Become the command; return what its script calls."""
+    os.setsid()
+    os.chdir(task["folder"])
+    os.environ.update(task["variables"])
+    log = os.open(task["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for number, file in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+        os.dup2(file, number)
+    name = task["words"][0]
+    sys.argv = [str(Path(sys.executable).with_name(name)), *task["words"][1:]]
+    module, _, function = PROGRAMS[name].partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def main() -> None:
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
+    while line := sys.stdin.readline():
+        if (child := os.fork()) == 0:
+            sys.exit(_begin(json.loads(line))())
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
