@@ -262,11 +262,12 @@ class _WithoutKey:
     def raise_for_status(self) -> None:
         """Raise for status 400 and above, as the response would."""
         import aiohttp
+        from multidict import CIMultiDict, CIMultiDictProxy
 
         try:
             self._response.raise_for_status()
         except aiohttp.ClientResponseError as error:
-            asked = error.request_info._replace(headers=())
+            asked = error.request_info._replace(headers=CIMultiDictProxy(CIMultiDict()))
             raise aiohttp.ClientResponseError(
                 asked, (), status=error.status, message=error.message, headers=error.headers
             ) from None
