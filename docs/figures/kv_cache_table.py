@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
 from long_context_tasks.hosts.lm_eval.models import register_models
-from long_context_tasks.hosts.lm_eval.paths import task_folders
+from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "gate" / "easy"))  # the task facts_likes
 
@@ -27,8 +27,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """What reports add to the name of the model, to the name of lm-eval's model and its arguments besides ``pretrained``."""
 RUNS: list[tuple[str, dict[str, Any]]] = [
-    ("facts_likes", {"lct_length": "250", "lct_n": 40}),
-    ("ethic_recall_medicine_synthetic", {"lct_length": "1k", "lct_n": 12, "lct_answer_budget": 32}),
+    ("facts_likes", {"lct_length": "250", "lct_n": 32}),
+    ("ethic_recall_medicine_synthetic", {"lct_length": "1k", "lct_n": 8, "lct_answer_budget": 32}),
     ("facts_likes", {"lct_length": "1k", "lct_n": 24}),
 ]
 """Tasks and options; 2,000 tokens take the small model twice as long and leave it next to nothing right."""
@@ -44,8 +44,8 @@ def run(model: str, own: dict[str, Any], task: str, options: dict[str, Any], fol
         return
     register_models()
     arguments = {"pretrained": str(demo_model_path()), "dtype": "float32", **own}
-    folders = [str(one) for one in task_folders()]
-    manager = TaskManager(include_defaults=False, include_path=folders, metadata={**arguments, **options})
+    metadata = {**arguments, **options}
+    manager = TaskManager(include_defaults=False, include_path=str(task_folder()), metadata=metadata)
     tracker = EvaluationTracker(output_path=str(folder))
     results = lm_eval.simple_evaluate(
         model, model_args=arguments, tasks=[task], task_manager=manager, device="cpu", apply_chat_template=True,
@@ -66,7 +66,7 @@ def compared(folder: Path, method: str, length: str) -> list[str]:
         "compare",
         *places,
         "-m",
-        f"{MODEL_NAME}+{method}",
+        f"{MODEL_NAME} ({method})",
         "-m",
         MODEL_NAME,
         "--out",

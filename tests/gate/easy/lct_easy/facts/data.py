@@ -71,8 +71,8 @@ def load_task(name: str, options: Options) -> LoadedTask:
         who, thing, key = draw.choice(NAMES), draw.choice(THINGS), f"{options.seed}_{number}"
         sentences = SENTENCES if options.length is None else options.length // TOKENS
         text = [draw.choice(FILLING) for _ in range(sentences)]
-        # In a text of a given length it stands anywhere.
-        place = 0 if options.length is None else draw.randrange(sentences)
+        # In a longer text it stands anywhere.
+        place = 0 if sentences <= SENTENCES else draw.randrange(sentences)
         text = " ".join([*text[:place], f"The favourite thing of {who} is the {thing}.", *text[place:]])
         for turn, asked in enumerate(QUESTIONS):
             question = asked.format(who=who)
