@@ -53,7 +53,9 @@ def judge() -> None:
 def run(
     results: Annotated[
         Path,
-        typer.Argument(help="What lm-eval's --output_path (with --log_samples) or OpenCompass's -w names."),
+        typer.Argument(
+            help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
+        ),
     ],
     judge_files: Judges = None,
     seeds: JudgeSeeds = "",

@@ -244,7 +244,7 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_typed
 
 
-RESULTS = "Folders with runs: what lm-eval's --output_path or OpenCompass's -w names, or above."
+RESULTS = "Folders with runs: what lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names, or above."
 Results = Annotated[list[Path], typer.Argument(metavar="RESULTS...", help=RESULTS, show_default=False)]
 RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[

@@ -49,7 +49,9 @@ def runs() -> None:
 def rescore(
     results: Annotated[
         Path,
-        typer.Argument(help="What lm-eval's --output_path (with --log_samples) or OpenCompass's -w names."),
+        typer.Argument(
+            help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
+        ),
     ],
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,

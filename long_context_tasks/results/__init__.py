@@ -53,7 +53,7 @@ def find_runs(path: Path) -> FoundRuns:
     if not path.is_dir():
         what = "a file" if path.exists() else "not there"
         raise InputError(
-            f"{path}: {what}; give the folder that lm-eval's --output_path or OpenCompass's -w names"
+            f"{path}: {what}; give the folder that lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names"
         )
     runs: list[StoredRun] = []
     problems: list[Problem] = []

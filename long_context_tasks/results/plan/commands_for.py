@@ -223,8 +223,8 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
     for cell in todo:
         if cell.remedy == GO_ON and cell.host == INSPECT and cell.run is not None:
             [log] = cell.run.files
-            words = ("inspect", "eval-retry", str(log), "--log-dir", str(log.parent))
-            made.append(Command(INSPECT, model.name, (cell.task,), {}, words))
+            retry = ("inspect", "eval-retry", str(log), "--log-dir", str(log.parent))
+            made.append(Command(INSPECT, model.name, (cell.task,), {}, retry))
     begun = [cell for cell in todo if cell.remedy in (GO_ON, EVALUATE) and cell.host == OPENCOMPASS]
     for folder in dict.fromkeys(cell.folder for cell in begun):
         assert folder is not None
