@@ -105,7 +105,7 @@ def test_a_missing_result_ends_with_status_1_after_everything_is_written(
     status, output = summarized(results, "a b")
     assert status == 1
     for task in TASKS[:2]:
-        assert f"FAILED: {task} on b: long.InputError: file x is missing; see {log.resolve()}" in output
+        assert f"FAILED: {task} on b: InputError: file x is missing; see {log.resolve()}" in output
     assert "missing" in (work / "summary" / "lengths_now.md").read_text()
     assert (work / "summary" / "summary_now.csv").is_file()
 
