@@ -398,7 +398,7 @@ def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: 
         there = [value for value in row if value is not None]
         assert there[0] > 3 > there[-1] and there == sorted(there, reverse=True)
     assert (summarize.low, summarize.high) == (1, 5)
-    assert "judge stub" in summarize.title and "cases cases" in recall.title
+    assert "judge stub" in summarize.title and "built cases" in recall.title
     # The labels of the cases come from the task where the files have none.
     assert collected.collection.scores["labels"].null_count() == 0
     shutil.rmtree(moved)
