@@ -45,6 +45,9 @@ def gate(
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, help="Calls in flight at each endpoint.")
     ] = 8,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="FAIL where a self-check names a fault, whatever the scores.")
+    ] = False,
     data_dir: RunsDataDir = None,
     private: Annotated[
         bool, typer.Option("--private", help="Show prompts and gold of every benchmark on the page.")
@@ -83,13 +86,14 @@ def gate(
         alpha=error,
         batch=batch,
         tokenizer=typed.get("tokenizer", ""),
+        strict=strict,
         progress=_progress,
         tell=_tell,
     )
     page = write_gate(found, stacks, cells, out, private=private)
     give(found.line(), **document_of(found), page=page)
     say(f"page: {page}")
-    raise typer.Exit(EXIT[found.look.verdict])
+    raise typer.Exit(EXIT[found.verdict])
 
 
 def _progress(found: "Look", documents: int) -> None:
