@@ -166,7 +166,7 @@ def draw(
     from long_context_tasks.annotation.exchange import write_rows
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.coverage import item_sources
-    from long_context_tasks.coverage.drawing import draw_chunks
+    from long_context_tasks.coverage.measure import draw_chunks
     from long_context_tasks.tokens import get_tokenizer
 
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
@@ -320,7 +320,7 @@ def export(
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
     from long_context_tasks.annotation import exchange
-    from long_context_tasks.annotation.gold import agreement_with, inconsistent
+    from long_context_tasks.annotation.figures import agreement_with, inconsistent
     from long_context_tasks.annotation.potato import export_potato
 
     if (gold is None) != (least is None) or (gold is not None and form != "orca"):
@@ -406,8 +406,7 @@ def stats(
 
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
-    from long_context_tasks.annotation.figures import figure_tables
-    from long_context_tasks.annotation.gold import agreement_table, agreement_with
+    from long_context_tasks.annotation.figures import agreement_table, agreement_with, figure_tables
     from long_context_tasks.schema.files import write_json
 
     if out is not None:

@@ -34,8 +34,10 @@ from long_context_tasks.stats.intervals import (
     wilson,
 )
 from long_context_tasks.stats.means import (
+    CorrectedMean,
     GroupMean,
     Mean,
+    corrected_mean,
     could_be_one_run,
     group_mean,
     group_means,
@@ -47,7 +49,6 @@ from long_context_tasks.stats.means import (
     standard_error,
     task_numbers,
 )
-from long_context_tasks.stats.prediction_powered import CorrectedMean, corrected_mean
 from long_context_tasks.stats.raters import (
     METHODS,
     Correlation,

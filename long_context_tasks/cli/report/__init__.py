@@ -208,8 +208,7 @@ def pack(
     """
     from long_context_tasks.results.bundle.format import read_bundle
     from long_context_tasks.results.bundle.pack import pack as pack_runs
-    from long_context_tasks.results.checks import CHECKS
-    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.results.collect import CHECKS, collect_with_files
     from long_context_tasks.schema import InputError
 
     collected = collect_with_files(results)
@@ -254,7 +253,7 @@ def check(
     """
     from long_context_tasks.results.bundle.format import bundles_below
     from long_context_tasks.results.bundle.runs import overview
-    from long_context_tasks.results.checks import CHECKS
+    from long_context_tasks.results.collect import CHECKS
     from long_context_tasks.schema import InputError
 
     paths: list[Path] = []

@@ -75,8 +75,7 @@ def export(
 
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.case_pages import without_responses
-    from long_context_tasks.results.exports.eee import Provider, write_records
-    from long_context_tasks.results.exports.hub import write_eval_results
+    from long_context_tasks.results.exports import Provider, write_eval_results, write_records
     from long_context_tasks.results.models import Models, read_models
     from long_context_tasks.schema import InputError
 
@@ -122,7 +121,7 @@ def difference(
     For comments on pull requests: what a stranger's bundle says is escaped. Exit code 1 when something in AFTER is left out.
     """
     from long_context_tasks.results.collect import collect_with_files
-    from long_context_tasks.results.exports.difference import difference_markdown
+    from long_context_tasks.results.difference import difference_markdown
     from long_context_tasks.schema.files import write_whole
 
     new = collect_with_files([after])

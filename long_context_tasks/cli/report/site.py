@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.extras import require
+from long_context_tasks.cli.installed import require
 from long_context_tasks.cli.options import (
     CSV,
     Json,
@@ -195,13 +195,14 @@ def site(
     require("report", "lct report", *_NEEDED, *(_SITE if out is not None else ()))
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
-    from long_context_tasks.results.ratings import corrected_table, read_people
     from long_context_tasks.results.sections import (
         Wanted,
         benchmark_sections,
         check_plot,
+        corrected_table,
         drawn,
         picture_bytes,
+        read_people,
         scored_runs,
     )
     from long_context_tasks.results.tables import (
@@ -343,7 +344,7 @@ def collected_cells(
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files, renamed
-    from long_context_tasks.results.seeds import pooled_seeds
+    from long_context_tasks.results.settings import pooled_seeds
     from long_context_tasks.schema import InputError
 
     collected = renamed(collect_with_files(results), models)
