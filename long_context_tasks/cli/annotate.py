@@ -153,12 +153,10 @@ def draw(
         typer.Argument(help="As for `lct coverage`: a folder of built cases, a file, or the name of a task."),
     ],
     out: _Out,
-    n: Annotated[int, typer.Option("--n", min=1, help="Chunks of each task and domain.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Of the choice.")] = 0,
+    n: Annotated[int, typer.Option(min=1, help="Chunks of each task and domain.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the choice.")] = 0,
     tasks: OnlyTasks = "",
-    chunk_tokens: Annotated[
-        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
-    ] = 1024,
+    chunk_tokens: Annotated[int, typer.Option(help="Most tokens of a chunk.", min=32)] = 1024,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:

@@ -194,7 +194,6 @@ def build(
     length: Annotated[
         str,
         typer.Option(
-            "--length",
             help="Lengths with commas: 2k, 128k, 1m, 4096. '...' stands for the published lengths between its neighbours: "
             "2k,...,128k.",
             rich_help_panel="All tasks",
@@ -214,7 +213,6 @@ def build(
     shard: Annotated[
         str,
         typer.Option(
-            "--shard",
             help="Make only this part of the cases, from 1/7 to 7/7, on as many machines; then `lct build merge`.",
             rich_help_panel="All tasks",
             show_default=False,

@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import wilson
 from long_context_tasks.stats.intervals import (
     MIN_CLUSTERS,
     MIN_CLUSTERS_CENTRAL,
@@ -30,6 +29,7 @@ from long_context_tasks.stats.intervals import (
     min_clusters,
     moments,
     t_ends,
+    wilson,
     wilson_ends,
 )
 
