@@ -230,8 +230,6 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_typed
 
 
-RESULTS = "Folders with runs: what lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names, or above."
-Results = Annotated[list[Path], typer.Argument(metavar="RESULTS...", help=RESULTS, show_default=False)]
 RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
@@ -276,7 +274,6 @@ BatchTokens = Annotated[int, typer.Option(min=1, help="Most tokens computed at o
 Window = Annotated[str, typer.Option(help="Most tokens of a text, e.g. 4k. Default: the model's window.")]
 
 CSV = "Write every table into this folder too."
-Csv = Annotated[Path | None, typer.Option(help=CSV)]
 
 
 def examples(*commands: str) -> str:

@@ -136,7 +136,7 @@ def plan(
     be planned, or, with --missing, when a cell is not done.
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
-    from long_context_tasks.benchmarks.hub import without_downloads
+    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
@@ -254,7 +254,7 @@ def _rate(
     prompt: float, answer: float, source: Path | None, options: "Options"
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
-    from long_context_tasks.benchmarks.hub import without_downloads
+    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.hosts.stored import Places
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate, measured_rate

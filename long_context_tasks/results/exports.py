@@ -34,7 +34,6 @@ from long_context_tasks.schema.response import writable
 from long_context_tasks.stats import Mean
 
 SCHEMA = "0.3.0"
-RELATIONS = ("first_party", "third_party", "collaborative", "other")
 _LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
 # Beginnings of what hosts call their classes of models that load weights.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
