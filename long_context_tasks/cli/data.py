@@ -189,9 +189,8 @@ def fetch(
     file: Annotated[
         str | None,
         typer.Option(
-            "--file",
             help="Only these: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names, with commas. "
-            "Default: all published files.",
+            "Default: all published files."
         ),
     ] = None,
     data_dir: DataDir = None,

@@ -8,8 +8,8 @@ import pytest
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import members_of, task_specs
-from long_context_tasks.benchmarks.hub import answers, without_downloads
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.published_files import hub_answers, without_downloads
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.schema import InputError
 
@@ -119,6 +119,6 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
     for module in ("huggingface_hub.hf_api", "huggingface_hub.constants"):
         monkeypatch.setattr(f"{module}.ENDPOINT", "http://127.0.0.1:9", raising=False)
     monkeypatch.setattr(http.time, "sleep", waits)
-    assert not answers("dmis-lab/ETHIC")
+    assert not hub_answers("dmis-lab/ETHIC")
     with pytest.raises(InputError, match="cannot be had from the Hugging Face hub"):
         load_task("ethic_recall_books")
