@@ -189,7 +189,7 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
             lengths.add(parse_length(word))
             continue
         if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):
-            raise InputError(f"--length {text}: '...' must stand between two lengths, as in 2k,...,128k")
+            raise InputError(f"--length {text}: '...' goes between two lengths, as in 2k,...,128k")
         low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
         if low >= high:
             raise InputError(f"--length {text}: {words[place - 1]} is not shorter than {words[place + 1]}")

@@ -298,7 +298,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError):
         return f"the server answers {error.response.status_code} {error.response.reason_phrase}".rstrip()
     if isinstance(error, httpx.ConnectError):
-        return f"no connection ({error}); is there a network, or a proxy to set in HTTPS_PROXY?"
+        return f"no connection ({error}); check the network, or set HTTPS_PROXY to a proxy"
     return str(error) or type(error).__name__
 
 

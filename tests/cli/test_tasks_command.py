@@ -77,6 +77,8 @@ def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
         "needed",
         "no",
     ]
+    [line] = [line for line in lines if " elitr_bench_qa_…_multiturn_wer" in line]
+    assert line.split()[:7] == ["elitr_bench_qa_…_multiturn_werNN", "dev,", "test,", "NN", "20", "to", "100"]
     assert "lct_synthetic" in lines[-1] and "lct_official" in lines[-1]
 
 
