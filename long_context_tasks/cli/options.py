@@ -154,15 +154,11 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _json(value: bool) -> bool:
-    return want_json(value)
-
-
 Json = Annotated[
     bool,
     typer.Option(
         "--json",
-        callback=_json,
+        callback=want_json,
         help="Print one JSON document on standard output; everything else goes to standard error.",
     ),
 ]
@@ -233,6 +229,11 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
 RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
+]
+
+NamesFile = Annotated[
+    Path | None,
+    typer.Option("--models", help="YAML file with names and aliases of models (docs/results_schema.md)."),
 ]
 
 OnlyTasks = Annotated[

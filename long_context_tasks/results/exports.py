@@ -150,7 +150,9 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
     card = catalogue.card(cell.benchmark)
     model, provenance = _identity(row["model"], provider)[0], loads(row["provenance"])
     results = [
-        _result(row, cell, card, name, mean) for name, mean in _means(cell) if math.isfinite(mean.value)
+        _result(row, cell, card, name, mean)
+        for name, mean in ((cell.metric, cell.mean), *cell.official.items())
+        if math.isfinite(mean.value)
     ]
     record = {
         "schema_version": SCHEMA,
@@ -175,10 +177,6 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
         day, time = (when[:4], when[4:6], when[6:8]), (when[8:10], when[10:12], when[12:])
         record["evaluation_timestamp"] = f"{'-'.join(day)}T{':'.join(time)}"
     return record
-
-
-def _means(cell: Cell) -> list[tuple[str, Mean]]:
-    return [(cell.metric, cell.mean), *cell.official.items()]
 
 
 def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:

@@ -8,6 +8,7 @@ import typer
 from long_context_tasks.cli.options import (
     DataDir,
     Json,
+    NamesFile,
     RunsOrBundles,
     complete_benchmark,
     examples,
@@ -82,13 +83,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
-    names_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--models",
-            help="YAML file with names and aliases of models, for one that hosts name differently (docs/reading_the_site.md).",
-        ),
-    ] = None,
+    names_file: NamesFile = None,
     pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:

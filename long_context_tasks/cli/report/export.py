@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles, examples
+from long_context_tasks.cli.options import Json, NamesFile, RunsDataDir, RunsOrBundles, examples
 from long_context_tasks.cli.output import end_with_problems, give, say, tell
 from long_context_tasks.cli.report.site import cases_of, collected_cells
 
@@ -28,9 +28,7 @@ def export(
         Path | None,
         typer.Option(help="Folder for the hub's .eval_results/*.yaml, in a folder for each model."),
     ] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="YAML file with names and aliases of models (docs/results_schema.md).")
-    ] = None,
+    models: NamesFile = None,
     data_dir: RunsDataDir = None,
     inputs: Annotated[
         bool,
