@@ -40,44 +40,33 @@ def length(
         typer.Option("--model", "-m", help="Folder, hub id, or name at a server.", show_default=False),
     ] = "",
     shortest: Annotated[
-        str, typer.Option("--shortest", help="Shortest length; a relative bar counts from its score.")
+        str, typer.Option(help="Shortest length; a relative bar counts from its score.")
     ] = "1k",
-    longest: Annotated[str, typer.Option("--longest", help="Longest length.")] = "128k",
-    per_octave: Annotated[
-        int, typer.Option("--per-octave", min=1, max=8, help="Lengths to choose from in an octave.")
-    ] = 4,
+    longest: Annotated[str, typer.Option(help="Longest length.")] = "128k",
+    per_octave: Annotated[int, typer.Option(min=1, max=8, help="Lengths to choose from in an octave.")] = 4,
     budget: Annotated[
         int,
         typer.Option(
-            "--budget",
-            min=0,
-            help="Tokens of prompts after which the search ends. Default: 50 cases at every octave.",
+            min=0, help="Tokens of prompts after which the search ends. Default: 50 cases at every octave."
         ),
     ] = 0,
-    step: Annotated[int, typer.Option("--step", min=1, help="Least number of cases of a step.")] = 16,
+    step: Annotated[int, typer.Option(min=1, help="Least number of cases of a step.")] = 16,
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold",
             min=0,
             max=100,
             help="Percent that the score stays above. Default: 85 % of the score at the shortest length, above chance.",
         ),
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Cases at hand at each length.")] = 200,
+    n: Annotated[int, typer.Option(min=1, help="Cases at hand at each length.")] = 200,
     run: Annotated[bool, typer.Option("--run", help="Run the steps until the search ends.")] = False,
-    host: Annotated[str, typer.Option("--host", help="lm_eval, opencompass or inspect.")] = "lm_eval",
-    base_url: Annotated[str, typer.Option("--base-url", help="Server of the model, ending in /v1.")] = "",
+    host: Annotated[str, typer.Option(help="lm_eval, opencompass or inspect.")] = "lm_eval",
+    base_url: Annotated[str, typer.Option(help="Server of the model, ending in /v1.")] = "",
     base: Annotated[bool, typer.Option("--base", help="The model has no chat template.")] = False,
-    output_path: Annotated[
-        Path, typer.Option("--output-path", help="Folder for new runs of lm-eval.")
-    ] = Path("results"),
-    work_dir: Annotated[Path, typer.Option("--work-dir", help="Folder for new runs of OpenCompass.")] = Path(
-        "outputs/all"
-    ),
-    log_dir: Annotated[Path, typer.Option("--log-dir", help="Folder for new runs of inspect_ai.")] = Path(
-        "logs"
-    ),
+    output_path: Annotated[Path, typer.Option(help="Folder for new runs of lm-eval.")] = Path("results"),
+    work_dir: Annotated[Path, typer.Option(help="Folder for new runs of OpenCompass.")] = Path("outputs/all"),
+    log_dir: Annotated[Path, typer.Option(help="Folder for new runs of inspect_ai.")] = Path("logs"),
     *,
     typed: dict[str, Any],
     as_json: Json = False,
