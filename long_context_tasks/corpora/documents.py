@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -93,8 +94,8 @@ def read_debates(path: Path) -> Iterator[Debate]:
     """
 
     def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-        speeches = map(_line, re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
-        yield str(file), Debate(stem_of(file), stem_of(file), _unprinted(list(filter(None, speeches))))
+        speeches = _speeches(re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
+        yield str(file), Debate(stem_of(file), stem_of(file), _unprinted(speeches))
 
     readers: dict[str, Reader[Debate]] = {
         "jsonl": partial(read_checked, kind=_DebateRow, what="a debate"),
@@ -110,6 +111,35 @@ def read_debates(path: Path) -> Iterator[Debate]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+# Who speaks, on a line of its own: "Mr. ROE (Leeds)", "The Secretary of State for Energy:".
+_SPEAKER = re.compile(
+    r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dame|Lord|Lady|Baroness|Viscount|Earl|Senator|Hon|Madam|The)\b\.?"
+    r"(?: (?:[A-Z][\w'’-]*\.?|of|the|for|and|de|van|von|\([^()]*\)))+):?"
+)
+_LONGEST_SPEAKER = 80
+_FEWEST_SPEAKERS = 3
+"""Lines like those of speakers that a transcript needs; fewer may be headings."""
+
+
+def _speeches(blocks: Iterable[str]) -> list[str]:
+    """Return the speeches of a transcript; who speaks on a line of its own stands before what is said, with a colon."""
+    lines = [[_line(line) for line in block.strip().split("\n")] for block in blocks if block.strip()]
+
+    def speaks(line: str) -> bool:
+        return len(line) <= _LONGEST_SPEAKER and _SPEAKER.fullmatch(line) is not None
+
+    apart = sum(speaks(own[0]) for own in lines) >= _FEWEST_SPEAKERS
+    speeches, speaker = [], ""
+    for first, *rest in lines:
+        said = [first, *rest]
+        if apart and speaks(first):
+            speaker, said = first.rstrip(":"), rest
+        if said:
+            speeches.append(" ".join([f"{speaker}:", *said] if speaker else said))
+            speaker = ""
+    return speeches
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -335,7 +365,7 @@ def _pages(text: str) -> tuple[str, ...]:
     """
     pages: list[str] = []
     tail, last = "", 0
-    for page in unescape(text).split("\f"):
+    for page in _without_heads(unescape(text).split("\f")):
         text_end, last = _before_notes(page, last)
         own, notes = (_line(_PAGE_NUMBER.sub("", part)) for part in (page[:text_end], page[text_end:]))
         own = f"{tail} {own}".strip()
@@ -347,6 +377,30 @@ def _pages(text: str) -> tuple[str, ...]:
         pages.append(f"{own[:end]} {notes}".strip())
     pages[-1] = f"{pages[-1]} {tail}".strip()
     return tuple(_unbroken(list(filter(None, pages))))
+
+
+_AT_EDGE = 2
+_FEWEST_PAGES = 4
+
+
+def _without_heads(pages: Sequence[str]) -> list[str]:
+    """Return pages without the lines that most of them have at their top or bottom, whatever numbers are in them."""
+
+    def edges(page: str) -> dict[int, str]:
+        lines = page.split("\n")
+        held = [number for number, line in enumerate(lines) if line.strip()]
+        return {
+            number: re.sub(r"\d+", "0", _line(lines[number]))
+            for number in (*held[:_AT_EDGE], *held[-_AT_EDGE:])
+        }
+
+    found = [edges(page) for page in pages]
+    counts = Counter(line for own in found for line in set(own.values()) if _LETTERS.search(line))
+    heads = {line for line, count in counts.items() if len(pages) >= _FEWEST_PAGES and count * 2 > len(pages)}
+    return [
+        "\n".join("" if own.get(number) in heads else line for number, line in enumerate(page.split("\n")))
+        for page, own in zip(pages, found, strict=True)
+    ]
 
 
 def _before_notes(page: str, last: int) -> tuple[int, int]:

@@ -170,6 +170,46 @@ def test_sentences_of_an_opinion_are_whole_at_the_ends_of_pages(tmp_path: Path) 
     )
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
+    said = [
+        "The SPEAKER",
+        "Order.",
+        "Mr. ROE (Leeds):",
+        "We lost\nships.",
+        "The Secretary of State for Energy",
+        "The board knows.",
+    ]
+    turns = [f"{who}{gap}{text}" for who, text in zip(said[::2], said[1::2], strict=True)]
+    (tmp_path / "x.txt").write_text("\n\n".join([*turns, "It is late."]))
+    assert next(read_debates(tmp_path)).speeches == (
+        "The SPEAKER: Order.",
+        "Mr. ROE (Leeds): We lost ships.",
+        "The Secretary of State for Energy: The board knows.",
+        "It is late.",
+    )
+
+
+def test_a_heading_is_no_speaker(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.")
+    assert next(read_debates(tmp_path)).speeches == (
+        "The Coal Industry",
+        "We lost ships.",
+        "The Fishing Bill",
+        "So we did.",
+    )
+
+
+def test_running_heads_of_an_opinion_are_removed(tmp_path: Path) -> None:
+    pages = [
+        f"Case: 12-1234  Document: 00116  Page: {number}  Date Filed: 03/04/2012\n\nPage {number} holds so{'.' * (number % 2)}\n\n{number}"
+        for number in range(1, 7)
+    ]
+    (tmp_path / "1.txt").write_text("\f".join(pages))
+    [opinion] = read_opinions(tmp_path)
+    assert opinion.pages == tuple(f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7))
+
+
 def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
     rows = [
         '1,a,"Tests fell (P < 0.1"";"" n = 7).",1',
