@@ -246,7 +246,7 @@ _THINGS = (
 # A number in words, unless it counts one of these things.
 _NUMBER_WORD = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|hundred)\b"
-    rf"(?!-)(?! (?:[\w-]+ ){{0,2}}?(?:{_THINGS})\b)|\b(?:both|one)\b(?= (?:\w+ ){{0,2}}?"
+    rf"(?!-)(?! (?:(?!(?:and|or|in|of|with|for|to|at|on|by|who|were|was|had)\b)[\w-]+ ){{0,2}}?(?:{_THINGS})\b)|\b(?:both|one)\b(?= (?:\w+ ){{0,2}}?"
     r"(?:patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued|with|without))",
     re.IGNORECASE,
 )
