@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 
 _COUNTED = (
     "per cent|million|billion|thousand|hundred|years?|months?|weeks?|days?|hours?|January|February|March|April|May|June|July|August|"
@@ -30,16 +31,17 @@ def without_columns(speeches: Sequence[str]) -> list[str]:
     They are numbers that count up by one at about equal distances from the beginning of a debate to its end. Without such a run
     nothing is removed.
     """
+    starts = accumulate(map(len, speeches), initial=0)
     found = [
-        (sum(map(len, speeches[:place])) + match.start(), int(match[0]), place, match.span())
-        for place, speech in enumerate(speeches)
+        (start + match.start(), int(match[0]), place, match.span())
+        for place, (start, speech) in enumerate(zip(starts, speeches, strict=False))
         for match in _BARE.finditer(speech)
     ]
     runs = (_run([(at, value) for at, value, _, _ in found], length) for length in _LENGTHS)
     run = max(runs, key=len)
     if len(run) < _LEAST or len(run) < _LEAST_SHARE * (found[run[-1]][1] - found[run[0]][1] + 1):
         return list(speeches)
-    cuts = defaultdict(list)
+    cuts: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for before, number, behind in zip([-1, *run], run, [*run[1:], len(found)], strict=False):
         _, value, place, span = found[number]
         # Where the text has the same number once more, either may be the column's.
@@ -51,7 +53,7 @@ def without_columns(speeches: Sequence[str]) -> list[str]:
 def _run(numbers: Sequence[tuple[int, int]], length: int) -> list[int]:
     """Return the longest run of numbers, given as place and value, that count columns of about a length; as their indices."""
     by_value: dict[int, list[int]] = defaultdict(list)
-    best: list[tuple[int, int | None]] = []
+    best: list[tuple[int, int]] = []
     for index, (at, value) in enumerate(numbers):
         before = [
             (best[other][0], other)
@@ -59,14 +61,14 @@ def _run(numbers: Sequence[tuple[int, int]], length: int) -> list[int]:
             for other in by_value[value - step]
             if _SHORTEST * length * step <= at - numbers[other][0] <= _LONGEST * length * step
         ]
-        size, previous = max(before, default=(0, None))
+        size, previous = max(before, default=(0, -1))
         best.append((size + 1, previous))
         by_value[value].append(index)
-    run = []
-    at_end: int | None = max(range(len(best)), key=lambda index: best[index][0], default=None)
-    while at_end is not None:
-        run.append(at_end)
-        at_end = best[at_end][1]
+    run: list[int] = []
+    last = max(range(len(best)), key=lambda index: best[index][0], default=-1)
+    while last >= 0:
+        run.append(last)
+        last = best[last][1]
     return run[::-1]
 
 

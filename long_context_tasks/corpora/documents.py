@@ -131,7 +131,8 @@ def _speeches(blocks: Iterable[str]) -> list[str]:
         return len(line) <= _LONGEST_SPEAKER and _SPEAKER.fullmatch(line) is not None
 
     apart = sum(speaks(own[0]) for own in lines) >= _FEWEST_SPEAKERS
-    speeches, speaker = [], ""
+    speeches: list[str] = []
+    speaker = ""
     for first, *rest in lines:
         said = [first, *rest]
         if apart and speaks(first):
