@@ -41,6 +41,9 @@ def gate(
     n: Annotated[int, typer.Option(min=1, help="Budget: cases of each task at each length.")] = 200,
     batch: Annotated[int, typer.Option(min=1, help="Documents between looks.")] = 16,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls in flight at each endpoint.")] = 8,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="FAIL where a self-check names a fault, whatever the scores.")
+    ] = False,
     data_dir: RunsDataDir = None,
     private: Annotated[
         bool, typer.Option("--private", help="Show prompts and gold of every benchmark on the page.")
@@ -79,13 +82,14 @@ def gate(
         alpha=error,
         batch=batch,
         tokenizer=typed.get("tokenizer", ""),
+        strict=strict,
         progress=_progress,
         tell=_tell,
     )
     page = write_gate(found, stacks, cells, out, private=private)
     give(found.line(), **document_of(found), page=page)
     say(f"page: {page}")
-    raise typer.Exit(EXIT[found.look.verdict])
+    raise typer.Exit(EXIT[found.verdict])
 
 
 def _progress(found: "Look", documents: int) -> None:

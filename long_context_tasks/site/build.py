@@ -251,7 +251,8 @@ def _write(
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
-    write_badges(folder, leading.values(), models, tasks, environment.get_template("badge.svg.j2"))
+    if options.badges:
+        write_badges(folder, leading.values(), models, tasks, environment.get_template("badge.svg.j2"))
     write_task_tables(folder, collection, cells, tasks)
     if options.space:
         write_whole(folder / SPACE, space_page(options.title))

@@ -81,6 +81,10 @@ def site(
         bool, typer.Option("--case-pages/--no-case-pages", help="Pages of single cases with responses.")
     ] = True,
     title: Annotated[str, typer.Option(help="Of the site.")] = "Long-context leaderboard",
+    badges: Annotated[
+        bool,
+        typer.Option("--badges", help="Add a badge for each score: as many files as models times tasks."),
+    ] = False,
     space: Annotated[
         bool,
         typer.Option("--space", help="Add the README.md that makes the folder a static Space of the hub."),
@@ -265,7 +269,9 @@ def site(
             typer.echo(f"note: {note}", err=True)
         noted = replace(collection, notes=(*collection.notes, *notes))
         shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
-        _write_site(out, noted, cells, shown, replace(options, space=space, submit_to=submit_to))
+        _write_site(
+            out, noted, cells, shown, replace(options, badges=badges, space=space, submit_to=submit_to)
+        )
     end_with_problems(collection.problems)
 
 

@@ -168,6 +168,10 @@ def step_command(
         samples = {_typed_in_lm_eval(task): list(cases)}
         part = ("--samples", json.dumps(samples, separators=(",", ":")))
         made = [replace(one, words=(*one.words, *part)) for one in made]
+    elif place.host == INSPECT:
+        made = _inspect(model, [task], judge, _newest(seen, INSPECT), place)
+        part = ("--limit", f"{cases.start + 1}-{cases.stop}")  # the first case is 1
+        made = [replace(one, words=(*one.words, *part)) for one in made]
     else:
         folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
         made = _opencompass(model, [task], judge, folder, place)
@@ -175,7 +179,7 @@ def step_command(
         made = [replace(one, variables={**one.variables, **part_of}) for one in made]
     if not made:
         raise InputError(
-            f"{task}: compares likelihoods, which a server does not give; run the model in the host's process"
+            f"{task}: compares likelihoods, which neither a server nor inspect_ai gives; run the model in the process of another host"
         )
     return made[0]
 
