@@ -18,6 +18,7 @@ from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.plan.cost import NotPlanned, first_names
+from long_context_tasks.results.plan.loading import counted
 from long_context_tasks.results.plan.missing import (
     DONE,
     EVALUATE,
@@ -611,7 +612,7 @@ def find_missing(
     found = [find_runs_and_bundles(path) for path in results]
     setups = [setup for path in results for setup in find_setups(path)]
     tasks, without_data = [], []
-    for name in names:
+    for name in counted(names):
         task: LoadedTask | None = None
         reason = ""
         try:
