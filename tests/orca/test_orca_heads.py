@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from orca_lazy import Lazy, heads, torch
 
-from long_context_tasks.orca import HEAD_NAMES
+from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError
 
 scipy_stats = Lazy("scipy.stats")
