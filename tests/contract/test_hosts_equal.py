@@ -17,6 +17,7 @@ from both_hosts import (
     read_lm_eval,
     read_opencompass,
     run_command,
+    run_host,
     write_published_files,
     write_unlisted_tasks,
 )
@@ -103,15 +104,15 @@ def test_all_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path
             # Files for the variants that are options in lm-eval: a process takes a single one by lct_variant.
             *("--include_path", str(write_unlisted_tasks(tmp_path / "unlisted", tasks))),
         ]
-        run_command(lm_eval, tmp_path, {**options, **ours_only})
+        run_host(lm_eval, tmp_path, {**options, **ours_only})
         sent_by_lm_eval = Counter(map(messages_hash, server.requests))
         judged_in_lm_eval = Counter(map(messages_hash, judge.requests))
         server.requests.clear()
         judge.requests.clear()
         config = configs_for_the_server(tmp_path, benchmark)
         more = {"LCT_TASKS": ",".join(tasks), "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
-        run_command(
-            ["opencompass", str(config), "-w", str(tmp_path / "oc")],
+        run_host(
+            ["opencompass", str(config), "--debug", "-w", str(tmp_path / "oc")],
             tmp_path,
             {**options, **theirs_only, **more},
         )
@@ -188,10 +189,10 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
         *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
         *("--tasks", task, "--batch_size", "1", "--log_samples", "--output_path", str(tmp_path / "lm_eval")),
     ]
-    run_command(lm_eval, tmp_path, options)
+    run_host(lm_eval, tmp_path, options)
     config = REPOSITORY / "configs" / f"eval_{benchmark}.py"
     opencompass = ["opencompass", str(config), "--debug", "-w", str(tmp_path / "oc")]
-    run_command(opencompass, tmp_path, {**options, "LCT_TASKS": task, "LCT_MODEL": str(model)})
+    run_host(opencompass, tmp_path, {**options, "LCT_TASKS": task, "LCT_MODEL": str(model)})
     ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
     assert len(ours.scores) == len(ours.likelihoods) == CASES and set(ours.likelihoods) == set(
         theirs.likelihoods

@@ -39,7 +39,7 @@ def _numbered(order: list[int]) -> str:
 
 def _report(name: str, naive: Callable[[], float], ours: Callable[[], float], least: float) -> None:
     assert ours() == naive()
-    slow, fast = best_in_turns(naive, ours, times=10)
+    slow, fast = best_in_turns(naive, ours, times=4)
     print(f"{name}: {slow / fast:.0f} x ({_ROWS / slow:,.0f} to {_ROWS / fast:,.0f} a second)")
     assert slow / fast >= least
 
