@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from preloaded import preloaded_host
+from preloaded import host_ended
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.inspect.results import inspect_runs
@@ -103,11 +103,7 @@ def run_command(command: Sequence[str], folder: Path, options: dict[str, str]) -
 
 def run_host(command: Sequence[str], folder: Path, options: dict[str, str]) -> str:
     """As :func:`run_command`, for a program of a host: forked from a process that has its imports."""
-    log = folder / f"{command[0]}.log"
-    log.unlink(missing_ok=True)
-    variables = {**options, "OPENAI_API_KEY": "EMPTY"}
-    code = preloaded_host(command[0]).start(command, folder, variables, log).wait()
-    output = log.read_text(encoding="utf-8", errors="replace")
+    code, output = host_ended(command, folder, {**options, "OPENAI_API_KEY": "EMPTY"})
     assert code == 0, output[-4000:]
     return output
 

@@ -108,6 +108,14 @@ def preloaded_host(name: str) -> Preloaded:
     return Preloaded(_begun(HOSTS[name]))
 
 
+def host_ended(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+    """Run a host's command to its end; returns its exit code and what it printed."""
+    log = folder / f"{words[0]}.log"
+    log.unlink(missing_ok=True)
+    code = preloaded_host(words[0]).start(words, folder, variables, log).wait()
+    return code, log.read_text(encoding="utf-8", errors="replace")
+
+
 def _begun(modules: Sequence[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, __file__, *modules],
