@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import selectors
+import shlex
 import subprocess
 import sys
 import time
@@ -116,6 +117,15 @@ def host_ended(words: Sequence[str], folder: Path, variables: Mapping[str, str])
     return code, log.read_text(encoding="utf-8", errors="replace")
 
 
+def typed(text: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+    """Run a command line as a shell takes it apart; OpenCompass does all of its work in the one process."""
+    words = shlex.split(text)
+    begin = next(place for place, word in enumerate(words) if "=" not in word)
+    given = dict(word.split("=", 1) for word in words[:begin])
+    more = ["--debug"] if words[begin] == "opencompass" else []
+    return host_ended([*words[begin:], *more], folder, {**variables, **given})
+
+
 def _begun(modules: Sequence[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, __file__, *modules],
@@ -146,6 +156,9 @@ def _begin(task: dict[str, Any]) -> Any:
 def main() -> None:
     for module in sys.argv[1:]:
         importlib.import_module(module)
+    if manager := sys.modules.get("lm_eval.tasks.manager"):
+        # The host's 14,700 own tasks take ten seconds to read: this folder, which has none, stands for theirs.
+        manager.__file__ = __file__
     while line := sys.stdin.readline():
         if (child := os.fork()) == 0:
             sys.exit(_begin(json.loads(line))())

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +15,7 @@ import pytest
 pytest.importorskip("polars")
 
 from collected_runs import Turn, run_of, write_lm_eval, write_opencompass
+from preloaded import typed
 from run_commands import lct
 from stub_server import messages_hash, stub_server
 
@@ -215,20 +215,21 @@ def test_both_hosts_search_together(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": path, "OPENAI_API_KEY": "EMPTY", "HF_HUB_OFFLINE": "1"}
     words = ["lct", "length", TASK, "--model", "stub", "--longest", "2800", "--per-octave", "2", "--n", "32"]
 
-    def typed(*line: str) -> subprocess.CompletedProcess[str]:
+    def lct_length(*line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
     with stub_server(lambda messages: known[messages_hash(messages)]) as stub:
         words += ["--base-url", stub.url]
-        first = typed(*words, "--host", "opencompass", "--json")
+        first = lct_length(*words, "--host", "opencompass", "--json")
         assert first.returncode == 1, first.stderr
         step = json.loads(first.stdout)["next"]
-        done = typed("bash", "-c", f"LCT_TOKENIZER={shlex.quote(str(demo_model_path()))} {step['text']}")
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        variables = {"LCT_TOKENIZER": str(demo_model_path()), "OPENAI_API_KEY": "EMPTY"}
+        code, output = typed(step["text"], tmp_path, variables)
+        assert code == 0, output[-3000:]
         assert len(stub.requests) == 16
-        rest = typed(*words, "--run", "--json", "--budget", "51000")
+        rest = lct_length(*words, "--run", "--json", "--budget", "51000")
         assert rest.returncode == 0, rest.stderr[-3000:]
         found = json.loads(rest.stdout)
         assert found["ended"] and found["low"] < falls < found["high"] and len(found["seen"]) == 2
