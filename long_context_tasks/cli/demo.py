@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks import __version__
-from long_context_tasks.cli.extras import require
+from long_context_tasks.cli.installed import require
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import add_table, give
 from long_context_tasks.schema.files import InputError
@@ -34,7 +34,7 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for cases, logs, results and the site.")
     ] = Path("demo_output"),
-    n: Annotated[int, typer.Option("--n", min=1, help="Cases of each task.")] = 8,
+    n: Annotated[int, typer.Option(min=1, help="Cases of each task.")] = 8,
     as_json: Json = False,
 ) -> None:
     """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print a table and make a site of both.

@@ -194,17 +194,15 @@ def check(
 def compare(
     files: Annotated[list[Path], typer.Argument(help=f"Scores, {_FORMAT}. Files are joined by id.")],
     gold: Annotated[
-        str | None, typer.Option("--gold", help="Rater whose scores make the bins of the distribution.")
+        str | None, typer.Option(help="Rater whose scores make the bins of the distribution.")
     ] = None,
     raters: Annotated[
-        str, typer.Option("--raters", help="Fields with scores, with commas. Default: all that hold numbers.")
+        str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
     ] = "",
     panel: Annotated[
-        str, typer.Option("--panel", help="Raters for the ICC, with commas. Default: all of --raters.")
+        str, typer.Option(help="Raters for the ICC, with commas. Default: all of --raters.")
     ] = "",
-    by: Annotated[
-        str | None, typer.Option("--by", help="Field to split the means by, e.g. the model.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(help="Field to split the means by, e.g. the model.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:

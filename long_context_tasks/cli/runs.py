@@ -294,8 +294,7 @@ def score(
         Path, typer.Option("--out", "-o", help="Folder for the run, as lm-eval's --output_path.")
     ] = Path("results"),
     pipeline: Annotated[
-        str,
-        typer.Option("--pipeline", help="What made the responses, in words; it stands in the provenance."),
+        str, typer.Option(help="What made the responses, in words; it stands in the provenance.")
     ] = "",
     *,
     typed: dict[str, Any],

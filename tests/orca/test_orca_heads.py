@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lazy_modules import Lazy, torch
 from orca_lazy import heads
 
-from long_context_tasks.orca import HEAD_NAMES
+from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError
 
 scipy_stats = Lazy("scipy.stats")

@@ -16,7 +16,7 @@ import pytest
 from timing import best_in_turns
 
 from long_context_tasks.noise import Rules, default_rules
-from long_context_tasks.noise.exact import ErrorModel, inject_exact
+from long_context_tasks.noise.inject import ErrorModel, inject_exact
 from long_context_tasks.noise.official import RuleTable, inject_official
 
 pytestmark = pytest.mark.speed

@@ -40,13 +40,13 @@ def test_golden_responses(row: dict[str, Any]) -> None:
 
 def test_the_card_names_headline_and_official_metric_first() -> None:
     assert {*scoring.SCORES, "summarize"} == set(scoring.METRICS)
-    assert set(scoring.METRICS) == {name for name, task in card("ethic").tasks.items() if not task.nano}
+    assert set(scoring.METRICS) == set(card("ethic").tasks)
     for task, metrics in scoring.METRICS.items():
         of_card = card("ethic").tasks[task]
         # Where the paper has no metric, the headline stands for both.
         first = dict.fromkeys((of_card.headline, of_card.official))
         assert metrics[: len(first)] == tuple(first)
-        assert len(first) == (1 if of_card.source == "built" else 2)
+        assert len(first) == (1 if of_card.source == "built" or of_card.nano else 2)
         assert set(metrics) <= set(card("ethic").metrics)
 
 

@@ -19,8 +19,9 @@ from long_context_tasks.benchmarks.ethic.scoring.official import (
     longest_common_subsequence,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
-from long_context_tasks.judges import Draw, load_judge
+from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
+from long_context_tasks.judges.config import Draw
 from long_context_tasks.schema import Case, Message, Turn
 
 pytestmark = pytest.mark.vectors

@@ -48,6 +48,7 @@ _CHARACTERS_PER_TOKEN = 4.6
 _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_POSSESSIVE = re.compile(r"['’]s$")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 """Words with a capital letter inside a sentence."""
 SENTENCE_END = re.compile(
@@ -177,7 +178,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         # A person's name in that of a street or a house; "St. John's".
         if own is not None and beside and before in ("St", "Mount", "Lake", "River", "Fort", "Port"):
             return False
-        key = re.sub(r"['’]s$", "", word)
+        key = _POSSESSIVE.sub("", word)
         # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
         titled = before in _TITLES and passage.text[end : match.start()] in (" ", ". ")
         if word[0].isupper() and (own is None or own.kind not in PERSON):
@@ -194,7 +195,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
                 and not any(one.start <= match.start() < one.end for one in passage.mentions)
             ):
                 return False
-        before, end = re.sub(r"['’]s$", "", word), match.end()
+        before, end = key, match.end()
     return True
 
 
@@ -366,7 +367,7 @@ def _others(recast: Recast, domain: str, labels: Sequence[str]) -> set[str]:
 
 
 def _named(span: Span) -> str:
-    return re.sub(r"['’]s$", "", span.replacement)
+    return _POSSESSIVE.sub("", span.replacement)
 
 
 def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Paragraph]:
