@@ -122,6 +122,14 @@ def test_without_carriers_the_remedies_are_named(tmp_path: Path) -> None:
         load_task("ethic_organize_books_recast", Options(data_dir=tmp_path, length=2000))
 
 
+def test_notes_beside_dumps_are_no_dumps(tmp_path: Path) -> None:
+    own = write_carriers(tmp_path / "carriers")
+    task = "ada_leval_bestanswer_any_recast"
+    prompts = _prompts(_load(task, own))
+    (own / "forums" / "README.md").write_text("Where these dumps are from.")
+    assert _prompts(_load(task, own)) == prompts
+
+
 def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
     with pytest.raises(InputError, match="add files, or use a shorter length"):
         _load("ethic_organize_books_recast", carriers, length=400_000, n=1)
