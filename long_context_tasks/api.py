@@ -226,8 +226,7 @@ def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1
     Raises:
         InputError: an unknown builder or option, a value that does not fit, or raw data that cannot be used.
     """
-    from long_context_tasks.benchmarks.builders import ready_build
-    from long_context_tasks.benchmarks.building import Work
+    from long_context_tasks.benchmarks.building import Work, ready_build
     from long_context_tasks.engines import engine_of
 
     ready = ready_build(builder, length, settings)
@@ -275,8 +274,9 @@ def load_results(*paths: str | Path) -> "pl.DataFrame":
         *paths: folders of results or bundles, or folders above.
 
     Raises:
-        InputError: a folder that is missing.
+        InputError: a folder that is missing, or Polars, which the extra ``report`` installs.
     """
+    _need_polars("load_results")
     from long_context_tasks.results.tables import joined
 
     return joined(_collection(paths))
@@ -292,8 +292,9 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
         *paths: as in :func:`load_results`.
 
     Raises:
-        InputError: a folder that is missing.
+        InputError: a folder that is missing, or Polars, which the extra ``report`` installs.
     """
+    _need_polars("leaderboard")
     import polars as pl
 
     from long_context_tasks.benchmarks import catalogue
@@ -301,6 +302,12 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
 
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths), versions)])
+
+
+def _need_polars(function: str) -> None:
+    from long_context_tasks.cli.installed import require
+
+    require("report", f"long_context_tasks.{function}", "polars")
 
 
 def _collection(paths: Sequence[str | Path]) -> "Collection":

@@ -37,7 +37,7 @@ models = [
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
-if os.environ.get('LCT_API_BASE'):
+if _env.is_served():
     models = _served
 elif _preset:
     models[0].update(_preset, path=_path, model_kwargs=dict(models[0]['model_kwargs'], **_preset['model_kwargs']))

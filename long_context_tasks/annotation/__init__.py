@@ -5,58 +5,19 @@ Appendix A. A study is one SQLite file.
 """
 
 from long_context_tasks.annotation.exchange import read_documents, read_questions
-from long_context_tasks.annotation.figures import (
-    LEVELS,
-    Alpha,
-    CodeCount,
-    Level,
-    Part,
-    krippendorff_alpha,
-    study_figures,
-)
-from long_context_tasks.annotation.records import (
-    CODES,
-    SHIPPED,
-    Annotation,
-    Incoming,
-    Question,
-    Review,
-    load_scale,
-)
-from long_context_tasks.annotation.study import (
-    Study,
-    add,
-    add_answers,
-    annotate,
-    create,
-    open_study,
-    review,
-    set_rationales,
-)
+from long_context_tasks.annotation.figures import study_figures
+from long_context_tasks.annotation.records import load_scale
+from long_context_tasks.annotation.study import Study, add, annotate, create, open_study, review
 
 __all__ = [
-    "CODES",
-    "LEVELS",
-    "SHIPPED",
-    "Alpha",
-    "Annotation",
-    "CodeCount",
-    "Incoming",
-    "Level",
-    "Part",
-    "Question",
-    "Review",
     "Study",
     "add",
-    "add_answers",
     "annotate",
     "create",
-    "krippendorff_alpha",
     "load_scale",
     "open_study",
     "read_documents",
     "read_questions",
     "review",
-    "set_rationales",
     "study_figures",
 ]

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.recast.carriers import digest
 from long_context_tasks.schema import (
@@ -22,11 +24,12 @@ from long_context_tasks.schema import (
     Options,
     format_length,
     parse_length,
+    resolve_options,
 )
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import Shard, cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
+from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, build_options, option
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
@@ -186,7 +189,7 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
             lengths.add(parse_length(word))
             continue
         if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):
-            raise InputError(f"--length {text}: '...' must stand between two lengths, as in 2k,...,128k")
+            raise InputError(f"--length {text}: '...' goes between two lengths, as in 2k,...,128k")
         low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
         if low >= high:
             raise InputError(f"--length {text}: {words[place - 1]} is not shorter than {words[place + 1]}")
@@ -314,3 +317,77 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
         there = ", ".join(match[0] for match in found) or f"no cases of {family}"
         raise InputError(f"{folder}: holds {there}; choose one with lct_length")
     return BuiltFile(folder, found[0][0], parse_length(found[0][1]))
+
+
+@dataclass(frozen=True)
+class ReadyBuild:
+    """A build whose settings are checked.
+
+    Attributes:
+        name: of the builder and of its case folder.
+        benchmark, builder: what builds.
+        settings: of the builder.
+        source: folder or file of the raw data; None where the cases are written from a seed.
+    """
+
+    name: str
+    benchmark: Benchmark
+    builder: Builder
+    settings: BuildSettings
+    source: Path | None
+
+    def write(self, folder: Path, work: Work | None = None) -> Sequence[TaskReport]:
+        """Build the cases into a folder, all or nothing.
+
+        Raises:
+            InputError: what the builder raises.
+        """
+        write = self.benchmark.writer_of(self.builder)
+        return write(self.name, self.source, self.settings, folder, work or Work())
+
+
+def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
+    """Return a build from what a user gives: settings by the names of `lct build`, the common ones also from the environment.
+
+    Args:
+        name: of a builder.
+        length: lengths with commas, see :func:`~long_context_tasks.benchmarks.building.parse_lengths`.
+        given: settings and the source; text is read as the command reads it.
+
+    Raises:
+        InputError: no such builder, an option of another builder, or a value that does not fit.
+    """
+    benchmark, builder = _builder(name)
+    kind, source = benchmark.settings_of(builder), benchmark.source_of(builder)
+    own = {option: value for option, value in given.items() if source is None or option != source.name}
+    lengths = parse_lengths(length, builder.lengths or benchmark.card.tasks[builder.task].lengths)
+    texts = given.get(source.name) if source else None
+    settings = _settings(name, kind, own, lengths)
+    return ReadyBuild(name, benchmark, builder, settings, None if texts is None else Path(texts))
+
+
+def _builder(name: str) -> tuple[Benchmark, Builder]:
+    builders = catalogue.builders()
+    if name in builders:
+        return builders[name]
+    needs = [
+        f"{each} (needs --{source.name})" if (source := benchmark.source_of(builder)) else each
+        for each, (benchmark, builder) in builders.items()
+    ]
+    raise InputError(f"nothing builds {name!r}; there are: {', '.join(needs)}")
+
+
+def _settings(
+    name: str, kind: type[BuildSettings], given: Mapping[str, Any], lengths: tuple[int, ...]
+) -> BuildSettings:
+    options = {each.name: each for each in build_options(kind)}
+    for each in given:
+        if each not in options:
+            raise InputError(f"{name} takes no --{each.replace('_', '-')}; see `lct build --help`")
+    common = [each.name for each in build_options(BuildSettings)]
+    run: Options = resolve_options({f"lct_{option}": given.get(option) for option in common})
+    values = {option: getattr(run, option) for option in common if option in run.given}
+    values |= {
+        option: options[option].value_of(value) for option, value in given.items() if option not in common
+    }
+    return kind(lengths=lengths, **values)

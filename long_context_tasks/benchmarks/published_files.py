@@ -7,6 +7,8 @@ this run or a later one, asks for the rest with a ``Range`` header.
 
 import gzip
 import json
+import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -296,7 +298,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError):
         return f"the server answers {error.response.status_code} {error.response.reason_phrase}".rstrip()
     if isinstance(error, httpx.ConnectError):
-        return f"no connection ({error}); is there a network, or a proxy to set in HTTPS_PROXY?"
+        return f"no connection ({error}); check the network, or set HTTPS_PROXY to a proxy"
     return str(error) or type(error).__name__
 
 
@@ -382,3 +384,49 @@ def _finish(
     part.replace(path)
     _forget(path)
     return FetchedFile(path=path, url=url, sha256=found, size=size, verified=sha256 is not None)
+
+
+_OFFLINE = "HF_HUB_OFFLINE"
+_HUB_MODULES = ("huggingface_hub.constants", "datasets.config")
+"""They read the variable once, when they are imported."""
+_TIMEOUT = 10.0
+"""Seconds."""
+
+
+def hub_answers(data_set: str) -> bool:
+    """Return whether the hub answers a question about a data set, asked once; its own library asks an unreachable hub six times."""
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().dataset_info(data_set, timeout=_TIMEOUT)
+    except Exception as error:  # whatever its HTTP layer raises; a refusal is an answer
+        return getattr(error, "response", None) is not None
+    return True
+
+
+@contextmanager
+def without_downloads() -> Iterator[None]:
+    """Fetch nothing from the hub in this block; its libraries take what they have in their caches."""
+    before = os.environ.get(_OFFLINE)
+    read = {name: getattr(sys.modules[name], _OFFLINE) for name in _HUB_MODULES if name in sys.modules}
+    os.environ[_OFFLINE] = "1"
+    _set_offline(dict.fromkeys(read, True))
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_OFFLINE, None)
+        else:
+            os.environ[_OFFLINE] = before
+        # A module that came in between has read the variable.
+        _set_offline(dict.fromkeys(_HUB_MODULES, before not in (None, "", "0")) | read)
+
+
+def _set_offline(offline: dict[str, bool]) -> None:
+    """Tell modules of the hub's libraries that are loaded, and drop open sessions, which know what held when they were made."""
+    for name, value in offline.items():
+        if name in sys.modules:
+            setattr(sys.modules[name], _OFFLINE, value)
+    http = sys.modules.get("huggingface_hub.utils._http")
+    if reset := getattr(http, "reset_sessions", None):
+        reset()

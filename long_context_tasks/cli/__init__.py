@@ -103,10 +103,10 @@ class _LazyCommands(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except ModuleNotFoundError as error:
-            from long_context_tasks.cli import extras
+            from long_context_tasks.cli.extras import remedy_for
 
             missing = error.name or "a library"
-            _fail(f"error: {missing} is not installed: {extras.remedy(missing)}", BAD_INPUT, error, debug)
+            _fail(f"error: {missing} is not installed: {remedy_for(missing)}", BAD_INPUT, error, debug)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
                 place = f"{error.filename}: " if error.filename else ""
@@ -173,4 +173,4 @@ def lct(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, noise, judges, folders."""
+    """Long-context benchmarks for lm-evaluation-harness, OpenCompass and inspect_ai: data, cases, plans, judges, reports."""

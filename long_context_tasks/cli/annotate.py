@@ -153,12 +153,10 @@ def draw(
         typer.Argument(help="As for `lct coverage`: a folder of built cases, a file, or the name of a task."),
     ],
     out: _Out,
-    n: Annotated[int, typer.Option("--n", min=1, help="Chunks of each task and domain.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Of the choice.")] = 0,
+    n: Annotated[int, typer.Option(min=1, help="Chunks of each task and domain.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the choice.")] = 0,
     tasks: OnlyTasks = "",
-    chunk_tokens: Annotated[
-        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
-    ] = 1024,
+    chunk_tokens: Annotated[int, typer.Option(help="Most tokens of a chunk.", min=32)] = 1024,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -166,7 +164,7 @@ def draw(
     from long_context_tasks.annotation.exchange import write_rows
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.coverage import item_sources
-    from long_context_tasks.coverage.drawing import draw_chunks
+    from long_context_tasks.coverage.measure import draw_chunks
     from long_context_tasks.tokens import get_tokenizer
 
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
@@ -320,7 +318,7 @@ def export(
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
     from long_context_tasks.annotation import exchange
-    from long_context_tasks.annotation.gold import agreement_with, inconsistent
+    from long_context_tasks.annotation.figures import agreement_with, inconsistent
     from long_context_tasks.annotation.potato import export_potato
 
     if (gold is None) != (least is None) or (gold is not None and form != "orca"):
@@ -406,8 +404,7 @@ def stats(
 
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
-    from long_context_tasks.annotation.figures import figure_tables
-    from long_context_tasks.annotation.gold import agreement_table, agreement_with
+    from long_context_tasks.annotation.figures import agreement_table, agreement_with, figure_tables
     from long_context_tasks.schema.files import write_json
 
     if out is not None:

@@ -194,7 +194,6 @@ def build(
     length: Annotated[
         str,
         typer.Option(
-            "--length",
             help="Lengths with commas: 2k, 128k, 1m, 4096. '...' stands for the published lengths between its neighbours: "
             "2k,...,128k.",
             rich_help_panel="All tasks",
@@ -214,7 +213,6 @@ def build(
     shard: Annotated[
         str,
         typer.Option(
-            "--shard",
             help="Make only this part of the cases, from 1/7 to 7/7, on as many machines; then `lct build merge`.",
             rich_help_panel="All tasks",
             show_default=False,
@@ -229,7 +227,7 @@ def build(
     A build that fails leaves nothing behind; an earlier folder of the same builder stays as it was until the new one is whole.
     The bytes are the same with any number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
     """
-    from long_context_tasks.benchmarks.builders import ready_build
+    from long_context_tasks.benchmarks.building import ready_build
     from long_context_tasks.cli.output import give
     from long_context_tasks.engines import engine_of
 
@@ -256,7 +254,7 @@ def build(
 def _merge(out: Path, others: bool) -> None:
     """Put together all builds of which there are shards in a folder."""
     from long_context_tasks.cli.output import give, say
-    from long_context_tasks.schema.merge import merge_shards, sharded
+    from long_context_tasks.schema.case_folder import merge_shards, sharded
 
     if others:
         raise InputError(

@@ -41,24 +41,16 @@ def coverage(
     ],
     judge: OneJudge = None,
     n: Annotated[
-        int, typer.Option("--n", help="Cases sampled of each task, domain and length; 0 takes all.", min=0)
+        int, typer.Option(help="Cases sampled of each task, domain and length; 0 takes all.", min=0)
     ] = 50,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
     tasks: OnlyTasks = "",
     length: Annotated[
-        str,
-        typer.Option(
-            "--length", help="Only these lengths, with commas. Default: all, each in a row of its own."
-        ),
+        str, typer.Option(help="Only these lengths, with commas. Default: all, each in a row of its own.")
     ] = "",
-    chunk_tokens: Annotated[
-        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
-    ] = 512,
+    chunk_tokens: Annotated[int, typer.Option(help="Most tokens of a chunk.", min=32)] = 512,
     tokenizer: Annotated[
-        str,
-        typer.Option(
-            "--tokenizer", help="In which chunks are counted: cl100k, or a Hugging Face folder or id."
-        ),
+        str, typer.Option(help="In which chunks are counted: cl100k, or a Hugging Face folder or id.")
     ] = "cl100k",
     data_dir: DataDir = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File of the figures of every case, JSON.")] = Path(

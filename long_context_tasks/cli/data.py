@@ -27,6 +27,9 @@ app = typer.Typer(
 _RECORD = "fetched.json"
 CARRIERS = "carriers"
 _WRONG = "WRONG CHECKSUM"
+_MISSING = "missing"
+_NAMED = 8
+"""Missing files that `lct data status` names before it counts the rest."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
     ):
         if word == "...":
             if before not in lengths or after not in lengths:
-                raise InputError("--file: '...' must stand between two lengths, like 1k,...,16k")
+                raise InputError("--file: '...' goes between two lengths, as in 1k,...,16k")
             low, high = parse_length(before), parse_length(after)
             hits = [file for file in files if file.length and low <= parse_length(file.length) <= high]
         else:
@@ -186,9 +189,8 @@ def fetch(
     file: Annotated[
         str | None,
         typer.Option(
-            "--file",
             help="Only these: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names, with commas. "
-            "Default: all published files.",
+            "Default: all published files."
         ),
     ] = None,
     data_dir: DataDir = None,
@@ -275,11 +277,25 @@ def status(
         files, folder = _place(name, data_dir)
         record = _read_record(folder)
         say(f"{name}: {folder}")
-        for item in files:
-            state = _state(folder, item, record.get(item.name, {}))
-            say(f"  {item.name:24} {state}")
-            rows.append({"benchmark": name, "folder": folder, "file": item.name, "state": state})
+        states = {item.name: _state(folder, item, record.get(item.name, {})) for item in files}
+        for file, state in states.items():
+            if state != _MISSING:
+                say(f"  {file:24} {state}")
+        if missing := [file for file, state in states.items() if state == _MISSING]:
+            say(f"  missing: {_some(missing, len(states))}; `lct data fetch {name}`")
+        rows += [
+            {"benchmark": name, "folder": folder, "file": file, "state": state}
+            for file, state in states.items()
+        ]
     add_table("published files", rows)
+
+
+def _some(names: list[str], total: int) -> str:
+    """Name some of a benchmark's files; the rest of a long list is counted."""
+    if len(names) == total:
+        return f"all {total} files"
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join([*names[:_NAMED], *more])
 
 
 def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:
@@ -287,7 +303,7 @@ def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:
         if path.is_file():
             break
     else:
-        return "partly fetched" if (folder / f"{item.name}.part").is_file() else "missing"
+        return "partly fetched" if (folder / f"{item.name}.part").is_file() else _MISSING
     size = f"{path.stat().st_size:,} bytes"
     expected = item.sha256 or note.get("sha256")
     if expected is None:

@@ -34,7 +34,7 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for cases, logs, results and the site.")
     ] = Path("demo_output"),
-    n: Annotated[int, typer.Option("--n", min=1, help="Cases of each task.")] = 8,
+    n: Annotated[int, typer.Option(min=1, help="Cases of each task.")] = 8,
     as_json: Json = False,
 ) -> None:
     """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print a table and make a site of both.

@@ -21,7 +21,7 @@ def require(extra: str, command: str, *modules: str) -> None:
         raise InputError(f"{command} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
 
 
-def remedy(module: str) -> str:
+def remedy_for(module: str) -> str:
     """Return the command that installs a library: with the smallest extra of this package that names it, else the library itself."""
     extras = _extras()
     sizes = Counter(extra for named in extras.values() for extra in named)

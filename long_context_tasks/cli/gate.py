@@ -29,22 +29,21 @@ def gate(
     a: Annotated[str, typer.Argument(metavar="A", help=f"The stack in question: {_STACK}")],
     b: Annotated[str, typer.Argument(metavar="B", help="The stack that it is held against, likewise.")],
     within: Annotated[
-        float, typer.Option("--within", min=0.1, max=99, help="Loss in points of 100 that is accepted.")
+        float, typer.Option(min=0.1, max=99, help="Loss in points of 100 that is accepted.")
     ] = 5.0,
     error: Annotated[
-        float,
-        typer.Option("--error", min=0.001, max=0.5, help="Probability of a wrong verdict of either kind."),
+        float, typer.Option(min=0.001, max=0.5, help="Probability of a wrong verdict of either kind.")
     ] = 0.05,
     tasks: Annotated[
-        str,
-        typer.Option("--tasks", help="Tasks, with commas. Default: all synthetic ones that need no judge."),
+        str, typer.Option(help="Tasks, with commas. Default: all synthetic ones that need no judge.")
     ] = "",
-    length: Annotated[str, typer.Option("--length", help="Lengths, with commas.")] = "8k",
-    n: Annotated[int, typer.Option("--n", min=1, help="Budget: cases of each task at each length.")] = 200,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Documents between looks.")] = 16,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", min=1, help="Calls in flight at each endpoint.")
-    ] = 8,
+    length: Annotated[str, typer.Option(help="Lengths, with commas.")] = "8k",
+    n: Annotated[int, typer.Option(min=1, help="Budget: cases of each task at each length.")] = 200,
+    batch: Annotated[int, typer.Option(min=1, help="Documents between looks.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, help="Calls in flight at each endpoint.")] = 8,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="FAIL where a self-check names a fault, whatever the scores.")
+    ] = False,
     data_dir: RunsDataDir = None,
     private: Annotated[
         bool, typer.Option("--private", help="Show prompts and gold of every benchmark on the page.")
@@ -83,13 +82,14 @@ def gate(
         alpha=error,
         batch=batch,
         tokenizer=typed.get("tokenizer", ""),
+        strict=strict,
         progress=_progress,
         tell=_tell,
     )
     page = write_gate(found, stacks, cells, out, private=private)
     give(found.line(), **document_of(found), page=page)
     say(f"page: {page}")
-    raise typer.Exit(EXIT[found.look.verdict])
+    raise typer.Exit(EXIT[found.verdict])
 
 
 def _progress(found: "Look", documents: int) -> None:

@@ -59,7 +59,7 @@ def generate() -> None:
 
     if not (CHECKOUT / "docs").is_dir():
         raise InputError(
-            f"{CHECKOUT}: no checkout of this package; lm-eval's task files are made by themselves"
+            f"{CHECKOUT}: no checkout of this package; lm-eval's task files need no command, they are made at first use"
         )
     for path in write_generated_files():
         say(str(path.relative_to(CHECKOUT)))

@@ -18,6 +18,7 @@ from long_context_tasks.cli.options import (
     OnlyTasks,
     RunsCases,
     RunsDataDir,
+    StoredResults,
     examples,
     words,
 )
@@ -51,12 +52,7 @@ def judge() -> None:
     )
 )
 def run(
-    results: Annotated[
-        Path,
-        typer.Argument(
-            help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
-        ),
-    ],
+    results: StoredResults,
     judge_files: Judges = None,
     seeds: JudgeSeeds = "",
     tasks: OnlyTasks = "",
@@ -194,17 +190,15 @@ def check(
 def compare(
     files: Annotated[list[Path], typer.Argument(help=f"Scores, {_FORMAT}. Files are joined by id.")],
     gold: Annotated[
-        str | None, typer.Option("--gold", help="Rater whose scores make the bins of the distribution.")
+        str | None, typer.Option(help="Rater whose scores make the bins of the distribution.")
     ] = None,
     raters: Annotated[
-        str, typer.Option("--raters", help="Fields with scores, with commas. Default: all that hold numbers.")
+        str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
     ] = "",
     panel: Annotated[
-        str, typer.Option("--panel", help="Raters for the ICC, with commas. Default: all of --raters.")
+        str, typer.Option(help="Raters for the ICC, with commas. Default: all of --raters.")
     ] = "",
-    by: Annotated[
-        str | None, typer.Option("--by", help="Field to split the means by, e.g. the model.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(help="Field to split the means by, e.g. the model.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:

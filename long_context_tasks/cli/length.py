@@ -31,7 +31,7 @@ def length(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="More folders with runs, and bundles, that count; --output-path and --work-dir always do.",
+            help="More folders with runs, and bundles, that count; those of new runs always do.",
             show_default=False,
         ),
     ] = None,
@@ -40,41 +40,33 @@ def length(
         typer.Option("--model", "-m", help="Folder, hub id, or name at a server.", show_default=False),
     ] = "",
     shortest: Annotated[
-        str, typer.Option("--shortest", help="Shortest length; a relative bar counts from its score.")
+        str, typer.Option(help="Shortest length; a relative bar counts from its score.")
     ] = "1k",
-    longest: Annotated[str, typer.Option("--longest", help="Longest length.")] = "128k",
-    per_octave: Annotated[
-        int, typer.Option("--per-octave", min=1, max=8, help="Lengths to choose from in an octave.")
-    ] = 4,
+    longest: Annotated[str, typer.Option(help="Longest length.")] = "128k",
+    per_octave: Annotated[int, typer.Option(min=1, max=8, help="Lengths to choose from in an octave.")] = 4,
     budget: Annotated[
         int,
         typer.Option(
-            "--budget",
-            min=0,
-            help="Tokens of prompts after which the search ends. Default: 50 cases at every octave.",
+            min=0, help="Tokens of prompts after which the search ends. Default: 50 cases at every octave."
         ),
     ] = 0,
-    step: Annotated[int, typer.Option("--step", min=1, help="Least number of cases of a step.")] = 16,
+    step: Annotated[int, typer.Option(min=1, help="Least number of cases of a step.")] = 16,
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold",
             min=0,
             max=100,
             help="Percent that the score stays above. Default: 85 % of the score at the shortest length, above chance.",
         ),
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Cases at hand at each length.")] = 200,
+    n: Annotated[int, typer.Option(min=1, help="Cases at hand at each length.")] = 200,
     run: Annotated[bool, typer.Option("--run", help="Run the steps until the search ends.")] = False,
-    host: Annotated[str, typer.Option("--host", help="lm_eval or opencompass.")] = "lm_eval",
-    base_url: Annotated[str, typer.Option("--base-url", help="Server of the model, ending in /v1.")] = "",
+    host: Annotated[str, typer.Option(help="lm_eval, opencompass or inspect.")] = "lm_eval",
+    base_url: Annotated[str, typer.Option(help="Server of the model, ending in /v1.")] = "",
     base: Annotated[bool, typer.Option("--base", help="The model has no chat template.")] = False,
-    output_path: Annotated[
-        Path, typer.Option("--output-path", help="Folder for new runs of lm-eval.")
-    ] = Path("results"),
-    work_dir: Annotated[Path, typer.Option("--work-dir", help="Folder for new runs of OpenCompass.")] = Path(
-        "outputs/all"
-    ),
+    output_path: Annotated[Path, typer.Option(help="Folder for new runs of lm-eval.")] = Path("results"),
+    work_dir: Annotated[Path, typer.Option(help="Folder for new runs of OpenCompass.")] = Path("outputs/all"),
+    log_dir: Annotated[Path, typer.Option(help="Folder for new runs of inspect_ai.")] = Path("logs"),
     *,
     typed: dict[str, Any],
     as_json: Json = False,
@@ -92,14 +84,16 @@ def length(
 
     if not model:
         raise InputError("no model; name it with --model")
-    if host not in ("lm_eval", "opencompass"):
-        raise InputError(f"--host must be lm_eval or opencompass, not {host!r}")
+    if host not in ("lm_eval", "opencompass", "inspect"):
+        raise InputError(f"--host must be lm_eval, opencompass or inspect, not {host!r}")
     if "length" in typed:
         raise InputError("--length: the search chooses the lengths; give --shortest and --longest")
     lengths = lengths_of(task, parse_length(shortest), parse_length(longest), per_octave)
     options = resolve_options({f"lct_{name}": str(value) for name, value in {**typed, "n": n}.items()})
     judge = str(options.judge) if options.judge is not None else ""
-    place = Place(output_path, work_dir, config_folder() / "eval_all.py", host=host, judge=judge)
+    place = Place(
+        output_path, work_dir, config_folder() / "eval_all.py", host=host, judge=judge, logs=log_dir
+    )
     search = Search(
         task=task,
         model=Model(model, base_url, base),
@@ -111,7 +105,7 @@ def length(
     )
 
     def now() -> "Progress":
-        own = [one for one in (output_path, work_dir) if one.is_dir()]
+        own = [one for one in (output_path, work_dir, log_dir) if one.is_dir()]
         return progress(search, [*own, *(results or [])], place)
 
     found = now()

@@ -154,64 +154,46 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _json(value: bool) -> bool:
-    return want_json(value)
-
-
 Json = Annotated[
     bool,
     typer.Option(
         "--json",
-        callback=_json,
+        callback=want_json,
         help="Print one JSON document on standard output; everything else goes to standard error.",
     ),
 ]
 """Of every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
 
 DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help=DATA_DIR)]
+DataDir = Annotated[Path | None, typer.Option(help=DATA_DIR)]
 RunsDataDir = Annotated[
     Path | None,
-    typer.Option(
-        "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else as in the runs."
-    ),
+    typer.Option(help="Folder of the published files. Default: LCT_DATA_DIR, else as in the runs."),
 ]
 
 RunsCases = Annotated[
     Path | None,
     typer.Option(
-        "--cases",
-        help="Where the built cases of the runs lie now; they are known by their hash. Default: as in the runs.",
+        help="Where the built cases of the runs lie now; they are known by their hash. Default: as in the runs."
     ),
 ]
 
 RUN_OPTIONS: Mapping[str, Any] = {
-    "cases": Annotated[
-        Path | None, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")
-    ],
-    "length": Annotated[str, typer.Option("--length", help="Length of tasks that end in _any, e.g. 24k.")],
-    "length_policy": Annotated[
-        str, typer.Option("--length-policy", help="same_information or same_tokens, as in a run.")
-    ],
+    "cases": Annotated[Path | None, typer.Option(help="Folder of built cases, for tasks that take them.")],
+    "length": Annotated[str, typer.Option(help="Length of tasks that end in _any, e.g. 24k.")],
+    "length_policy": Annotated[str, typer.Option(help="same_information or same_tokens, as in a run.")],
     "tokenizer": Annotated[
         str,
-        typer.Option(
-            "--tokenizer", help="Tokenizer of the model, a folder or hub id: prompts are counted in it too."
-        ),
+        typer.Option(help="Tokenizer of the model, a folder or hub id: prompts are counted in it too."),
     ],
-    "n": Annotated[int | None, typer.Option("--n", help="Number of cases.")],
-    "subset": Annotated[str, typer.Option("--subset", help="Official subset: 1000, 200 or 50 cases.")],
-    "seed": Annotated[int | None, typer.Option("--seed", help="Seed of generated cases.")],
-    "answer_budget": Annotated[
-        str, typer.Option("--answer-budget", help="Tokens that the model may generate.")
-    ],
-    "prompt_style": Annotated[
-        str, typer.Option("--prompt-style", help="How prompts are laid out; see the benchmark's page.")
-    ],
+    "n": Annotated[int | None, typer.Option(help="Number of cases.")],
+    "subset": Annotated[str, typer.Option(help="Official subset: 1000, 200 or 50 cases.")],
+    "seed": Annotated[int | None, typer.Option(help="Seed of generated cases.")],
+    "answer_budget": Annotated[str, typer.Option(help="Tokens that the model may generate.")],
+    "prompt_style": Annotated[str, typer.Option(help="How prompts are laid out; see the benchmark's page.")],
     "carriers": Annotated[
         Path | None,
         typer.Option(
-            "--carriers",
             help="Folder of real texts that recast cases are made from; see `lct data fetch carriers`.",
         ),
     ],
@@ -244,18 +226,25 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_typed
 
 
-RESULTS = "Folders with runs: what lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names, or above."
-Results = Annotated[list[Path], typer.Argument(metavar="RESULTS...", help=RESULTS, show_default=False)]
+StoredResults = Annotated[
+    Path,
+    typer.Argument(
+        help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
+    ),
+]
 RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
 ]
 
+NamesFile = Annotated[
+    Path | None,
+    typer.Option("--models", help="YAML file with names and aliases of models (docs/results_schema.md)."),
+]
+
 OnlyTasks = Annotated[
     str,
-    typer.Option(
-        "--tasks", help="Only these tasks, with commas. Default: all.", autocompletion=complete_tasks
-    ),
+    typer.Option(help="Only these tasks, with commas. Default: all.", autocompletion=complete_tasks),
 ]
 TaskName = Annotated[
     str, typer.Argument(help="Name of a task; `lct tasks` lists them.", autocompletion=complete_task)
@@ -272,7 +261,7 @@ OneJudge = Annotated[
     Path | None, typer.Option("--judge", help=f"{JUDGE} Default: LCT_JUDGE and the LCT_JUDGE_ variables.")
 ]
 JudgeSeeds = Annotated[
-    str, typer.Option("--seeds", help="Seeds of the judges with commas, in place of those in their files.")
+    str, typer.Option(help="Seeds of the judges with commas, in place of those in their files.")
 ]
 
 Jobs = Annotated[
@@ -281,23 +270,17 @@ Jobs = Annotated[
 EngineName = Annotated[
     str,
     typer.Option(
-        "--engine",
         help="ray: a Ray cluster works, that of this machine or of RAY_ADDRESS; or its address, ray://host:10001.",
         show_default=False,
     ),
 ]
 
-Device = Annotated[
-    str, typer.Option("--device", help="auto: the GPU when there is one; cpu, cuda, cuda:1 ...")
-]
+Device = Annotated[str, typer.Option(help="auto: the GPU when there is one; cpu, cuda, cuda:1 ...")]
 WORDING = "Prompt of the ORCA paper: Fig. 7, or the modified one of Fig. 8."
-BatchTokens = Annotated[int, typer.Option("--batch-tokens", min=1, help="Most tokens computed at once.")]
-Window = Annotated[
-    str, typer.Option("--window", help="Most tokens of a text, e.g. 4k. Default: the model's window.")
-]
+BatchTokens = Annotated[int, typer.Option(min=1, help="Most tokens computed at once.")]
+Window = Annotated[str, typer.Option(help="Most tokens of a text, e.g. 4k. Default: the model's window.")]
 
 CSV = "Write every table into this folder too."
-Csv = Annotated[Path | None, typer.Option("--csv", help=CSV)]
 
 
 def examples(*commands: str) -> str:

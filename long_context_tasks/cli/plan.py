@@ -43,7 +43,6 @@ def plan(
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            "--tasks",
             help="Tasks, groups and globs, with commas: lct_official, 'recall_*'.",
             autocompletion=complete_tasks,
         ),
@@ -61,86 +60,69 @@ def plan(
         typer.Option("--missing", help="List the cells that RESULTS lack, and the commands that fill them."),
     ] = False,
     tokenizer: Annotated[
-        str,
-        typer.Option(
-            "--tokenizer", help="Tokenizer of the model, a folder or hub id. Default: of the model's folder."
-        ),
+        str, typer.Option(help="Tokenizer of the model, a folder or hub id. Default: of the model's folder.")
     ] = "",
     window: Annotated[
-        str,
-        typer.Option("--window", help="Context window in tokens, e.g. 128k. Default: of the model's folder."),
+        str, typer.Option(help="Context window in tokens, e.g. 128k. Default: of the model's folder.")
     ] = "",
     answer_tokens: Annotated[
-        int,
-        typer.Option(
-            "--answer-tokens", min=0, help="Tokens expected of an answer. Default: the whole budget."
-        ),
+        int, typer.Option(min=0, help="Tokens expected of an answer. Default: the whole budget.")
     ] = 0,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="How often every case is asked.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="How often every case is asked.")] = 1,
     rate_prompt: Annotated[
-        float,
-        typer.Option("--rate-prompt", help="Tokens of prompts read in a second, all requests together."),
+        float, typer.Option(help="Tokens of prompts read in a second, all requests together.")
     ] = 0.0,
     rate_answer: Annotated[
-        float,
-        typer.Option("--rate-answer", help="Tokens of answers written in a second, all requests together."),
+        float, typer.Option(help="Tokens of answers written in a second, all requests together.")
     ] = 0.0,
     rate_from: Annotated[
-        Path | None, typer.Option("--rate-from", help="Take the rate from a folder with runs of the model.")
+        Path | None, typer.Option(help="Take the rate from a folder with runs of the model.")
     ] = None,
     prompt_price: Annotated[
-        float | None, typer.Option("--prompt-price", min=0, help="Price of a million tokens of prompts.")
+        float | None, typer.Option(min=0, help="Price of a million tokens of prompts.")
     ] = None,
     completion_price: Annotated[
-        float | None, typer.Option("--completion-price", min=0, help="Price of a million tokens of answers.")
+        float | None, typer.Option(min=0, help="Price of a million tokens of answers.")
     ] = None,
     prefix_cache: Annotated[
         str,
         typer.Option(
-            "--prefix-cache",
             help="Compare prompts, for a cache of prefixes: vllm (blocks of 16 tokens), openai (1,024 tokens and more by 128), or "
-            "STEP:LEAST. Renders and encodes every prompt.",
+            "STEP:LEAST. Renders and encodes every prompt."
         ),
     ] = "",
     cache_size: Annotated[
-        str, typer.Option("--cache-size", help="Tokens that the cache holds, e.g. 500k. Default: all.")
+        str, typer.Option(help="Tokens that the cache holds, e.g. 500k. Default: all.")
     ] = "",
     cache_order: Annotated[
         str,
         typer.Option(
-            "--cache-order",
-            help="cases: as a server gets them. longest: longest first, as lm-eval gives them to vLLM in its own process.",
+            help="cases: as a server gets them. longest: longest first, as lm-eval gives them to vLLM in its own process."
         ),
     ] = "cases",
     cached_price: Annotated[
-        float | None,
-        typer.Option("--cached-price", min=0, help="Price of a million tokens of prompts from the cache."),
+        float | None, typer.Option(min=0, help="Price of a million tokens of prompts from the cache.")
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            "--host",
-            help="lm_eval, opencompass, both of these, or inspect: commands for models without any run.",
+            help="lm_eval, opencompass, both of these, or inspect: commands for models without any run."
         ),
     ] = "both",
     base_url: Annotated[
-        str,
-        typer.Option("--base-url", help="Server of the model, ending in /v1: for the commands of --missing."),
+        str, typer.Option(help="Server of the model, ending in /v1: for the commands of --missing.")
     ] = "",
     base: Annotated[
         bool, typer.Option("--base", help="The model has no chat template: for the commands of --missing.")
     ] = False,
     output_path: Annotated[
-        Path,
-        typer.Option("--output-path", help="Folder for new runs of lm-eval, in the commands of --missing."),
+        Path, typer.Option(help="Folder for new runs of lm-eval, in the commands of --missing.")
     ] = Path("results"),
     work_dir: Annotated[
-        Path,
-        typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
+        Path, typer.Option(help="Folder for new runs of OpenCompass, in the commands of --missing.")
     ] = Path("outputs/all"),
     log_dir: Annotated[
-        Path,
-        typer.Option("--log-dir", help="Folder for new runs of inspect_ai, in the commands of --missing."),
+        Path, typer.Option(help="Folder for new runs of inspect_ai, in the commands of --missing.")
     ] = Path("logs"),
     *,
     typed: dict[str, Any],
@@ -154,7 +136,7 @@ def plan(
     be planned, or, with --missing, when a cell is not done.
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
-    from long_context_tasks.benchmarks.hub import without_downloads
+    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
@@ -272,7 +254,7 @@ def _rate(
     prompt: float, answer: float, source: Path | None, options: "Options"
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
-    from long_context_tasks.benchmarks.hub import without_downloads
+    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.hosts.stored import Places
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate, measured_rate

@@ -32,15 +32,14 @@ def synthetic() -> None:
 )
 def audit_command(
     tasks: OnlyTasks = "",
-    length: Annotated[str, typer.Option("--length", help="Lengths, with commas.")] = "2k",
-    n: Annotated[int, typer.Option("--n", help="Cases attacked, of each task and length.", min=3)] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Of these; attackers learn from the next seed.")] = 0,
+    length: Annotated[str, typer.Option(help="Lengths, with commas.")] = "2k",
+    n: Annotated[int, typer.Option(help="Cases attacked, of each task and length.", min=3)] = 100,
+    seed: Annotated[int, typer.Option(help="Of these; attackers learn from the next seed.")] = 0,
     carriers: Annotated[
         Path | None,
         typer.Option(
-            "--carriers",
             help="Folder of real texts: for recast tasks, and to compare the overlap of texts with. Default: LCT_CARRIERS, else carriers/ "
-            "in LCT_DATA_DIR.",
+            "in LCT_DATA_DIR."
         ),
     ] = None,
     as_json: Json = False,

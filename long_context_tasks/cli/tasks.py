@@ -1,5 +1,6 @@
 """`lct tasks`: which tasks there are, what they score, and what they need."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,9 @@ _DATA = {
     "your own cases": "Your own cases only: `lct build`, then lct_cases (LCT_CASES)",
 }
 """Kinds of data, with the titles of their tables."""
+_WHICH = "length or split"
+"""Title of the column that says what … in a name may be."""
+_WER = re.compile(r"_wer(\d+)")
 _NAME = 40
 """Characters of a name that stays on one line in a terminal of 80 columns."""
 
@@ -73,7 +77,8 @@ def tasks(
         return
     _show(rows)
     say(
-        "… is a length or split; --names and --json have full names. Without it a name is the group of these tasks."
+        "… is a length or split, NN a word error rate in percent; --names and --json have full names. Without … a name is "
+        "the group of these tasks."
     )
     if not patterns:
         own = {spec.group for spec in chosen}
@@ -134,8 +139,8 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
             for (name, headline), same in lines.items()
         ]
         if shown:
-            columns = ["task", "…", "headline", "judge", *([] if data == "none" else ["here"])]
-            folded = ["…", *(["task"] if max(len(line[0]) for line in shown) > _NAME else [])]
+            columns = ["task", _WHICH, "headline", "judge", *([] if data == "none" else ["here"])]
+            folded = [_WHICH, *(["task"] if max(len(line[0]) for line in shown) > _NAME else [])]
             whole = [name for name in columns if name not in folded]
             print_table(title, columns, shown, columns, whole=whole)
 
@@ -149,12 +154,13 @@ def _here(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _line_of(row: Mapping[str, Any]) -> str:
-    """Return the name with dots in place of what several tasks differ in."""
+    """Return the name with dots in place of what several tasks differ in, and NN for a word error rate."""
+    name = _WER.sub("_werNN", row["task"])
     differing = row["length"] or row["split"]
     if not differing:
-        return str(row["task"])
+        return name
     # The family may hold the same word.
-    head, _, tail = row["task"].rpartition(f"_{differing}")
+    head, _, tail = name.rpartition(f"_{differing}")
     return f"{head}_…{tail}"
 
 
@@ -164,4 +170,6 @@ def _choices(rows: Sequence[Mapping[str, Any]]) -> str:
     sizes, more = [one for one in lengths if one != "any"], ["any"] * ("any" in lengths)
     if len(sizes) > 2:
         sizes = [f"{sizes[0]} to {sizes[-1]}"]
-    return ", ".join([*sizes, *more]) or ", ".join(row["split"] for row in rows)
+    noise = [match[1] for row in rows if (match := _WER.search(row["task"]))]
+    found = [*sizes, *more] or list(dict.fromkeys(row["split"] for row in rows if row["split"]))
+    return ", ".join([*found, *([f"NN {noise[0]} to {noise[-1]}"] if noise else [])])

@@ -5,9 +5,8 @@ Results come in the order of the items. So a caller that writes them one after t
 
 from contextlib import AbstractContextManager, nullcontext
 
-from long_context_tasks.engines.engine import Engine, InProcess
+from long_context_tasks.engines.engine import Engine, InProcess, processes
 from long_context_tasks.engines.on_ray import cluster
-from long_context_tasks.engines.processes import processes
 from long_context_tasks.schema.files import InputError
 
 __all__ = ["Engine", "InProcess", "engine_of"]

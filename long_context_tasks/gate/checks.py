@@ -149,17 +149,20 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     for mine, theirs in zip(first, second, strict=True):
         if len(mine) != len(theirs) or len(mine) < 2:
             continue
-        apart = [abs(one - other) for one, other in zip(mine, theirs, strict=True)]
-        alone.append(apart[0])
-        later += apart[1:]
+        more = [one - other for one, other in zip(mine, theirs, strict=True)]
+        alone.append(abs(more[0]))
+        later += more[1:]
     if not alone:
         return []
-    at_first, after = sum(alone) / len(alone), sum(later) / len(later)
+    at_first, after = sum(alone) / len(alone), sum(map(abs, later)) / len(later)
     if after < _APART or after < _TIMES * at_first:
         return []
+    lead = sum(later) / len(later)
+    better, worse = ("A", "B") if lead > 0 else ("B", "A")
     text = (
         f"after a single token both predict the same ({at_first:.4f} nats apart), after more they do not ({after:.2f}): a lost RoPE base, or "
-        "another factor or type; hold rope_theta and rope_scaling of both servers against the checkpoint's config"
+        f"another factor or type; {better} predicts the text better, by {abs(lead):.2f} nats a token: hold rope_theta and rope_scaling of both "
+        f"servers against the checkpoint's config, first those of {worse}"
     )
     return [Finding("A and B", "RoPE settings differ", text)]
 

@@ -30,7 +30,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
     found = gate.look
     return {
         "format": 1,
-        "verdict": found.verdict,
+        "verdict": gate.verdict,
         "line": gate.line(),
         "a": gate.a,
         "b": gate.b,

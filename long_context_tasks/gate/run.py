@@ -17,6 +17,7 @@ from long_context_tasks.stats.sequential import Look, look
 _T = TypeVar("_T")
 _FLIPPED = 0.5
 _ROOM = 2  # times the margin that B has to score
+_NO_ROOM = "no room to lose"  # of the cases, where other findings are of the stacks
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Gate:
         left_out: cases without a score of B, or of A through no fault of its own.
         findings: what the self-checks name.
         answers: of both sides, by cell and case.
+        strict: a fault that is named makes the verdict FAIL, whatever the scores.
     """
 
     a: str
@@ -81,6 +83,17 @@ class Gate:
     pairs: tuple[Pair, ...]
     findings: tuple[Finding, ...]
     answers: Mapping[str, Mapping[tuple[str, str], Answer]] = field(repr=False)
+    strict: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether a fault alone makes the verdict."""
+        return self.strict and any(one.name != _NO_ROOM for one in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL or UNDECIDED."""
+        return "FAIL" if self.refused else self.look.verdict
 
     @property
     def left_out(self) -> int:
@@ -119,13 +132,14 @@ class Gate:
         bounds = (
             f"loss {100 * found.mean:+.1f} points, between {100 * found.low:+.1f} and {100 * found.high:+.1f}"
         )
-        said = {
+        of_scores = {
             "PASS": f"A is no worse than B by {100 * self.margin:g} points",
             "FAIL": "A is worse than B",
             "UNDECIDED": "it is not shown whether A is as good as B",
         }[found.verdict]
         named = "".join(f"; {one.side}: {one.name}" for one in self.findings)
-        return f"{found.verdict}: {said} ({bounds}; {cases}){named}"
+        said = f"faults are named; by the scores {of_scores}" if self.refused else of_scores
+        return f"{self.verdict}: {said} ({bounds}; {cases}){named}"
 
 
 Progress = Callable[[Look, int], None]
@@ -141,6 +155,7 @@ def run_gate(
     alpha: float,
     batch: int,
     tokenizer: str = "",
+    strict: bool = False,
     progress: Progress = lambda *_: None,
     tell: Tell = lambda _: None,
 ) -> Gate:
@@ -153,13 +168,15 @@ def run_gate(
         alpha: probability of a wrong verdict of either kind.
         batch: documents between looks; rounded up so that every cell has as many.
         tokenizer: of the models, a folder or hub id, for the self-checks.
+        strict: see :class:`Gate`.
         progress: called after every look.
         tell: called with what the self-checks name, at the start and after the first batch.
 
     Raises:
         InputError: an endpoint fails, or no case has scores of both.
     """
-    return wait_for(_run(stacks, cells, margin, alpha, batch, tokenizer, progress, tell))
+    found = wait_for(_run(stacks, cells, margin, alpha, batch, tokenizer, progress, tell))
+    return replace(found, strict=strict)
 
 
 async def _run(
@@ -212,7 +229,7 @@ async def _run(
     scored = [pair.b for pair in pairs if pair.b is not None]
     if (of_b := sum(scored) / len(scored)) < _ROOM * margin:
         text = f"B itself scores {100 * of_b:.1f}, so that a loss of {100 * margin:g} points could hardly show; take easier tasks or shorter cases"
-        findings.append(Finding("B", "no room to lose", text))
+        findings.append(Finding("B", _NO_ROOM, text))
         if found.verdict == "PASS":
             found = replace(found, verdict="UNDECIDED")
     return Gate(

@@ -181,7 +181,6 @@ class Summary:
     Attributes:
         total: verdicts asked for; ``judged`` of them have a score.
         reasons: reason to count, of the others.
-        asked_again: verdicts that took more than one reply.
         usage, spent: of all verdicts, and of what this run paid for. Items with one prompt share one call.
         cost_spent: price of the latter; None without prices in the judge file.
     """
@@ -189,7 +188,6 @@ class Summary:
     total: int
     judged: int
     reasons: dict[str, int]
-    asked_again: int
     usage: Usage
     spent: Usage
     cost_spent: float | None
@@ -219,7 +217,6 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
         total=len(flat),
         judged=sum(verdict.score is not None for verdict in flat),
         reasons=dict(Counter(verdict.reason for verdict in flat if verdict.reason is not None)),
-        asked_again=sum(verdict.attempts > 1 for verdict in flat),
         usage=Usage.total(verdict.usage for verdict in calls.values()),
         spent=spent,
         cost_spent=spent.cost(config),

@@ -2,7 +2,7 @@
 
 Rules are scaled until the expected share of wrong words meets the goal, then each word draws one of its forms. Nothing
 is protected: a speaker tag changes if a rule exists for that very token. Often a high goal cannot be reached, and the
-effective word error rate stays below it; :mod:`long_context_tasks.noise.exact` is for targets that hold.
+effective word error rate stays below it; :mod:`long_context_tasks.noise.inject` is for targets that hold.
 
 The rules of ``get_rules`` hold substitutions only: no probability for the word itself and none for leaving it out, so the official
 rewriting always replaces each word that has one. Rules for use come from :func:`long_context_tasks.noise.learn`.

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from long_context_tasks.orca.data import HEAD_NAMES
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, file_sha256
 from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.validated import validated
 
@@ -141,19 +141,11 @@ def fingerprint(path: Path, base_model: str | None = None) -> str:
         files += sorted(each for each in Path(base_model).iterdir() if each.suffix in _BASE_FILES)
     elif adapter.is_file():
         parts.append(str(base_model))
-    parts += [f"{each.name} {_sha256(each)}" for each in files if each.is_file()]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        parts += [f"{each.name} {file_sha256(each)}" for each in files if each.is_file()]
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    return digest.hexdigest()
+        raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from error
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def load_checkpoint(

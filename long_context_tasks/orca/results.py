@@ -26,7 +26,7 @@ from long_context_tasks.orca.data import (
 )
 from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema.files import json_rows, json_value, make_folder, write_whole
 from long_context_tasks.schema.validated import Number, validated
 
 if TYPE_CHECKING:
@@ -290,12 +290,7 @@ def write_clamped(
     Raises:
         InputError: a copy would be written over its source, or a file cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: cannot be made ({error.strerror or error}); choose another --out"
-        ) from error
+    make_folder(folder, remedy="choose another --out")
     for path in copied:
         target = folder / f"{path.stem}.jsonl"
         if target.resolve() == path.resolve():

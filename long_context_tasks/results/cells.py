@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from long_context_tasks.results.seeds import is_pooled
+from long_context_tasks.results.settings import is_pooled
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads

@@ -3,22 +3,24 @@
 import importlib.util
 import io
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+from pydantic import Field
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import MOST_WRITTEN, Places, StoredRun, load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import json_rows, loads
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
     Lines,
@@ -26,9 +28,12 @@ from long_context_tasks.schema.report import (
     ScoredTurn,
     Section,
     Table,
+    figure_text,
+    interval_text,
     test_cells,
 )
-from long_context_tasks.stats import welch_test
+from long_context_tasks.schema.validated import Checked, Number, Whole, validated
+from long_context_tasks.stats import CorrectedMean, corrected_mean, welch_test
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -348,3 +353,86 @@ def picture_bytes(picture: "Figure", path: Path) -> bytes:
     content = io.BytesIO()
     picture.savefig(content, format=path.suffix[1:])
     return content.getvalue()
+
+
+RATING = '{"model": "org/model", "task": "TASK", "case": "meeting_3", "turn": 1, "rating": 7}'
+_COLUMNS = (
+    *("host", "model", "task", "judge", "settings", "metric", "n", "rated", "raw", "corrected"),
+    *("95 % interval", "rated only", "95 % of these", "bias", "95 % of bias", "why not"),
+)
+
+
+class _Row(Checked):
+    model: str
+    task: str
+    case: str
+    turn: Whole = Field(1, ge=1)
+    rating: Number
+
+
+class _Answer(NamedTuple):
+    model: str
+    task: str
+    case: str
+    turn: int
+
+
+Ratings = Mapping[_Answer, float]
+"""Mean of people's ratings of an answer; turns are counted from 0."""
+
+
+def read_people(files: Sequence[Path]) -> Ratings:
+    """Read people's ratings from JSON lines; several ratings of an answer count as their mean.
+
+    Raises:
+        InputError: a file that cannot be read or holds no ratings, or a row of another form.
+    """
+    found: dict[_Answer, list[float]] = defaultdict(list)
+    for path in files:
+        for place, row in json_rows(path, f"JSON Lines, {RATING}"):
+            each = validated(_Row, row, place, remedy=f"expected {RATING}")
+            found[_Answer(each.model, each.task, each.case, each.turn - 1)].append(each.rating)
+    if not found:
+        raise InputError(f"{', '.join(map(str, files))}: no ratings; expected {RATING}")
+    return {answer: math.fsum(ratings) / len(ratings) for answer, ratings in found.items()}
+
+
+def corrected_table(runs: Sequence[ScoredRun], ratings: Ratings) -> Table:
+    """Return a row for each judged run: the judge's mean, and the mean corrected by ratings, or why there is none."""
+    rows = [_row(run, ratings) for run in runs if run.judge]
+    return Table(
+        "corrected",
+        "judge means corrected by people's ratings",
+        _COLUMNS,
+        tuple(rows),
+        frozenset({"why not"}),
+    )
+
+
+def _row(run: ScoredRun, ratings: Ratings) -> tuple[str, ...]:
+    turns = [turn for turn in run.turns() if turn.value is not None and turn.repeat == 0]
+    judged = [float(turn.value or 0) for turn in turns]
+    rated = [ratings.get(_Answer(run.model, run.task, turn.case, turn.turn)) for turn in turns]
+    raw = math.fsum(judged) / len(judged) if judged else math.nan
+    first = (run.host, run.model, run.task, run.judge, run.how, run.metric, str(len(judged)))
+    number = sum(value is not None for value in rated)
+    if not number:
+        why = "none of its answers is rated; ratings of other models say nothing of the bias on its answers"
+        return (*first, "0", figure_text(raw), *[""] * 6, why)
+    try:
+        found = corrected_mean(judged, rated, [turn.cluster for turn in turns])
+    except ValueError as error:
+        return (*first, str(number), figure_text(raw), *[""] * 6, str(error))
+    return (*first, str(number), *_cells(found), "")
+
+
+def _cells(found: CorrectedMean) -> tuple[str, ...]:
+    return (
+        figure_text(found.raw),
+        figure_text(found.corrected),
+        interval_text(found.interval, 2),
+        figure_text(found.rated_only),
+        interval_text(found.rated_interval, 2),
+        f"{found.bias:+.2f}",
+        interval_text(found.bias_interval, 2),
+    )

@@ -211,6 +211,12 @@ def interval_text(mean: Mean, *, points: bool) -> str:
     return f"{score_text(mean.low, points=points)} to {score_text(mean.high, points=points)}"
 
 
+def cell_text(cell: Cell) -> str:
+    """The score of a cell with its unit and interval: ``50.0 % (40.1 to 59.9)``, ``7.25 pt (6.90 to 7.60)``."""
+    unit = "pt" if cell.points else "%"
+    return f"{score_text(cell.mean.value, points=cell.points)} {unit} ({interval_text(cell.mean, points=cell.points)})"
+
+
 def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -> str:
     """A table for each benchmark, judge and settings: models by tasks; cells that are not ranked are marked and explained below.
 

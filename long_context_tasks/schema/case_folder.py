@@ -15,10 +15,11 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -333,7 +334,7 @@ class CaseWriter:
     """
 
     def __init__(self, folder: Path, options: Mapping[str, Any], shard: Shard | None = None) -> None:
-        """Prepare a writer of ``folder``; ``options`` go into the manifest, and what :mod:`.merge` needs to know of a shard."""
+        """Prepare a writer of ``folder``; ``options`` go into the manifest, and what :func:`merge_shards` needs to know of a shard."""
         self.folder = folder
         self.options = dict(options)
         self.shard = shard
@@ -472,3 +473,117 @@ class CaseWriter:
                 self.folder.replace(aside)
             self._temporary.replace(self.folder)
             shutil.rmtree(aside, ignore_errors=True)
+
+
+_PATTERN = ".shard-*-of-*"
+_AGAIN = "build this shard again"
+
+
+def sharded(root: Path) -> list[Path]:
+    """Return the case folders below a root of which there are shards, whether they are merged or not."""
+    # Hidden ones were not finished, or step aside for newer ones.
+    return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"[!.]*{_PATTERN}")})
+
+
+def merge_shards(folder: Path) -> Mapping[str, int]:
+    """Write a case folder from the shards beside it, which stay.
+
+    Returns:
+        Task to number of cases.
+
+    Raises:
+        InputError: a shard that is missing or there twice, was built with other settings or by another version, or has another
+            content than when it was built.
+    """
+    shards = _complete(folder)
+    first = next(iter(shards.values()))
+    with CaseWriter(folder, first["options"]) as writer:
+        for path in shards:
+            writer.add_documents(_documents(path))
+        return {task: writer.add_lines(task, _lines(shards, task)) for task in first["tasks"]}
+
+
+def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
+    """Return the manifests of all shards in order."""
+    found: dict[int, Path] = {}
+    manifests: dict[Path, Mapping[str, Any]] = {}
+    for path in sorted(folder.parent.glob(f"{folder.name}{_PATTERN}")):
+        manifests[path] = manifest = read_manifest(path)
+        try:
+            shard = Shard(manifest["shard"]["number"], manifest["shard"]["of"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path}: holds no shard; remove it, or {_AGAIN} with --shard") from error
+        if shard.number in found:
+            raise InputError(
+                f"{path}: holds shard {shard}, as does {found[shard.number]}; remove one of them"
+            )
+        if path != shard.folder(folder):
+            raise InputError(f"{path}: holds shard {shard}; rename it to {shard.folder(folder).name}")
+        found[shard.number] = path
+        _check_equal(manifests, path)
+        _check_content(path, manifest)
+    if not found:
+        raise InputError(f"{folder}: there are no shards of it; build them with --shard 1/2 and so on")
+    of = manifests[found[min(found)]]["shard"]["of"]
+    if missing := [number for number in range(1, of + 1) if number not in found]:
+        raise InputError(
+            f"{folder}: {len(missing)} of {of} shards are missing; build them with --shard "
+            + ", ".join(str(Shard(number, of)) for number in missing[:10])
+        )
+    return {found[number]: manifests[found[number]] for number in sorted(found)}
+
+
+def _check_equal(manifests: Mapping[Path, Mapping[str, Any]], path: Path) -> None:
+    """Check that a shard was built as the first one was."""
+    start = next(iter(manifests))
+    for one, other in zip(_made_from(manifests[start]), _made_from(manifests[path]), strict=True):
+        if one != other:
+            names = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+            raise InputError(
+                f"{path}: another {', '.join(names)} than in {start} ({other.get(names[0])}, not {one.get(names[0])}); build all "
+                "shards with the same settings and version"
+            )
+
+
+def _made_from(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    facts = {name: manifest.get(name) for name in ("format", "long_context_tasks")}
+    parts = {f"parts of {task}": len(row["parts"]) for task, row in manifest["tasks"].items()}
+    return facts | {"number of shards": manifest["shard"]["of"]}, manifest["options"], parts
+
+
+def _check_content(path: Path, manifest: Mapping[str, Any]) -> None:
+    hashes = {DOCUMENTS: manifest["shard"]["documents"]}
+    hashes |= {f"{task}.jsonl": row["sha256"] for task, row in manifest["tasks"].items()}
+    for name, sha256 in hashes.items():
+        file = path / name
+        if not file.is_file():
+            raise InputError(f"{file}: is missing; {_AGAIN}")
+        if file_sha256(file) != sha256:
+            raise InputError(f"{file}: was changed after it was built; {_AGAIN}")
+
+
+def _documents(path: Path) -> Iterator[tuple[str, str]]:
+    uri = f"{(path / DOCUMENTS).resolve().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(uri, uri=True)) as table:
+        yield from table.execute("SELECT key, text FROM documents")
+
+
+def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
+    """Yield the lines of a task: of its first part those of the first shard, of the second and so on, then of the next part."""
+    at = dict.fromkeys(shards, 0)
+    seen: set[str] = set()
+    parts: Sequence[Sequence[int]] = [manifest["tasks"][task]["parts"] for manifest in shards.values()]
+    for counts in zip(*parts, strict=True):
+        for path, count in zip(shards, counts, strict=True):
+            with (path / f"{task}.jsonl").open("rb") as file:
+                file.seek(at[path])
+                for line in islice(file, count):
+                    name = loads(line)["id"]
+                    if name in seen:
+                        raise InputError(f"{file.name}: case {name} is in another shard, too; {_AGAIN}")
+                    seen.add(name)
+                    yield line.decode()
+                at[path] = file.tell()
+    for path, read in at.items():
+        if read != (path / f"{task}.jsonl").stat().st_size:
+            raise InputError(f"{path}: has more cases of {task} than its manifest says; {_AGAIN}")

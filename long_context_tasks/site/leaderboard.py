@@ -41,13 +41,14 @@ def leaf_of(cell: Cell) -> Leaf:
 
 
 def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
-    """Return the upper ends of the bars of each column."""
-    found: dict[Leaf, tuple[float, bool]] = {}
+    """Return the upper ends of the bars of each column; a metric of a benchmark has one scale on a page."""
+    scales: dict[Leaf, tuple[str, str, bool]] = {}
+    highest: dict[tuple[str, str, bool], float] = {}
     for cell in cells:
-        leaf = leaf_of(cell)
+        scale = scales[leaf_of(cell)] = cell.benchmark, cell.metric, cell.points
         ends = [end for end in (cell.mean.value, cell.mean.high) if math.isfinite(end)]
-        found[leaf] = max([found.get(leaf, (0.0,))[0], *ends]), cell.points
-    return {leaf: words.scale_top(high, points=points) for leaf, (high, points) in found.items()}
+        highest[scale] = max([highest.get(scale, 0.0), *ends])
+    return {leaf: words.scale_top(highest[scale], points=scale[-1]) for leaf, scale in scales.items()}
 
 
 def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:

@@ -11,7 +11,6 @@ from long_context_tasks.stats.comparison import (
     adjust,
     cases_needed,
     compare_paired,
-    compare_pairs,
     discordant_spread,
     hit_spread,
     smallest_difference,
@@ -34,8 +33,10 @@ from long_context_tasks.stats.intervals import (
     wilson,
 )
 from long_context_tasks.stats.means import (
+    CorrectedMean,
     GroupMean,
     Mean,
+    corrected_mean,
     could_be_one_run,
     group_mean,
     group_means,
@@ -47,7 +48,6 @@ from long_context_tasks.stats.means import (
     standard_error,
     task_numbers,
 )
-from long_context_tasks.stats.prediction_powered import CorrectedMean, corrected_mean
 from long_context_tasks.stats.raters import (
     METHODS,
     Correlation,
@@ -93,7 +93,6 @@ __all__ = [
     "cluster_t",
     "cluster_wilson",
     "compare_paired",
-    "compare_pairs",
     "corrected_mean",
     "correlate",
     "correlate_raters",

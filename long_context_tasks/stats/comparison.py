@@ -19,9 +19,8 @@ differences, which is the smaller, the more alike they are.
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -285,18 +284,6 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
     for place, by_holm in zip(same, holm([found[place].p_same for place in same]), strict=True):
         found[place] = replace(found[place], p_same_holm=by_holm)
     return found
-
-
-def compare_pairs(
-    models: Mapping[str, Sequence[float | None]], clusters: Sequence[Hashable], seed: int = 0
-) -> list[PairedComparison]:
-    """Compare every pair of models once, in the order of the models, adjusted as one family.
-
-    Raises:
-        ValueError: lengths differ.
-    """
-    pairs = combinations(models.items(), 2)
-    return adjust([compare_paired(first, second, clusters, seed) for first, second in pairs])
 
 
 @dataclass(frozen=True)

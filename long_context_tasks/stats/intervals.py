@@ -37,8 +37,6 @@ MIN_CLUSTERS_CENTRAL = 10
 """The same for shares from 20 to 80 %, and for ratings (levels from 5.5 to 9.5 of 10). Below either minimum the interval is
 still given; it may then contain the truth less often, in the worst case measured 85 % of the time (5 %, 10 clusters)."""
 
-_CENTRAL = (0.2, 0.8)
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -72,19 +70,6 @@ class Moments:
     mean: Array
     variance: Array
     df: Array
-
-
-def min_clusters(mean: float, *, rates: bool = True) -> int:
-    """Return how many clusters a mean needs for its 95 % interval to keep its level.
-
-    Args:
-        mean: of the scores.
-        rates: the scores are shares from 0 to 1; False for ratings on a scale.
-
-    >>> min_clusters(0.5), min_clusters(0.95), min_clusters(7.2, rates=False)
-    (10, 60, 10)
-    """
-    return MIN_CLUSTERS_CENTRAL if not rates or _CENTRAL[0] <= mean <= _CENTRAL[1] else MIN_CLUSTERS
 
 
 def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[Array, Array]:

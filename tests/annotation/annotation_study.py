@@ -11,17 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import (
-    CODES,
-    Annotation,
-    Incoming,
-    Question,
-    Study,
-    add,
-    create,
-    load_scale,
-    open_study,
-)
+from long_context_tasks.annotation import Study, add, create, load_scale, open_study
+from long_context_tasks.annotation.records import CODES, Annotation, Incoming, Question
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"
 

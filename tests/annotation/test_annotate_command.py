@@ -11,7 +11,8 @@ from annotation_study import make_study
 from judge_server import Answer, Behave, JudgeServer, judge_server
 from typer.testing import CliRunner
 
-from long_context_tasks.annotation import Annotation, annotate, open_study
+from long_context_tasks.annotation import annotate, open_study
+from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.cli import app
 
 Rows = list[dict[str, Any]]

@@ -11,9 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.annotation import (
-    SHIPPED,
-    Annotation,
-    Review,
     Study,
     add,
     annotate,
@@ -34,7 +31,7 @@ from long_context_tasks.annotation.exchange import (
     write_rows,
 )
 from long_context_tasks.annotation.potato import export_potato, import_potato, potato_config
-from long_context_tasks.annotation.records import Scale
+from long_context_tasks.annotation.records import SHIPPED, Annotation, Review, Scale
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 

@@ -8,19 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import (
-    LEVELS,
-    Annotation,
-    Level,
-    Part,
-    Review,
-    Study,
-    annotate,
-    krippendorff_alpha,
-    review,
-    study_figures,
-)
-from long_context_tasks.annotation.figures import figure_tables
+from long_context_tasks.annotation import Study, annotate, review, study_figures
+from long_context_tasks.annotation.figures import LEVELS, Level, Part, figure_tables, krippendorff_alpha
+from long_context_tasks.annotation.records import Annotation, Review
 
 pytestmark = pytest.mark.skipif(find_spec("nltk") is None, reason="nltk (extra annotation) is not installed")
 
@@ -92,7 +82,7 @@ def test_numbers_worked_out_by_hand(study: Study) -> None:
 
 def test_the_papers_shares_come_from_its_counts() -> None:
     """Table 4 and Section 5.2: how we count annotations, shares and ratings per pair gives the printed numbers."""
-    from long_context_tasks.annotation import Alpha, CodeCount
+    from long_context_tasks.annotation.figures import Alpha, CodeCount
 
     table = {"Q": (275, 14.7), "A": (571, 30.5), "R": (309, 16.5)}
     assert all(round(100 * CodeCount(code, n, 1872).share, 1) == share for code, (n, share) in table.items())

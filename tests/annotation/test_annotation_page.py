@@ -9,7 +9,8 @@ import pytest
 from annotation_study import HOSTILE, make_study, served
 from headless import needs_browser
 
-from long_context_tasks.annotation import Annotation, Review, annotate, open_study, review
+from long_context_tasks.annotation import annotate, open_study, review
+from long_context_tasks.annotation.records import Annotation, Review
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
 from selenium.webdriver.common.by import By

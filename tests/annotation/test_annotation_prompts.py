@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import Question, Study, load_scale
+from long_context_tasks.annotation import Study, load_scale
 from long_context_tasks.annotation.prepare import candidate_prompt, fill, prompt_text, rationale_prompt
+from long_context_tasks.annotation.records import Question
 from long_context_tasks.schema import InputError
 
 

@@ -9,22 +9,10 @@ from pathlib import Path
 import pytest
 from annotation_study import incoming, make_study
 
-from long_context_tasks.annotation import (
-    Annotation,
-    Incoming,
-    Question,
-    Review,
-    Study,
-    add,
-    add_answers,
-    annotate,
-    create,
-    load_scale,
-    open_study,
-    review,
-    set_rationales,
-)
+from long_context_tasks.annotation import Study, add, annotate, create, load_scale, open_study, review
 from long_context_tasks.annotation.prepare import without_candidate, without_rationale
+from long_context_tasks.annotation.records import Annotation, Incoming, Question, Review
+from long_context_tasks.annotation.study import add_answers, set_rationales
 from long_context_tasks.schema import InputError
 
 CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
@@ -63,7 +51,8 @@ def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(study: S
     code = f"""
 import os, signal
 from pathlib import Path
-from long_context_tasks.annotation import Annotation, annotate, open_study
+from long_context_tasks.annotation.records import (Annotation)
+from long_context_tasks.annotation import (annotate, open_study)
 
 def batch():
     for n in range(400):

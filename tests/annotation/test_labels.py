@@ -10,7 +10,8 @@ from headless import needs_browser
 from test_annotation_page import Page, page
 from typer.testing import CliRunner
 
-from long_context_tasks.annotation import Annotation, annotate, open_study
+from long_context_tasks.annotation import annotate, open_study
+from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     LabelledChunk,
     label_quality,

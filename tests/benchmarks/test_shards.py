@@ -23,8 +23,7 @@ from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.cli import app
 from long_context_tasks.engines import Engine, engine_of
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.case_folder import Shard
-from long_context_tasks.schema.merge import merge_shards
+from long_context_tasks.schema.case_folder import Shard, merge_shards
 
 pytestmark = pytest.mark.slow
 

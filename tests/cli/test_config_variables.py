@@ -127,3 +127,12 @@ def test_a_server_stands_in_for_the_model_of_every_config(file: str, monkeypatch
     monkeypatch.setenv("LCT_PRESET", str(preset))
     with pytest.raises(InputError, match="LCT_API_BASE names a server; leave out one"):
         config(file)
+
+
+@pytest.mark.parametrize("kind", ["", "vllm"])
+def test_a_served_model_without_a_server_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would run the demo model, or a local one, under no name of the caller's."""
+    monkeypatch.setenv("LCT_API_MODEL", "owl")
+    monkeypatch.setenv("LCT_MODEL_TYPE", kind)
+    with pytest.raises(InputError, match="LCT_API_MODEL=owl: no server is named; set LCT_API_BASE"):
+        config("eval_synthetic.py")

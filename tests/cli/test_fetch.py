@@ -185,8 +185,12 @@ def test_fetch_and_status(published, server, tmp_path, monkeypatch):
     text = lct("data", "status").out
     assert re.search(r"stackselect_1k.json +[\d,]+ bytes, checksum agrees", text)
     assert re.search(r"textsort_1k.json +2 bytes, WRONG CHECKSUM", text)
-    assert re.search(r"textsort_2k.json +partly fetched", text) and re.search(
-        r"textsort_4k.json +missing", text
+    assert re.search(r"textsort_2k.json +partly fetched", text)
+    missing = next(line for line in text.splitlines() if "missing" in line)
+    total = len(published)
+    assert (
+        missing.endswith(f", {total - 3 - 8} more; `lct data fetch ada_leval`")
+        and "textsort_4k.json, " in missing
     )
 
 
@@ -248,6 +252,8 @@ def test_carriers_are_fetched_into_a_folder_for_each_kind(
     )
     assert (tmp_path / "carriers" / "novels" / "rain.txt").read_bytes() == novel
     assert carriers_of(Options(data_dir=tmp_path), "debates", "a task") == tmp_path / "carriers" / "debates"
+    nothing = lct("data", "status", "carriers", "--data-dir", tmp_path / "elsewhere").out
+    assert nothing.splitlines()[1:] == ["  missing: all 2 files; `lct data fetch carriers`"]
     status = lct("data", "status", "carriers", "--data-dir", tmp_path).out
     assert "novels/rain.txt" in status and "as when fetched" in status
     page = CarrierFile("novels", "gone.txt", f"{server.url}/page", None)

@@ -8,8 +8,8 @@ import pytest
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import members_of, task_specs
-from long_context_tasks.benchmarks.hub import answers, without_downloads
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.published_files import hub_answers, without_downloads
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.schema import InputError
 
@@ -61,6 +61,7 @@ def test_a_row_says_what_a_task_scores_and_needs(tmp_path: Path) -> None:
 def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     lines = lct("tasks").out.splitlines()
     assert max(map(len, lines)) <= 200
+    assert "length or split" in lines[2]
     [line] = [line for line in lines if "ada_leval_bestanswer_…_synthetic" in line]
     assert line.split() == [
         "ada_leval_bestanswer_…_synthetic",
@@ -77,6 +78,8 @@ def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
         "needed",
         "no",
     ]
+    [line] = [line for line in lines if " elitr_bench_qa_…_multiturn_wer" in line]
+    assert line.split()[:7] == ["elitr_bench_qa_…_multiturn_werNN", "dev,", "test,", "NN", "20", "to", "100"]
     assert "lct_synthetic" in lines[-1] and "lct_official" in lines[-1]
 
 
@@ -117,6 +120,6 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
     for module in ("huggingface_hub.hf_api", "huggingface_hub.constants"):
         monkeypatch.setattr(f"{module}.ENDPOINT", "http://127.0.0.1:9", raising=False)
     monkeypatch.setattr(http.time, "sleep", waits)
-    assert not answers("dmis-lab/ETHIC")
+    assert not hub_answers("dmis-lab/ETHIC")
     with pytest.raises(InputError, match="cannot be had from the Hugging Face hub"):
         load_task("ethic_recall_books")

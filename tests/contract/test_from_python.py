@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import importlib.util
 import io
 import re
 import subprocess
@@ -108,3 +109,11 @@ def test_what_reports_leave_out_is_a_warning(task: lct.Task, tmp_path: Path) -> 
     path.write_text('{"kind": "own run"', encoding="utf-8")
     with pytest.warns(UserWarning, match="damaged"):
         assert lct.load_results(tmp_path / "results").height == 0
+
+
+@pytest.mark.parametrize("function", ["load_results", "leaderboard"])
+def test_frames_without_polars_name_the_extra(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "polars" else find(name))
+    with pytest.raises(lct.InputError, match=rf"{function} needs polars: pip install '.*\[report\]'"):
+        getattr(lct, function)("results")

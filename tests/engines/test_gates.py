@@ -63,7 +63,8 @@ def test_a_wrong_rope_base_is_named_and_fails_where_it_costs(
 
     with small_server() as whole, small_server(rope_theta=base) as lost:
         found = gate(lost.url, whole.url, tmp_path, *length)
-    assert found["verdict"] == verdict
+        strict = gate(lost.url, whole.url, tmp_path, *length, "--strict")
+    assert (found["verdict"], strict["verdict"]) == (verdict, "FAIL")
     assert "RoPE settings differ" in [one["name"] for one in found["findings"]]
 
 

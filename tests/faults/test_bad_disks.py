@@ -16,7 +16,8 @@ from run_commands import ADA, QA, Said, lct, own_responses, published_data, runs
 from stored_runs import judge_by_seed, judge_file
 from written_book import paragraphs
 
-from long_context_tasks.annotation import Annotation, annotate
+from long_context_tasks.annotation import annotate
+from long_context_tasks.annotation.records import Annotation
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, needs("polars")]
 

@@ -49,7 +49,7 @@ def test_a_stack_that_is_right_in_hardly_any_case_is_no_measure(
     right: dict[str, str], tmp_path: Path
 ) -> None:
     with known_server(right, 0.05) as weak:
-        code, found = gate(weak.url, weak.url, tmp_path)
+        code, found = gate(weak.url, weak.url, tmp_path, "--strict")
     assert (code, found["verdict"], names(found)) == (2, "UNDECIDED", [("B", "no room to lose")])
 
 
@@ -70,6 +70,8 @@ def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Pa
                 assert names(found) == expected
                 # A prompt that A refuses, or whose thinking never ends, is an answer that A does not give.
                 assert code == (1 if fault in ("refuse", "think") else 0), fault
+                code, found = gate(bad.url, good.url, tmp_path / fault, "--strict")
+                assert (code, found["verdict"]) == (1, "FAIL") and "faults are named" in found["line"], fault
 
 
 def test_stored_runs_serve_as_well_and_give_the_same_verdict(right: dict[str, str], tmp_path: Path) -> None:

@@ -15,10 +15,14 @@ from long_context_tasks.judges import Reply
 WHOLE = [[-1.0, -2.0, -0.5, -3.0, -1.5]] * 8
 
 
+def shifted(first: float, later: float) -> list[list[float]]:
+    """What a stack gives that is so many nats better after one token and after more."""
+    return [[one[0] + first, *(value + later for value in one[1:])] for one in WHOLE]
+
+
 def apart(first: float, later: float) -> list[str]:
-    """Names for two stacks that lie so many nats apart after one token and after more."""
-    other = [[one[0] + first, *(value + later for value in one[1:])] for one in WHOLE]
-    return [one.name for one in checks._rope_apart(WHOLE, other)]
+    """Names for two stacks that lie so many nats apart."""
+    return [one.name for one in checks._rope_apart(WHOLE, shifted(first, later))]
 
 
 def test_positions_are_told_from_precision() -> None:
@@ -26,6 +30,15 @@ def test_positions_are_told_from_precision() -> None:
     assert apart(0.0, 0.35) == apart(0.0, 1.1) == ["RoPE settings differ"]
     assert apart(0.04, 0.04) == apart(0.07, 0.09) == apart(0.2, 1.5) == apart(0.0, 0.0) == []
     assert checks._rope_apart([[]] * 8, WHOLE) == []
+
+
+def test_the_stack_that_predicts_worse_is_the_first_to_look_at() -> None:
+    for lead, said in (
+        (0.35, "B predicts the text better, by 0.35"),
+        (-0.35, "A predicts the text better, by 0.35"),
+    ):
+        [found] = checks._rope_apart(WHOLE, shifted(0.0, lead))
+        assert said in found.text and found.text.endswith(f"first those of {'A' if lead > 0 else 'B'}")
 
 
 def test_a_second_bos_and_another_template_are_seen_in_the_tokens(

@@ -100,7 +100,7 @@ def test_a_model_in_this_process_is_held_against_its_own_window(tiny: Path) -> N
     from inspect_ai.model import ChatMessageUser, get_model
 
     from long_context_tasks.benchmarks.loading import load_task
-    from long_context_tasks.hosts.inspect.window import find_window, rendered
+    from long_context_tasks.hosts.inspect.task import find_window, rendered
 
     model = get_model("hf/local", model_path=str(tiny), device="cpu", memoize=False)
     task = load_task(TASK, {})
@@ -281,7 +281,7 @@ def test_a_run_stops_when_its_interval_is_narrow(tmp_path: Path, monkeypatch: py
 
 
 def test_clusters_come_in_random_order_and_stay_whole() -> None:
-    from long_context_tasks.hosts.inspect.stopping import by_cluster_at_random
+    from long_context_tasks.hosts.inspect.task import by_cluster_at_random
     from long_context_tasks.schema import Case, Turn
 
     cases = [Case(str(n), "t", {}, (Turn(None),), cluster=str(n // 3)) for n in range(30)]
@@ -387,7 +387,7 @@ def test_a_variant_as_an_option_is_the_task_of_its_full_name() -> None:
 def test_tokens_are_estimated_without_a_network(tmp_path: Path) -> None:
     code = (
         "import socket; socket.socket.connect = None\n"
-        "from long_context_tasks.tokens.o200k import provide_o200k; provide_o200k()\n"
+        "from long_context_tasks.hosts.inspect.registry import provide_o200k; provide_o200k()\n"
         "import tiktoken; print(len(tiktoken.get_encoding('o200k_base').encode('antidisestablishmentarianism')))"
     )
     environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(filter(None, sys.path))}

@@ -27,7 +27,7 @@ from long_context_tasks.judges.kinds import kind_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.stats import cluster_wilson
+from long_context_tasks.stats.intervals import cluster_wilson
 
 pytestmark = [pytest.mark.slow, needs("lm_eval", "peft"), pytest.mark.usefixtures("meetings")]
 

@@ -23,10 +23,9 @@ from long_context_tasks.judges import (
     judge_all,
     last_boxed,
     panel,
-    summarize,
 )
 from long_context_tasks.judges.config import Draw
-from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.judges.verdict import Reply, summarize
 from long_context_tasks.schema import InputError, Message
 
 RUBRIC = Rubric("ten", 1, 10, last_boxed(1, 10))

@@ -9,7 +9,7 @@ import yaml
 from orca_commands import bad, good, read, study, write
 from orca_training import log_of, rated_items, rows_of
 
-from long_context_tasks.orca import read_results, scored_agreement
+from long_context_tasks.orca.results import read_results, scored_agreement
 from long_context_tasks.schema.files import json_value
 
 

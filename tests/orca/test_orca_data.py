@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.orca import (
-    InputFormat,
-    OrcaItem,
-    check_trainable,
-    input_text,
-    item_of_row,
-    read_items,
-)
-from long_context_tasks.orca.data import to_training_scale
+from long_context_tasks.orca import InputFormat, OrcaItem, read_items
+from long_context_tasks.orca.data import check_trainable, item_of_row, to_training_scale
+from long_context_tasks.orca.inputs import input_text
 from long_context_tasks.schema import InputError
 
 ROW = {"id": "a", "question": "Who?", "reference": "Anna", "candidate": "Ann", "rationale": "Two people."}

@@ -14,22 +14,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.orca import (
+from long_context_tasks.orca import OrcaItem, disagreement, item_agreement, item_intervals, write_results
+from long_context_tasks.orca.metrics import (
     COMPOSITES,
-    OrcaItem,
     agreement,
     clamp,
     clamp_all,
-    disagreement,
+    composite_of,
     find_threshold,
-    item_agreement,
-    item_intervals,
-    read_results,
-    scored_agreement,
     weights_of,
-    write_results,
 )
-from long_context_tasks.orca.metrics import composite_of
+from long_context_tasks.orca.results import read_results, scored_agreement
 from long_context_tasks.schema import InputError
 
 UNIT = st.floats(0, 1)

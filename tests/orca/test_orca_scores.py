@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lazy_modules import torch
 from orca_checkpoints import byte_tokenizer, tiny_checkpoint
-from orca_lazy import model_code, scorer, torch
+from orca_lazy import model_code, scorer
 
-from long_context_tasks.orca import InputFormat, OrcaItem, input_text
+from long_context_tasks.orca import InputFormat, OrcaItem
 from long_context_tasks.orca.checkpoint import Checkpoint
-from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items
+from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items, input_text
 from long_context_tasks.schema import InputError
 
 WORDS = ("rain", "a violin", "two speakers", "žádný zvuk", "her coach", "nothing at all", "音楽")

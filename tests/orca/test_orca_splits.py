@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.orca import (
-    OrcaItem,
-    Split,
-    model_splits,
-    read_items,
-    unseen_questions,
-)
-from long_context_tasks.orca.splits import question_numbers
+from long_context_tasks.orca import OrcaItem, read_items
+from long_context_tasks.orca.splits import Split, model_splits, question_numbers, unseen_questions
 from long_context_tasks.schema import InputError
 
 

@@ -7,24 +7,23 @@ from typing import Any
 
 import pytest
 import yaml
-from orca_lazy import heads, scorer, torch
+from lazy_modules import torch
+from orca_lazy import heads, scorer
 from vector_rows import vector_rows
 
-from long_context_tasks.orca import (
-    InputFormat,
+from long_context_tasks.orca import InputFormat, item_agreement, read_items
+from long_context_tasks.orca.checkpoint import load_checkpoint
+from long_context_tasks.orca.data import item_of_row
+from long_context_tasks.orca.inputs import input_text
+from long_context_tasks.orca.metrics import (
+    Agreement,
     agreement,
     clamp,
     clamp_all,
+    composite_of,
     find_threshold,
-    input_text,
-    item_agreement,
-    item_of_row,
-    read_items,
-    read_results,
-    scored_agreement,
 )
-from long_context_tasks.orca.checkpoint import load_checkpoint
-from long_context_tasks.orca.metrics import Agreement, composite_of
+from long_context_tasks.orca.results import read_results, scored_agreement
 
 pytestmark = pytest.mark.vectors
 HEAD_OF = {"beta_llh": "beta", "multinomial_llh": "multinomial", "bernoulli_kl": "bernoulli"}

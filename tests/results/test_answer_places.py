@@ -7,7 +7,7 @@ import pytest
 from long_context_tasks.audit.challenge import Challenge
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.results.answer_places import MOST, answer_places
+from long_context_tasks.results.case_pages import MOST, answer_places
 from long_context_tasks.schema import InputError
 
 

@@ -233,7 +233,7 @@ def test_every_table_says_the_same_in_every_format(results: Path, tmp_path: Path
             made="20260101_100000",
         ),
     )
-    assert lct("report", results, "--out", out, "--space", "--title", "A: board").exit_code == 0
+    assert lct("report", results, "--out", out, "--space", "--badges", "--title", "A: board").exit_code == 0
     for name in TABLES:
         table = json.loads((out / f"{name}.json").read_text())
         frame = pl.read_parquet(out / f"{name}.parquet")
@@ -258,6 +258,7 @@ def test_every_table_says_the_same_in_every_format(results: Path, tmp_path: Path
     _, front, _ = (out / "README.md").read_text().split("---\n")
     assert yaml.safe_load(front)["sdk"] == "static" and yaml.safe_load(front)["title"] == "A: board"
     assert lct("report", results, "--out", out, "--space").exit_code == 0  # ours may be replaced
+    assert not (out / "badge").exists()  # nor do badges of an earlier site stay
     (out / "README.md").write_text("mine")
     refused = lct("report", results, "--out", out, "--space")
     assert (

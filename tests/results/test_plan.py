@@ -1,5 +1,7 @@
 """What a run will cost: the sums of a plan are those of the prompts that are rendered."""
 
+import io
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import expand_tasks, parse_task, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+from long_context_tasks.results.plan import loading as plan_loading
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
     Price,
@@ -269,3 +272,15 @@ def test_missing_data_are_named_and_do_not_stop_the_others(data: Path) -> None:
     assert [one.task for one in plan.not_planned] == ["ada_leval_tsort_any", "ethic_single_qa_books"]
     assert "lct_length=8k" in plan.not_planned[0].message and "lct build" in plan.not_planned[1].message
     assert plan.total.cases == plan.tasks[0].cases == 3
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_slow_plan_says_how_far_it_is_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(plan_loading, "QUIET_SECONDS", 0.0)
+    assert list(plan_loading.counted(["a", "b"])) == ["a", "b"]
+    assert ("reading tasks" in screen.getvalue()) is terminal

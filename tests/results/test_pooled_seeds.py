@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import collect
-from long_context_tasks.results.seeds import pooled_seeds
-from long_context_tasks.stats import cluster_wilson
+from long_context_tasks.results.settings import pooled_seeds
+from long_context_tasks.stats.intervals import cluster_wilson
 
 SYNTHETIC, BUILT, PUBLISHED = "ada_leval_bestanswer_2k_synthetic", "ada_leval_tsort_8k", "ada_leval_tsort_2k"
 RECAST = "ada_leval_tsort_2k_recast"

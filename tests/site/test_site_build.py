@@ -30,8 +30,9 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
 from long_context_tasks.site.cases import ChunkStore, script_json
-from long_context_tasks.site.leaderboard import index_payload, leading_cells
+from long_context_tasks.site.leaderboard import index_payload, leading_cells, leaf_of, top_of
 from long_context_tasks.site.words import settings_label, slug
+from long_context_tasks.stats import Mean
 
 
 def test_links_policy_and_hostile_texts(small_site: BuiltSite) -> None:
@@ -256,6 +257,19 @@ def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
         and "7 did not fit the window" in text
         and not re.search(r"\bnan\b", text)
     )
+
+
+def test_bars_of_one_metric_can_be_compared() -> None:
+    """A judge's 4.5 beside its 5.5 has the shorter bar, although it would fit on a scale to 5."""
+    values = {"clear": (5.5, True), "noisy": (4.5, True), "share": (0.5, False)}
+    cells = [
+        made_up_cell(
+            "m", task, Mean(value, value, value, 9, 9, {}), (task,), points=points, metric="ms"[points]
+        )
+        for task, (value, points) in values.items()
+    ]
+    tops = top_of(cells)
+    assert [tops[leaf_of(cell)] for cell in cells] == [10.0, 10.0, 1.0]
 
 
 def test_published_scores_by_the_column_s_metric_come_first() -> None:

@@ -6,7 +6,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats import wilson
+from long_context_tasks.stats.intervals import wilson
 
 Floats = NDArray[np.float64]
 DESIGNS = (

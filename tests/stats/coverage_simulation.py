@@ -10,8 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from long_context_tasks.stats import wilson
-from long_context_tasks.stats.intervals import Array, Moments, moments, t_ends, wilson_ends
+from long_context_tasks.stats.intervals import Array, Moments, moments, t_ends, wilson, wilson_ends
 
 RATES = (0.05, 0.5, 0.95)
 NUMBERS = (50, 200, 1000)

@@ -6,7 +6,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from length_simulation import Design, curves, draw, shares
 
-from long_context_tasks.stats import wilson
 from long_context_tasks.stats.effective_length import (
     Clusters,
     LengthScores,
@@ -17,7 +16,7 @@ from long_context_tasks.stats.effective_length import (
     fraction_bar,
     relative_margin,
 )
-from long_context_tasks.stats.intervals import cluster_t, cluster_wilson
+from long_context_tasks.stats.intervals import cluster_t, cluster_wilson, wilson
 
 
 def _hits(hits: int, n: int = 100, size: int = 1) -> LengthScores:

@@ -21,15 +21,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import wilson
 from long_context_tasks.stats.intervals import (
     MIN_CLUSTERS,
     MIN_CLUSTERS_CENTRAL,
     cluster_t,
     cluster_wilson,
-    min_clusters,
     moments,
     t_ends,
+    wilson,
     wilson_ends,
 )
 
@@ -176,8 +175,3 @@ def test_corners():
     assert ratings.high < 10 and math.isnan(cluster_wilson([10.0] * 6, "aabbcc", scale=(1, 10)).low)
     with pytest.raises(ValueError, match="2 values and 1 clusters"):
         cluster_t([2.0, 0.0], "a")
-    assert (min_clusters(0.2), min_clusters(0.19), min_clusters(9.9, rates=False)) == (
-        MIN_CLUSTERS_CENTRAL,
-        MIN_CLUSTERS,
-        MIN_CLUSTERS_CENTRAL,
-    )

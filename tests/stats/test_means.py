@@ -14,18 +14,16 @@ from long_context_tasks.schema import Score
 from long_context_tasks.stats import (
     Interval,
     cluster_t,
-    cluster_wilson,
     could_be_one_run,
     group_mean,
-    group_means,
     interval_of_mean,
     mean_of_scores,
     means_by_gold_bin,
     round_half_up,
     round_twice,
-    wilson,
 )
-from long_context_tasks.stats.means import widened
+from long_context_tasks.stats.intervals import cluster_wilson, wilson
+from long_context_tasks.stats.means import group_means, widened
 
 
 @pytest.mark.parametrize(

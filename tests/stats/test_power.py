@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import icc as intraclass
 from long_context_tasks.stats.comparison import (
     MIN_TEST_CLUSTERS,
     Spread,
@@ -20,6 +19,7 @@ from long_context_tasks.stats.comparison import (
     spread_of,
 )
 from long_context_tasks.stats.intervals import Moments, moments, t_ends
+from long_context_tasks.stats.raters import icc as intraclass
 
 SAMPLES = 20_000
 

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import icc, study_panel, study_raters
+from long_context_tasks.stats import study_panel, study_raters
+from long_context_tasks.stats.raters import icc
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("pingouin") is None, reason="ICC needs the extra `agreement`"

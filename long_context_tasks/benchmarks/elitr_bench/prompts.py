@@ -23,7 +23,6 @@ from long_context_tasks.tokens import Tokenizer
 
 _PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
 CHAT, GPT = "chat", "gpt"
-JUDGES = ("gpt", "prometheus")
 GAP = "\n\n"
 
 

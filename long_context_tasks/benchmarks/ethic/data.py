@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks.building import family_folder, with_length
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
-from long_context_tasks.benchmarks.ethic.scoring import fact_recall, sections, summaries
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, family_of
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
 from long_context_tasks.judges import Judging
@@ -29,8 +29,6 @@ from long_context_tasks.tokens.count_cache import cached_counts
 
 COUNTERPARTS = "ethic_recall_counterparts"
 """The family that builds the tasks without published data."""
-_METRICS = {**scoring.METRICS, "sections": sections.METRICS}
-_SCORES = {**scoring.SCORES, "sections": sections.score_case}
 BOUND = 32_768
 """A prompt of so many tokens is still under it; of the official flags ``--under_32k_only`` and ``--over_32k_only``."""
 
@@ -61,7 +59,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     judged = spec.task == "summarize"
     # The facts of synthetic documents are known, so that their summaries have a score without a judge.
     summary_scores: Any = fact_recall if synthetic else summaries
-    metrics = summary_scores.METRICS if judged else _METRICS[spec.task]
+    metrics = summary_scores.METRICS if judged else scoring.METRICS[spec.task]
     judging = Judging(
         rubric=summaries.rubric,
         requests=partial(summaries.judge_requests, documents=cases.documents),
@@ -78,7 +76,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         intervals=metrics[:2],
         answer_budget=options.answer_budget or spec.card.answer_budget,
         render=prompts.messages,
-        score=summary_scores.score_case if judged else _SCORES[spec.task],
+        score=summary_scores.score_case if judged else scoring.SCORES[spec.task],
         judging=judging if judged else None,
         points=frozenset(summaries.POINTS) if judged else frozenset(),
         own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",

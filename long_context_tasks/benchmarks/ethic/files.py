@@ -22,11 +22,16 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from long_context_tasks.benchmarks import hub
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
-from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
+from long_context_tasks.benchmarks.published_files import (
+    PublishedRow,
+    hub_answers,
+    json_rows,
+    missing_data,
+    without_downloads,
+)
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
 from long_context_tasks.schema.files import loads
@@ -155,7 +160,7 @@ def _from_hub(configuration: str, folder: Path, task: str) -> Any:
         import datasets
 
         # Where the hub cannot be reached, what the library has in its cache counts.
-        with nullcontext() if hub.answers(HUB) else hub.without_downloads():
+        with nullcontext() if hub_answers(HUB) else without_downloads():
             return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
         # The library lets through whatever its HTTP and file layers raise.

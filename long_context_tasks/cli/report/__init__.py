@@ -8,6 +8,7 @@ import typer
 from long_context_tasks.cli.options import (
     DataDir,
     Json,
+    NamesFile,
     RunsOrBundles,
     complete_benchmark,
     examples,
@@ -72,26 +73,17 @@ def compare(
             "--model", "-m", help="A model; twice or more. Not needed where the results hold two models."
         ),
     ] = None,
-    tasks: Annotated[
-        str, typer.Option("--tasks", help="Only these tasks, with commas; * stands for anything.")
-    ] = "",
+    tasks: Annotated[str, typer.Option(help="Only these tasks, with commas; * stands for anything.")] = "",
     same_within: Annotated[
         list[str] | None,
         typer.Option(
-            "--same-within",
-            help="Test whether models are the same within a margin: 2% of rates, 0.3 of points of a scale; may be given for both.",
+            help="Test whether models are the same within a margin: 2% of rates, 0.3 of points of a scale; may be given for both."
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
-    names_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--models",
-            help="YAML file with names and aliases of models, for one that hosts name differently (docs/reading_the_site.md).",
-        ),
-    ] = None,
+    names_file: NamesFile = None,
     pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:
@@ -208,8 +200,7 @@ def pack(
     """
     from long_context_tasks.results.bundle.format import read_bundle
     from long_context_tasks.results.bundle.pack import pack as pack_runs
-    from long_context_tasks.results.checks import CHECKS
-    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.results.collect import CHECKS, collect_with_files
     from long_context_tasks.schema import InputError
 
     collected = collect_with_files(results)
@@ -254,7 +245,7 @@ def check(
     """
     from long_context_tasks.results.bundle.format import bundles_below
     from long_context_tasks.results.bundle.runs import overview
-    from long_context_tasks.results.checks import CHECKS
+    from long_context_tasks.results.collect import CHECKS
     from long_context_tasks.schema import InputError
 
     paths: list[Path] = []
@@ -298,14 +289,10 @@ def paper(
         str, typer.Argument(help="Benchmark with published responses.", autocompletion=complete_benchmark)
     ],
     data_dir: DataDir = None,
-    only: Annotated[
-        str, typer.Option("--only", help="Only these tables and figures, with commas: table2,fig3.")
-    ] = "",
+    only: Annotated[str, typer.Option(help="Only these tables and figures, with commas: table2,fig3.")] = "",
     tokenizer: Annotated[
         str | None,
-        typer.Option(
-            "--tokenizer", help="The paper's tokenizer, a folder or hub id, for tables that count tokens."
-        ),
+        typer.Option(help="The paper's tokenizer, a folder or hub id, for tables that count tokens."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles, examples
+from long_context_tasks.cli.options import Json, NamesFile, RunsDataDir, RunsOrBundles, examples
 from long_context_tasks.cli.output import end_with_problems, give, say, tell
 from long_context_tasks.cli.report.site import cases_of, collected_cells
 
@@ -22,20 +22,13 @@ def export(
     results: RunsOrBundles,
     eee: Annotated[
         Path | None,
-        typer.Option(
-            "--eee", help="Folder for records of Every Eval Ever, schema 0.3.0: runs and their turns."
-        ),
+        typer.Option(help="Folder for records of Every Eval Ever, schema 0.3.0: runs and their turns."),
     ] = None,
     eval_results: Annotated[
         Path | None,
-        typer.Option(
-            "--eval-results", help="Folder for the hub's .eval_results/*.yaml, in a folder for each model."
-        ),
+        typer.Option(help="Folder for the hub's .eval_results/*.yaml, in a folder for each model."),
     ] = None,
-    models: Annotated[
-        Path | None,
-        typer.Option("--models", help="YAML file with names and aliases of models (docs/results_schema.md)."),
-    ] = None,
+    models: NamesFile = None,
     data_dir: RunsDataDir = None,
     inputs: Annotated[
         bool,
@@ -47,23 +40,17 @@ def export(
             "--responses/--no-responses", help="With responses where the benchmark's card allows it."
         ),
     ] = True,
-    organisation: Annotated[
-        str, typer.Option("--organisation", help="Who gives the records away.")
-    ] = "unknown",
+    organisation: Annotated[str, typer.Option(help="Who gives the records away.")] = "unknown",
     relation: Annotated[
         Literal["first_party", "third_party", "collaborative", "other"],
-        typer.Option("--relation", help="Of the evaluator to the makers of the models."),
+        typer.Option(help="Of the evaluator to the makers of the models."),
     ] = "other",
-    developer: Annotated[
-        str, typer.Option("--developer", help="Of models whose names have no organisation.")
-    ] = "",
+    developer: Annotated[str, typer.Option(help="Of models whose names have no organisation.")] = "",
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            "--dataset", help="BENCHMARK=ORG/NAME: the hub's dataset with its leaderboard; repeatable."
-        ),
+        typer.Option(help="BENCHMARK=ORG/NAME: the hub's dataset with its leaderboard; repeatable."),
     ] = None,
-    source: Annotated[str, typer.Option("--source", help="Address that the hub's scores link to.")] = "",
+    source: Annotated[str, typer.Option(help="Address that the hub's scores link to.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write results in the formats of other collections: Every Eval Ever, and model repositories of the Hugging Face hub.
@@ -75,8 +62,7 @@ def export(
 
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.case_pages import without_responses
-    from long_context_tasks.results.exports.eee import Provider, write_records
-    from long_context_tasks.results.exports.hub import write_eval_results
+    from long_context_tasks.results.exports import Provider, write_eval_results, write_records
     from long_context_tasks.results.models import Models, read_models
     from long_context_tasks.schema import InputError
 
@@ -122,7 +108,7 @@ def difference(
     For comments on pull requests: what a stranger's bundle says is escaped. Exit code 1 when something in AFTER is left out.
     """
     from long_context_tasks.results.collect import collect_with_files
-    from long_context_tasks.results.exports.difference import difference_markdown
+    from long_context_tasks.results.difference import difference_markdown
     from long_context_tasks.schema.files import write_whole
 
     new = collect_with_files([after])

@@ -80,7 +80,11 @@ def site(
     with_cases: Annotated[
         bool, typer.Option("--case-pages/--no-case-pages", help="Pages of single cases with responses.")
     ] = True,
-    title: Annotated[str, typer.Option("--title", help="Of the site.")] = "Long-context leaderboard",
+    title: Annotated[str, typer.Option(help="Of the site.")] = "Long-context leaderboard",
+    badges: Annotated[
+        bool,
+        typer.Option("--badges", help="Add a badge for each score: as many files as models times tasks."),
+    ] = False,
     space: Annotated[
         bool,
         typer.Option("--space", help="Add the README.md that makes the folder a static Space of the hub."),
@@ -88,7 +92,6 @@ def site(
     submit_to: Annotated[
         str,
         typer.Option(
-            "--submit-to",
             callback=_address,
             help="https://...: the repository that takes new results, which the page on submitting a model then names.",
         ),
@@ -96,24 +99,20 @@ def site(
     models: Annotated[
         Path | None,
         typer.Option(
-            "--models",
-            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md).",
+            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md)."
         ),
     ] = None,
     claimed: Annotated[
         list[str] | None,
-        typer.Option("--claimed", help="MODEL=128k: the context window that its makers claim; repeatable."),
+        typer.Option(help="MODEL=128k: the context window that its makers claim; repeatable."),
     ] = None,
     agreement: Annotated[
         Path | None,
-        typer.Option(
-            "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
-        ),
+        typer.Option(help="What `lct judge compare --out` wrote: how the judges agree with people."),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold",
             min=0,
             max=100,
             help="Percent: a second effective context length, up to which the score stays above it (RULER: 85.6).",
@@ -122,7 +121,6 @@ def site(
     section: Annotated[
         list[str] | None,
         typer.Option(
-            "--section",
             help="Print a benchmark's own tables in place of the leaderboard; repeatable.",
             autocompletion=complete_benchmark,
             rich_help_panel=_SECTIONS,
@@ -131,9 +129,7 @@ def site(
     metric: Annotated[
         str,
         typer.Option(
-            "--metric",
-            help="Metric to split, or `official`. Default: each run's headline.",
-            rich_help_panel=_SECTIONS,
+            help="Metric to split, or `official`. Default: each run's headline.", rich_help_panel=_SECTIONS
         ),
     ] = "",
     lower: Annotated[
@@ -148,7 +144,6 @@ def site(
     bins: Annotated[
         int | None,
         typer.Option(
-            "--bins",
             min=2,
             max=20,
             help="Parts of a context, for scores by position. Default: 5.",
@@ -158,30 +153,25 @@ def site(
     cases: Annotated[
         Path | None,
         typer.Option(
-            "--cases",
-            help="Where built cases lie now. Default: the runs' own lct_cases.",
-            rich_help_panel=_SECTIONS,
+            help="Where built cases lie now. Default: the runs' own lct_cases.", rich_help_panel=_SECTIONS
         ),
     ] = None,
     csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV, rich_help_panel=_SECTIONS)] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help="Draw the sections' figures, .svg or .png.", rich_help_panel=_SECTIONS),
+        Path | None, typer.Option(help="Draw the sections' figures, .svg or .png.", rich_help_panel=_SECTIONS)
     ] = None,
     by: Annotated[
         str,
         typer.Option(
-            "--by",
-            help="Print a row for each combination of these settings, with commas, best first: prompt_style,temperature.",
+            help="Print a row for each combination of these settings, with commas, best first: prompt_style,temperature."
         ),
     ] = "",
     pool_seeds: PoolSeeds = False,
     ratings: Annotated[
         list[Path] | None,
         typer.Option(
-            "--ratings",
             help="People's ratings of some of the answers, JSON Lines: print each judge's mean corrected by them (docs/judges.md). "
-            "Repeatable.",
+            "Repeatable."
         ),
     ] = None,
     as_json: Json = False,
@@ -195,13 +185,14 @@ def site(
     require("report", "lct report", *_NEEDED, *(_SITE if out is not None else ()))
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
-    from long_context_tasks.results.ratings import corrected_table, read_people
     from long_context_tasks.results.sections import (
         Wanted,
         benchmark_sections,
         check_plot,
+        corrected_table,
         drawn,
         picture_bytes,
+        read_people,
         scored_runs,
     )
     from long_context_tasks.results.tables import (
@@ -278,7 +269,9 @@ def site(
             typer.echo(f"note: {note}", err=True)
         noted = replace(collection, notes=(*collection.notes, *notes))
         shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
-        _write_site(out, noted, cells, shown, replace(options, space=space, submit_to=submit_to))
+        _write_site(
+            out, noted, cells, shown, replace(options, badges=badges, space=space, submit_to=submit_to)
+        )
     end_with_problems(collection.problems)
 
 
@@ -343,7 +336,7 @@ def collected_cells(
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files, renamed
-    from long_context_tasks.results.seeds import pooled_seeds
+    from long_context_tasks.results.settings import pooled_seeds
     from long_context_tasks.schema import InputError
 
     collected = renamed(collect_with_files(results), models)

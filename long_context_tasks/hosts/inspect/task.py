@@ -5,19 +5,24 @@ Samples hold ids and labels; the text of a case is rendered when it is asked. Sc
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
 from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage, ContentReasoning, GenerateConfig, ModelOutput, get_model
+from inspect_ai.log import EvalSpec
+from inspect_ai.model import ChatMessage, ContentReasoning, GenerateConfig, Model, ModelOutput, get_model
+from inspect_ai.scorer import Metric, SampleScore, Scorer, Target, metric, scorer
 from inspect_ai.scorer import Score as HostScore
-from inspect_ai.scorer import Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from pydantic import TypeAdapter
+from inspect_ai.util import EarlyStop
+from pydantic import JsonValue, TypeAdapter
 
 import long_context_tasks
 from long_context_tasks.benchmarks.catalogue import parse_task
@@ -25,13 +30,22 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.inspect.results import METADATA
-from long_context_tasks.hosts.inspect.scores import answers_record, host_score, numbers
-from long_context_tasks.hosts.inspect.stopping import WidthStopping, by_cluster_at_random
-from long_context_tasks.hosts.inspect.window import find_window, in_roles_of, rendered, says_too_long
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.turns import not_judged_hint
+from long_context_tasks.hosts.window import PER_MESSAGE, UNCHECKED, Window, at_most, is_length_refusal
+from long_context_tasks.judges import Verdict
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
-from long_context_tasks.schema import Case, InputError, LoadedTask, Message, prompt_hash
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    Score,
+    prompt_hash,
+)
+from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.response import (
     CLOSE,
     DOES_NOT_FIT,
@@ -39,8 +53,11 @@ from long_context_tasks.schema.response import (
     OPEN,
     Response,
     from_stored_form,
+    stored_form,
     writable,
 )
+from long_context_tasks.stats.means import mean_of_scores, task_numbers
+from long_context_tasks.tokens import CL100K, get_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -212,3 +229,176 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
         return await to_thread.run_sync(scored)
 
     return score
+
+
+FEWEST_CLUSTERS = 10
+"""Before so many books (meetings, ...) nothing stops: an interval over few clusters is itself uncertain."""
+
+
+def by_cluster_at_random(cases: Sequence[Case], seed: int) -> list[Case]:
+    """The cases, clusters in random order, so that the first stand for all; those of one cluster stay together."""
+    order = list(dict.fromkeys(case.cluster for case in cases))
+    random.Random(seed).shuffle(order)
+    place = {cluster: number for number, cluster in enumerate(order)}
+    return sorted(cases, key=lambda case: place[case.cluster])
+
+
+class WidthStopping:
+    """The host's protocol ``EarlyStopping``: no case begins once the interval is narrow enough; those that run are finished."""
+
+    def __init__(self, width: float, *, rates: bool) -> None:
+        """Stop at a width, from the lower to the upper end; `rates` says that the headline is a share from 0 to 1.
+
+        Raises:
+            InputError: no width above 0.
+        """
+        if not isinstance(width, int | float) or not width > 0:
+            raise InputError(f"stop_width={width}: give the width of an interval, like -T stop_width=0.1")
+        self._width, self._rates = float(width), rates
+        self._scores: list[Score] = []
+        self._clusters: list[str] = []
+        self._reached: float | None = None
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        """Name the manager."""
+        return f"interval no wider than {self._width:g}"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Leave a case out when the interval is narrow enough."""
+        if self._reached is None:
+            return None
+        return EarlyStop(id=id, epoch=epoch, reason=f"the interval is {self._reached:.4g} wide")
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
+        """Take the headline's scores of a case in."""
+        turns, clusters = turns_of(scores.values())
+        self._scores += [next(iter(turn.values())) for turn in turns]
+        self._clusters += clusters
+        if self._reached is None and len(set(self._clusters)) >= FEWEST_CLUSTERS:
+            mean = mean_of_scores(self._scores, self._clusters, rates=self._rates)
+            if mean.high - mean.low <= self._width:
+                self._reached = mean.high - mean.low
+
+    async def complete_task(self) -> dict[str, JsonValue]:
+        """What the log says of the stop."""
+        return {"width": self._width, "reached": self._reached}
+
+
+_SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
+"""Names of the window in the configs of transformers."""
+
+
+def find_window(options: Options, model: Model, answer_budget: int) -> Window:
+    """Return the window, and how to count a prompt in it that leaves room for `answer_budget` tokens.
+
+    A model behind an address tells neither, and the host's own count of tokens is an estimate: without ``lct_window`` its server
+    decides.
+
+    Raises:
+        InputError: a tokenizer that cannot be loaded.
+    """
+    tokenizer = _own_tokenizer(model)
+    tokens, source = options.window, "lct_window"
+    if tokens is None and tokenizer is not None:
+        config: Any = model.api.model.config.get_text_config()  # type: ignore[attr-defined]
+        sizes = (getattr(config, name, None) for name in _SIZES)
+        tokens, source = next(filter(None, sizes), None), "host"
+    if tokens is None:
+        return Window()
+    if tokenizer is not None:
+        return Window(tokens, lambda text: len(tokenizer(text)["input_ids"]), source)
+    count = get_tokenizer(options.tokenizer or CL100K).count
+    source += "" if options.tokenizer else ", counted in cl100k"
+    return Window(tokens, at_most(count, PER_MESSAGE, tokens - answer_budget), source)
+
+
+def rendered(model: Model, messages: Sequence[ChatMessage]) -> str:
+    """The text that a model in this process reads; for others the contents."""
+    if _own_tokenizer(model) is not None:
+        return str(model.api.hf_chat(list(messages), []))  # type: ignore[attr-defined]
+    return "\n".join(message.text for message in messages)
+
+
+def in_roles_of(model: Model, messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages, without a system message where the model's chat template takes none."""
+    tokenizer = _own_tokenizer(model)
+    if tokenizer is None or tokenizer.chat_template is None:
+        return messages
+    apply = partial(tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
+    return messages if takes_system(apply) else folded(messages)
+
+
+def _own_tokenizer(model: Model) -> Any | None:
+    """The tokenizer of a model that the host has loaded through transformers."""
+    return getattr(model.api, "tokenizer", None) if hasattr(model.api, "hf_chat") else None
+
+
+def says_too_long(error: Exception) -> bool:
+    """Whether a provider's exception is a server's refusal of a prompt for its length."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return isinstance(status, int) and is_length_refusal(status, str(error))
+
+
+def answers_record(
+    task: LoadedTask, responses: Sequence[Response], hashes: Sequence[str] = (), window: str = UNCHECKED
+) -> dict[str, Any]:
+    """The answers to a case, and hashes of what was sent for them."""
+    text, status = stored_form(responses, conversation=task.is_conversation)
+    return {"response": text, "status": status, "prompt_sha256": list(hashes), "window": window}
+
+
+def host_score(
+    task: LoadedTask,
+    answers: dict[str, Any],
+    turns: Sequence[CaseScores],
+    verdicts: Sequence[Sequence[Verdict]],
+) -> HostScore:
+    """A score whose value is for the host's pages, the mean over turns, and whose metadata hold everything."""
+    rows = [
+        {
+            "scores": {name: turn[name].value for name in task.metrics},
+            "reason": turn[task.metrics[0]].reason,
+            "stds": {name: turn[name].std for name in task.metrics if turn[name].std},
+        }
+        for turn in turns
+    ]
+    judged = [[verdict.row() for verdict in turn] for turn in verdicts]
+    means = {
+        name: mean_of_scores([turn[name] for turn in turns], range(len(turns))).value for name in task.metrics
+    }
+    return HostScore(
+        value={name: None if math.isnan(mean) else mean for name, mean in means.items()},
+        answer=answers["response"],
+        metadata={**answers, "verdicts": judged, "turns": rows},
+    )
+
+
+def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str]]:
+    """The scores of each turn of samples, headline first, and its cluster; reasons are those of the headline metric."""
+    turns: list[CaseScores] = []
+    clusters: list[str] = []
+    for sample in samples:
+        for row in (sample.score.metadata or {})["turns"]:
+            scores, stds = row["scores"], row["stds"]
+            turns.append({name: Score(scores[name], row["reason"], stds.get(name, 0.0)) for name in scores})
+            clusters.append(str((sample.sample_metadata or {})["cluster"]))
+    return turns, clusters
+
+
+@metric(scores="unreduced")
+def numbers(metrics: list[str], intervals: list[str], points: list[str]) -> Metric:
+    """Means over turns, headline first, intervals and standard errors over clusters, and counts; without what is unknown or counts 0."""
+
+    def compute(scores: list[SampleScore]) -> dict[str, float]:
+        turns, clusters = turns_of(scores)
+        checked = all((sample.score.metadata or {})["window"] != UNCHECKED for sample in scores)
+        found = task_numbers(turns, clusters, metrics, intervals, 0 if checked else math.nan, set(points))
+        for name in intervals:
+            found[f"{name}_stderr"] = mean_of_scores([turn[name] for turn in turns], clusters).se
+        return {
+            key: value
+            for key, value in found.items()
+            if not math.isnan(value) and (value or key == "n_truncated" or not key.startswith("n_"))
+        }
+
+    return compute

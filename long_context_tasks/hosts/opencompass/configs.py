@@ -84,6 +84,21 @@ def _number(
     return value
 
 
+def is_served() -> bool:
+    """Return whether LCT_API_BASE names a server.
+
+    Raises:
+        InputError: LCT_API_MODEL names a model there, and LCT_API_BASE nothing.
+    """
+    base, model = os.environ.get("LCT_API_BASE"), os.environ.get("LCT_API_MODEL")
+    if model and not base and not preset(_SERVED):
+        raise InputError(
+            f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, as http://127.0.0.1:8000/v1, "
+            "or LCT_MODEL for a model that is loaded here"
+        )
+    return bool(base)
+
+
 def preset(kind: str = "") -> dict[str, Any]:
     """Return what the file in LCT_PRESET says; empty without one, or for a model of another kind than ``kind``.
 

@@ -15,7 +15,15 @@ from long_context_tasks.hosts.turns import NAME as CASES_SHA256
 from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.files import json_rows, json_value, lines, loads, write_json, write_whole
+from long_context_tasks.schema.files import (
+    json_rows,
+    json_value,
+    lines,
+    loads,
+    make_folder,
+    write_json,
+    write_whole,
+)
 from long_context_tasks.schema.response import (
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
@@ -214,10 +222,7 @@ def score_own(
         "points": sorted(task.points),
         "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{place}: cannot be written ({error.strerror}); choose another --out") from error
+    make_folder(place.parent, remedy="choose another --out")
     rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(place.with_suffix(".jsonl"), lines)

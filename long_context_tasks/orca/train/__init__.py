@@ -1,6 +1,5 @@
 """Training the ORCA judge from files: everything cheap is checked first, then the model is loaded and trained."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from long_context_tasks.orca.checkpoint import (
 from long_context_tasks.orca.data import HEAD_NAMES, check_trainable, read_items
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions, with_negatives
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, file_sha256
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,9 @@ def run_training(
         # A checkpoint is the same one in any folder.
         "init": None if init is None else f"{init.name} {fingerprint(init)}",
         "scenario": scenario,
-        "data": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in named.items() if path},
+        "data": {
+            name: {"file": path.name, "sha256": file_sha256(path)} for name, path in named.items() if path
+        },
     }
     marks = [item.row.get("control") for item in [*human, *judge, *dev]]
     marks += [] if init is None else [read_args(init).get("control")]
@@ -139,7 +140,3 @@ def run_training(
         report=report,
     )
     return done if processes.is_first else None
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -23,8 +23,6 @@ from long_context_tasks.schema import Case, InputError, Options, format_length, 
 from long_context_tasks.schema.response import DOES_NOT_FIT
 from long_context_tasks.stats import Bar, Crossing, LengthScores, fit_crossing, fixed_bar, fraction_bar
 
-CASES_AT_HAND = 200
-"""Of each length; a step takes some of them."""
 SMALLEST_STEP = 16
 """Cases; later steps grow with what was seen, as starting a host takes time."""
 _OF_SEEN = 4

@@ -18,6 +18,7 @@ from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.plan.cost import NotPlanned, first_names
+from long_context_tasks.results.plan.loading import counted
 from long_context_tasks.results.plan.missing import (
     DONE,
     EVALUATE,
@@ -168,6 +169,10 @@ def step_command(
         samples = {_typed_in_lm_eval(task): list(cases)}
         part = ("--samples", json.dumps(samples, separators=(",", ":")))
         made = [replace(one, words=(*one.words, *part)) for one in made]
+    elif place.host == INSPECT:
+        made = _inspect(model, [task], judge, _newest(seen, INSPECT), place)
+        part = ("--limit", f"{cases.start + 1}-{cases.stop}")  # the first case is 1
+        made = [replace(one, words=(*one.words, *part)) for one in made]
     else:
         folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
         made = _opencompass(model, [task], judge, folder, place)
@@ -175,7 +180,7 @@ def step_command(
         made = [replace(one, variables={**one.variables, **part_of}) for one in made]
     if not made:
         raise InputError(
-            f"{task}: compares likelihoods, which a server does not give; run the model in the host's process"
+            f"{task}: compares likelihoods, which neither a server nor inspect_ai gives; run the model in the process of another host"
         )
     return made[0]
 
@@ -607,7 +612,7 @@ def find_missing(
     found = [find_runs_and_bundles(path) for path in results]
     setups = [setup for path in results for setup in find_setups(path)]
     tasks, without_data = [], []
-    for name in names:
+    for name in counted(names):
         task: LoadedTask | None = None
         reason = ""
         try:

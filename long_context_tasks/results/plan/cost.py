@@ -25,6 +25,7 @@ from typing import Any
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, StoredRun
+from long_context_tasks.results.plan.loading import counted
 from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
@@ -336,7 +337,7 @@ def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Pla
     planned: list[TaskPlan] = []
     failed: list[NotPlanned] = []
     prompts = Prompts()
-    for name in names:
+    for name in counted(names):
         # One after the other, so that memory holds the cases of one task.
         try:
             task = loading.load_task(name, options)

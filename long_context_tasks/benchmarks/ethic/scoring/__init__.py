@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from long_context_tasks.benchmarks.ethic.scoring import official, repaired
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, lcs_length, rates
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
@@ -28,6 +28,7 @@ F1_METRICS = (
 ORDER_METRICS = ("strict_lcs", "official_lcs", "length_adjusted_lcs")
 QA_METRICS = ("answer_f1", "answer_found")
 FOCUSED_METRICS = ("rouge_l_f1", "rouge_l_precision", "rouge_l_recall")
+SECTION_METRICS = ("section_score",)
 METRICS = {
     "recall": F1_METRICS,
     "attribute": F1_METRICS,
@@ -36,6 +37,7 @@ METRICS = {
     "single_qa": QA_METRICS,
     "multi_qa": QA_METRICS,
     "focused_summary": FOCUSED_METRICS,
+    "sections": SECTION_METRICS,
 }
 """Task to its metrics, headline first; second the official one, where the paper has one."""
 
@@ -197,6 +199,23 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
     }
 
 
+def score_section(case: Case, response: str | None, status: str | None = None) -> CaseScores:
+    """Score a question on one section of a context: a list by the F1 of recalling, a summary by the key facts that it states.
+
+    Args:
+        case: one with the facts of its section asks for a summary, any other for a list.
+        response: None counts as empty.
+        status: a failure of ours: no score then.
+    """
+    [name] = SECTION_METRICS
+    if status is not None or fact_recall.INPUT not in case.inputs:
+        return {name: score_recall(case, response, status)["strict_f1"]}
+    answer = answer_of(response)
+    [row] = case.inputs[fact_recall.INPUT]
+    value = 0.0 if answer.failure else fact_recall.recall(row, answer.text)
+    return {name: Score(value, answer.why(None) if value == 0 else None)}
+
+
 SCORES = {
     "recall": score_recall,
     "attribute": score_attribute,
@@ -204,5 +223,6 @@ SCORES = {
     "single_qa": score_qa,
     "multi_qa": score_qa,
     "focused_summary": score_focused_summary,
+    "sections": score_section,
 }
 """Task to its function; summaries are judged, see ``summaries.score_turn``."""

@@ -6,7 +6,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import Collected
 from long_context_tasks.results.compare import compare_models, text_in
-from long_context_tasks.results.tables import escape_markdown, interval_text, markdown_table, score_text
+from long_context_tasks.results.tables import cell_text, escape_markdown, markdown_table
 from long_context_tasks.schema import InputError
 
 _Key = tuple[object, ...]
@@ -55,8 +55,8 @@ def difference_markdown(before: Collected, after: Collected) -> str:
         texts = (
             cell.task,
             cell.model,
-            _score(one),
-            _score(other),
+            cell_text(one) if one else "-",
+            cell_text(other) if other else "-",
             places.get(id(other), "-"),
             "; ".join(notes),
         )
@@ -74,13 +74,6 @@ def difference_markdown(before: Collected, after: Collected) -> str:
         # Its own headings stand below ours.
         lines += [line for line in text_in(".md", compared).splitlines() if not line.startswith("# ")]
     return "\n".join(lines) + "\n"
-
-
-def _score(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
-    unit = " pt" if cell.points else " %"
-    return f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)})"
 
 
 def _column(cell: Cell) -> _Key:

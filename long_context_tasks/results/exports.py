@@ -16,23 +16,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
+import yaml
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.bundle.format import fit_to_travel
-from long_context_tasks.results.bundle.pack import bundle_row
+from long_context_tasks.results.bundle.pack import bundle_row, file_name
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell, cells_of, held_settings
-from long_context_tasks.results.tables import reasons_text
+from long_context_tasks.results.tables import interval_text, printable, reasons_text
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads, make_folder, write_whole
+from long_context_tasks.schema.report import settings_text
 from long_context_tasks.schema.response import writable
 from long_context_tasks.stats import Mean
 
 SCHEMA = "0.3.0"
-RELATIONS = ("first_party", "third_party", "collaborative", "other")
 _LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
 # Beginnings of what hosts call their classes of models that load weights.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
@@ -149,7 +150,9 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
     card = catalogue.card(cell.benchmark)
     model, provenance = _identity(row["model"], provider)[0], loads(row["provenance"])
     results = [
-        _result(row, cell, card, name, mean) for name, mean in _means(cell) if math.isfinite(mean.value)
+        _result(row, cell, card, name, mean)
+        for name, mean in ((cell.metric, cell.mean), *cell.official.items())
+        if math.isfinite(mean.value)
     ]
     record = {
         "schema_version": SCHEMA,
@@ -174,10 +177,6 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
         day, time = (when[:4], when[4:6], when[6:8]), (when[8:10], when[10:12], when[12:])
         record["evaluation_timestamp"] = f"{'-'.join(day)}T{':'.join(time)}"
     return record
-
-
-def _means(cell: Cell) -> list[tuple[str, Mean]]:
-    return [(cell.metric, cell.mean), *cell.official.items()]
 
 
 def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:
@@ -345,3 +344,67 @@ def _texts(**values: Any) -> dict[str, str]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def write_eval_results(
+    folder: Path, cells: Sequence[Cell], datasets: Mapping[str, str], source: str = ""
+) -> tuple[list[Path], list[str]]:
+    """Write ``<model>/.eval_results/<task>.yaml`` for each ranked score; other settings and judges get files of their own.
+
+    Args:
+        folder: holds a folder for each model.
+        cells: see :func:`long_context_tasks.results.cells.cells_of`.
+        datasets: benchmark to the hub's dataset whose ``eval.yaml`` names its tasks.
+        source: address that a score links to; empty without one.
+
+    Returns:
+        The files, and a line for each score that is left out.
+
+    Raises:
+        InputError: a place that cannot be written.
+    """
+    written, left_out, remedy = [], [], "choose another place with --eval-results"
+    for cell in cells:
+        name = f"{printable(cell.task)} of {printable(cell.model)}"
+        if cell.benchmark not in datasets:
+            left_out.append(
+                f"{name}: no dataset of the hub is given for it (--dataset {cell.benchmark}=ORG/NAME)"
+            )
+        elif not cell.ranked:
+            left_out.append(f"{name}: not ranked: {cell.why_unranked}")
+        else:
+            place = folder / file_name(str(fit_to_travel(cell.model))) / ".eval_results"
+            make_folder(place, remedy=remedy)
+            plain = cell.judge is None and not held_settings(cell.settings)
+            digits = hashlib.sha256(f"{cell.judge} {cell.settings}".encode()).hexdigest()[:8]
+            written.append(place / (f"{cell.task}.yaml" if plain else f"{cell.task}_{digits}.yaml"))
+            text = yaml.safe_dump(
+                [entry(cell, datasets[cell.benchmark], source)], sort_keys=False, width=1_000
+            )
+            write_whole(written[-1], text, remedy=remedy)
+    return written, left_out
+
+
+def entry(cell: Cell, dataset: str, source: str = "") -> dict[str, Any]:
+    """A score as the hub has it: rates in percent, points as they are; the notes say the metric, the interval and what was asked."""
+    scale = 1 if cell.points else 100
+    interval = interval_text(cell.mean, points=cell.points)
+    notes = [
+        cell.metric,
+        "points" if cell.points else "percent",
+        f"95 % interval {interval}",
+        f"n={cell.mean.n}",
+    ]
+    notes += [f"judge {cell.judge}"] if cell.judge else []
+    settings = settings_text(fit_to_travel(held_settings(cell.settings)))
+    notes += [settings] if settings else []
+    notes += [f"task version {cell.version}", f"run with {' and '.join(cell.hosts)} and long_context_tasks"]
+    found: dict[str, Any] = {
+        "dataset": {"id": dataset, "task_id": cell.task},
+        "value": round(scale * cell.mean.value, 4),
+    }
+    if day := re.match(r"(\d{4})-?(\d\d)-?(\d\d)", cell.made):
+        found["date"] = "-".join(day.groups())
+    if source:
+        found["source"] = {"url": source, "name": "Leaderboard"}
+    return {**found, "notes": printable("; ".join(notes))}
