@@ -173,4 +173,4 @@ def lct(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, noise, judges, folders."""
+    """Long-context benchmarks for lm-evaluation-harness, OpenCompass and inspect_ai: data, cases, plans, judges, reports."""
