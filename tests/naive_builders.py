@@ -29,11 +29,24 @@ def naive_tsort(books, caps, segments, seed, task, count):
         first = 1
         while first < len(tokens) and sum(tokens[:first]) < caps.before:
             first += 1
+        # No part ends where a sentence goes on.
+        breaks = [
+            0,
+            *(
+                i
+                for i in range(1, len(tokens))
+                if not paragraphs[i - 1].rstrip("_*").endswith(tuple(",:;-–—"))
+            ),
+            len(tokens),
+        ]
         cases = []
-        for start in range(first, len(tokens), caps.stride):
+        for start in dict.fromkeys(
+            min(i for i in breaks if i >= place) for place in range(first, len(tokens), caps.stride)
+        ):
             edges = [start]
             for _ in range(segments):
-                edges.append(_fill(tokens, edges[-1], caps.segment, 1))
+                full = _fill(tokens, edges[-1], caps.segment, 1)
+                edges.append(max(i for i in breaks if i <= full))
             before, after = _fill(tokens, start, caps.before, -1), _fill(tokens, edges[-1], caps.after, 1)
             if (
                 edges[-1] >= len(tokens)

@@ -2,8 +2,10 @@
 
 import itertools
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -25,21 +27,32 @@ _ENOUGH = 50_000
 """Words of contexts from which an attacker of lists learns, about."""
 _ALL_ORDERS = 6
 """Most options of which every order is tried."""
+_KEPT, _WORDS = 512, 200_000
+"""Texts and words of which what an attacker sees in them is kept in memory, as every attacker reads them again."""
 
 
 # What an attacker looks at, in words of the context (list) and in options (choice, subset, order).
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text)
+@lru_cache(maxsize=_KEPT)
+def _tokens(text: str) -> Sequence[str]:
+    return tuple(map(sys.intern, _TOKEN.findall(text)))
 
 
+@lru_cache(maxsize=_KEPT)
+def _places(text: str, shapes: frozenset[str]) -> Sequence[int]:
+    """Return where tokens of some shapes are."""
+    return tuple(at for at, token in enumerate(_tokens(text)) if _shape(token) in shapes)
+
+
+@lru_cache(maxsize=_WORDS)
 def _shape(token: str) -> str:
     if token[0].isdigit():
         return "number"
     return "capital" if token[0].isupper() else "word" if token[0].isalpha() else "mark"
 
 
+@lru_cache(maxsize=_WORDS)
 def _masked(token: str) -> str:
     return f"<{_shape(token)} {len(token)}>" if token[0].isdigit() else token.casefold()
 
@@ -50,6 +63,7 @@ def _around(tokens: Sequence[str], at: int) -> Iterator[tuple[int, str]]:
             yield place - at, _masked(tokens[place])
 
 
+@lru_cache(maxsize=_WORDS)
 def _bare_features(word: str) -> Features:
     parts = {f"shape {_shape(word)}", f"is {word}", f"long {len(word)}"}
     parts |= {f"ends {word[-n:]}" for n in (1, 2, 3, 4)} | {f"begins {word[:n]}" for n in (1, 2, 3)}
@@ -58,9 +72,10 @@ def _bare_features(word: str) -> Features:
 
 def _window_features(tokens: Sequence[str], at: int) -> Features:
     found: dict[str, float] = {}
-    for place, token in _around(tokens, at):
-        found |= {f"{place} {token}": 1.0, f"{'left' if place < 0 else 'right'} {token}": 1.0}
-    pair = [token for place, token in _around(tokens, at) if place in (-2, -1, 1, 2)]
+    around = list(_around(tokens, at))
+    for place, token in around:
+        found[f"{place} {token}"] = found[f"left {token}" if place < 0 else f"right {token}"] = 1.0
+    pair = [token for place, token in around if place in (-2, -1, 1, 2)]
     return found | {f"pair {' '.join(pair[:2])}": 1.0, f"pair {' '.join(pair[-2:])}": 1.0}
 
 
@@ -170,12 +185,12 @@ def _learn_list(features: Callable[[Sequence[str], int, Counter[str]], Features]
 
     def learn(known: Sequence[Challenge]) -> Attack:
         learned, held = _split(known)
-        shapes = {_shape(item) for each in known for item in each.gold if item}
+        shapes = frozenset(_shape(item) for each in known for item in each.gold if item)
 
         def candidates(challenge: Challenge) -> tuple[list[str], list[Features]]:
             tokens = _tokens(challenge.context)
             counts = Counter(tokens)
-            places = [at for at, token in enumerate(tokens) if _shape(token) in shapes]
+            places = _places(challenge.context, shapes)
             return [tokens[at].replace(",", "") for at in places], [
                 features(tokens, at, counts) for at in places
             ]
@@ -332,8 +347,9 @@ def guess(challenge: Challenge, random: Random, share: float) -> Sequence[Any]:
             for option in challenge.options
         ]
     if challenge.form == "list":
-        shapes = {_shape(item) for item in challenge.gold if item}
-        named = dict.fromkeys(t.replace(",", "") for t in _tokens(challenge.context) if _shape(t) in shapes)
+        shapes = frozenset(_shape(item) for item in challenge.gold if item)
+        tokens = _tokens(challenge.context)
+        named = dict.fromkeys(tokens[at].replace(",", "") for at in _places(challenge.context, shapes))
         return random.sample(list(named), round(share * len(named)))
     places = list(range(len(challenge.options)))
     if challenge.form == "subset":

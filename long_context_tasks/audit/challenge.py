@@ -53,7 +53,10 @@ def first_places(text: str, items: Sequence[str]) -> tuple[float, ...]:
     (0.75, 0.0, 1.0)
     """
     first: dict[str, int] = {}
+    tokens: dict[str, int] = {}
     for match in re.finditer(r"\w+(?:[,'’-]\w+)*", text):
-        for word in (match[0], match[0].replace(",", ""), *re.split(r"[,'’-]", match[0])):
-            first.setdefault(word, match.start())
+        tokens.setdefault(match[0], match.start())
+    for token, start in tokens.items():
+        for word in (token, token.replace(",", ""), *re.split(r"[,'’-]", token)):
+            first.setdefault(word, start)
     return tuple(first.get(item, len(text)) / max(1, len(text)) for item in items)

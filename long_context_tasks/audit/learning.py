@@ -37,7 +37,15 @@ def fit(rows: Sequence[Features], labels: Sequence[float]) -> Callable[[Sequence
         return value, slope
 
     found = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", options={"maxiter": 100})
-    return lambda other: np.asarray(_matrix(other, columns) @ found.x)
+    weights = dict(zip(columns, map(float, found.x), strict=True))
+    constant = weights.pop("")
+
+    def odds_of(others: Sequence[Features]) -> Array:
+        return np.array(
+            [constant + sum(value * weights.get(name, 0.0) for name, value in row.items()) for row in others]
+        )
+
+    return odds_of
 
 
 def _matrix(rows: Sequence[Features], columns: Mapping[str, int]) -> csr_matrix:

@@ -4,7 +4,6 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
 from statistics import fmean
 
 import numpy as np
@@ -15,7 +14,7 @@ OTHERS = 50
 """Texts with which a text is compared."""
 _COMPARED = 20
 _WORD = re.compile(r"[^\W_]+")
-_NAME = "A"
+_NAME = zlib.crc32(b"A")
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5], np.uint64)  # fmt: skip
 
 
@@ -32,10 +31,11 @@ def masked_overlap(texts: Sequence[str], known: NDArray[np.uint64] | None = None
     if len(texts) < 2:
         return float("nan")
     grams = [masked_grams([text]) for text in texts]
+    each, texts_with = np.unique(np.concatenate([np.unique(own) for own in grams]), return_counts=True)
+    several = each[texts_with > 1]
     shares = []
-    for at, own in enumerate(grams[:_COMPARED]):
-        others = np.unique(np.concatenate([each for place, each in enumerate(grams) if place != at]))
-        shared = np.isin(own, others)
+    for own in grams[:_COMPARED]:
+        shared = np.isin(own, several)
         if known is not None and len(known):
             shared &= known[np.searchsorted(known, own).clip(max=len(known) - 1)] != own
         shares.append(float(shared.mean()) if len(own) else 0.0)
@@ -46,18 +46,17 @@ def masked_grams(texts: Iterable[str]) -> NDArray[np.uint64]:
     """Return hashes of the masked n-grams of texts, in order."""
     found = [np.empty(0, np.uint64)]
     for text in texts:
-        masked = (_masked(word) for word in _WORD.findall(text))
-        words = (word for key, same in groupby(masked) for word in ([key] if key == _NAME else same))
-        ids = np.fromiter(map(_number, words), np.uint64)
+        ids = np.fromiter(map(_number, _WORD.findall(text)), np.uint64)
+        names = ids == _NAME
+        # Names that follow one another are one.
+        ids = np.delete(ids, np.flatnonzero(names[1:] & names[:-1]) + 1)
         if len(ids) >= N:
             found.append(np.lib.stride_tricks.sliding_window_view(ids, N) @ _FACTORS)
     return np.concatenate(found)
 
 
-def _masked(word: str) -> str:
-    return "0" if word[0].isdigit() else word if word.islower() else _NAME
-
-
 @lru_cache(maxsize=500_000)
 def _number(word: str) -> int:
-    return zlib.crc32(word.encode())
+    if word[0].isdigit():
+        return zlib.crc32(b"0")
+    return zlib.crc32(word.encode()) if word.islower() else _NAME

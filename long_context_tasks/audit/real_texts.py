@@ -1,7 +1,7 @@
 """Real texts of a kind: in pieces as long as the texts of a task, to compare their overlap with, and the n-grams of all of them."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def real_texts(folder: Path, kind: str, size: int) -> list[str]:
 
     def blocks() -> Iterator[list[str]]:
         held: list[str] = []
-        for text in _READERS[kind](folder / kind):
+        for text in _texts(folder, kind):
             held.append(text)
             if sum(map(len, held)) >= size:
                 whole = "\n\n".join(held)
@@ -66,10 +66,15 @@ def real_texts(folder: Path, kind: str, size: int) -> list[str]:
 
 
 @lru_cache(maxsize=1)
+def _texts(folder: Path, kind: str) -> Sequence[str]:
+    return tuple(_READERS[kind](folder / kind))
+
+
+@lru_cache(maxsize=1)
 def real_grams(folder: Path, kind: str) -> NDArray[np.uint64]:
     """Return the masked n-grams of all that lies in the folder of a kind, each once.
 
     Raises:
         InputError: no such folder, or nothing that can be read.
     """
-    return np.unique(masked_grams(_READERS[kind](folder / kind)))
+    return np.unique(masked_grams(_texts(folder, kind)))

@@ -103,7 +103,7 @@ class _LazyCommands(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except ModuleNotFoundError as error:
-            from long_context_tasks.cli.installed import remedy_for
+            from long_context_tasks.cli.extras import remedy_for
 
             missing = error.name or "a library"
             _fail(f"error: {missing} is not installed: {remedy_for(missing)}", BAD_INPUT, error, debug)
@@ -173,4 +173,4 @@ def lct(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, noise, judges, folders."""
+    """Long-context benchmarks for lm-evaluation-harness, OpenCompass and inspect_ai: data, cases, plans, judges, reports."""

@@ -18,6 +18,7 @@ from long_context_tasks.cli.options import (
     OnlyTasks,
     RunsCases,
     RunsDataDir,
+    StoredResults,
     examples,
     words,
 )
@@ -51,12 +52,7 @@ def judge() -> None:
     )
 )
 def run(
-    results: Annotated[
-        Path,
-        typer.Argument(
-            help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
-        ),
-    ],
+    results: StoredResults,
     judge_files: Judges = None,
     seeds: JudgeSeeds = "",
     tasks: OnlyTasks = "",

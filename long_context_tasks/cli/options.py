@@ -226,6 +226,12 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_typed
 
 
+StoredResults = Annotated[
+    Path,
+    typer.Argument(
+        help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
+    ),
+]
 RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)

@@ -13,6 +13,7 @@ from long_context_tasks.cli.options import (
     OnlyTasks,
     RunsCases,
     RunsDataDir,
+    StoredResults,
     TaskName,
     examples,
     with_run_options,
@@ -47,12 +48,7 @@ def runs() -> None:
 
 @app.command(epilog=_RESCORE)
 def rescore(
-    results: Annotated[
-        Path,
-        typer.Argument(
-            help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
-        ),
-    ],
+    results: StoredResults,
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,

@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from html import unescape
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices as Either
 from pydantic import BeforeValidator, Field, field_validator
 
+from long_context_tasks.corpora.columns import without_columns
 from long_context_tasks.corpora.plain_files import (
     ROW_REMEDY,
     Id,
@@ -29,6 +31,7 @@ from long_context_tasks.corpora.plain_files import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import validated
+from long_context_tasks.tokens.sentences import sentence_ends
 
 DEBATE_FORMS = (
     '.jsonl[.gz] with "debate_id" (or "id"), "title" and "turns": [{"speaker": ..., "text": ...}], or .txt[.gz] transcripts, '
@@ -77,7 +80,7 @@ class _DebateRow(SourceRow):
             if text := _line(turn.text):
                 known = isinstance(turn.speaker, str)
                 speeches.append(f"{turn.speaker.strip()}: {text}" if known else text)
-        return Debate(self.id, self.title or self.id, tuple(speeches))
+        return Debate(self.id, self.title or self.id, _unprinted(speeches))
 
 
 def read_debates(path: Path) -> Iterator[Debate]:
@@ -91,8 +94,8 @@ def read_debates(path: Path) -> Iterator[Debate]:
     """
 
     def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-        speeches = map(_line, re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
-        yield str(file), Debate(stem_of(file), stem_of(file), tuple(filter(None, speeches)))
+        speeches = _speeches(re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
+        yield str(file), Debate(stem_of(file), stem_of(file), _unprinted(speeches))
 
     readers: dict[str, Reader[Debate]] = {
         "jsonl": partial(read_checked, kind=_DebateRow, what="a debate"),
@@ -108,6 +111,66 @@ def read_debates(path: Path) -> Iterator[Debate]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+# Who speaks, on a line of its own: "Mr. ROE (Leeds)", "The Secretary of State for Energy:".
+_SPEAKER = re.compile(
+    r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dame|Lord|Lady|Baroness|Viscount|Earl|Senator|Hon|Madam|The)\b\.?"
+    r"(?: (?:[A-Z][\w'’-]*\.?|of|the|for|and|de|van|von|\([^()]*\)))+):?"
+)
+_LONGEST_SPEAKER = 80
+_FEWEST_SPEAKERS = 3
+"""Lines like those of speakers that a transcript needs; fewer may be headings."""
+
+
+def _speeches(blocks: Iterable[str]) -> list[str]:
+    """Return the speeches of a transcript; who speaks on a line of its own stands before what is said, with a colon."""
+    lines = [[_line(line) for line in block.strip().split("\n")] for block in blocks if block.strip()]
+
+    def speaks(line: str) -> bool:
+        return len(line) <= _LONGEST_SPEAKER and _SPEAKER.fullmatch(line) is not None
+
+    apart = sum(speaks(own[0]) for own in lines) >= _FEWEST_SPEAKERS
+    speeches: list[str] = []
+    speaker = ""
+    for first, *rest in lines:
+        said = [first, *rest]
+        if apart and speaks(first):
+            speaker, said = first.rstrip(":"), rest
+        if said:
+            speeches.append(" ".join([f"{speaker}:", *said] if speaker else said))
+            speaker = ""
+    return speeches
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+# A word that a line end cut in two; "two- and threefold" is none.
+_BROKEN = re.compile(r"(?<![^\W\d_]-)\b([^\W\d_]+)- (?!(?:and|or|to|nor|but)\b)([^\W\d_]+)")
+
+
+def _unbroken(texts: Sequence[str]) -> list[str]:
+    """Return texts of a document whose words are whole again.
+
+    A cut word loses its hyphen where the document has it without one elsewhere.
+    """
+    words = {word.casefold() for text in texts for word in _LETTERS.findall(text)}
+
+    def whole(cut: re.Match[str]) -> str:
+        plain = cut[1] + cut[2]
+        return plain if cut[2].islower() and plain.casefold() in words else f"{cut[1]}-{cut[2]}"
+
+    return [_BROKEN.sub(whole, text) for text in texts]
+
+
+# How printed records are typed: ``quoted'' and 3\1/2\.
+_TYPED_QUOTE = re.compile(r"``(.*?)(?:''|(?=``))")
+_TYPED_FRACTION = re.compile(r"(\d)\\(\d+/\d+)\\")
+
+
+def _unprinted(speeches: Sequence[str]) -> tuple[str, ...]:
+    """Return speeches without what a printed page left in them: numbers of columns, cut words, typed quotes and fractions."""
+    plain = (_TYPED_FRACTION.sub(r"\1 \2", _TYPED_QUOTE.sub(r"“\1”", speech)) for speech in speeches)
+    return tuple(without_columns(_unbroken(list(plain))))
 
 
 # What printers put between columns and pages ("Column 701", "[Page S 123]"); a sentence may run through it.
@@ -287,12 +350,72 @@ _PAGE_NUMBER = re.compile(r"^[ \t]*(?:-[ \t]*)?\d{1,4}[ \t]*(?:-[ \t]*)?$", re.M
 _SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et", "al"))
 
 
+# A note at the foot of a page: its number alone on a line, its text below.
+_NOTE = re.compile(r"^[ \t]*(\d{1,3})[ \t]*\n(?=[ \t]*[^\s\d-])", re.MULTILINE)
+_MOST_UNUSED = 2
+_LONGEST_TAIL = 800
+"""Characters of a sentence that goes on behind a page, at most."""
+_DATE = re.compile(r"[A-Z][a-z]+ \d{1,2}, \d{4}")
+
+
 def _pages(text: str) -> tuple[str, ...]:
     """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks.
 
-    CourtListener's plain text has ``&amp;`` for "&".
+    A sentence that goes on behind the end of a page, or behind its notes, stands on the next one as a whole. CourtListener's plain
+    text has ``&amp;`` for "&".
     """
-    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in unescape(text).split("\f"))))
+    pages: list[str] = []
+    tail, last = "", 0
+    for page in _without_heads(unescape(text).split("\f")):
+        text_end, last = _before_notes(page, last)
+        own, notes = (_line(_PAGE_NUMBER.sub("", part)) for part in (page[:text_end], page[text_end:]))
+        own = f"{tail} {own}".strip()
+        # The word stands for that of the next page.
+        end = max(sentence_ends(f"{own} The"), default=0)
+        if end == 0 or len(own) - end > _LONGEST_TAIL or _DATE.fullmatch(own[end:].strip()):
+            end = len(own)
+        tail = own[end:].strip()
+        pages.append(f"{own[:end]} {notes}".strip())
+    pages[-1] = f"{pages[-1]} {tail}".strip()
+    return tuple(_unbroken(list(filter(None, pages))))
+
+
+_AT_EDGE = 2
+_FEWEST_PAGES = 4
+
+
+def _without_heads(pages: Sequence[str]) -> list[str]:
+    """Return pages without the lines that most of them have at their top or bottom, whatever numbers are in them."""
+
+    def edges(page: str) -> dict[int, str]:
+        lines = page.split("\n")
+        held = [number for number, line in enumerate(lines) if line.strip()]
+        return {
+            number: re.sub(r"\d+", "0", _line(lines[number]))
+            for number in (*held[:_AT_EDGE], *held[-_AT_EDGE:])
+        }
+
+    found = [edges(page) for page in pages]
+    counts = Counter(line for own in found for line in set(own.values()) if _LETTERS.search(line))
+    heads = {line for line, count in counts.items() if len(pages) >= _FEWEST_PAGES and count * 2 > len(pages)}
+    return [
+        "\n".join("" if own.get(number) in heads else line for number, line in enumerate(page.split("\n")))
+        for page, own in zip(pages, found, strict=True)
+    ]
+
+
+def _before_notes(page: str, last: int) -> tuple[int, int]:
+    """Return where the notes of a page begin, and the number of its last one.
+
+    Args:
+        page: with its line breaks.
+        last: number of the last note above.
+    """
+    first = len(page)
+    for match in _NOTE.finditer(page):
+        if last < int(match[1]) <= last + _MOST_UNUSED and page[: match.start()].strip():
+            first, last = min(first, match.start()), int(match[1])
+    return first, last
 
 
 def _title(slug: str) -> str:
@@ -368,8 +491,19 @@ def _is_included(value: object) -> bool:
     return _INCLUDED[text]
 
 
+# What a table of fields that semicolons part has left of a semicolon.
+_QUOTED_SEMICOLON = re.compile(r'";"')
+_QUOTED_FIELDS = re.compile(r'";([^"]*;)"')
+_HALF_QUOTED = re.compile(r';"(?=[\s\d])')
+
+
 def _untagged(text: object) -> str:
-    return _line(_TAG.sub("", unescape(text))) if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    plain = _QUOTED_FIELDS.sub(r";\1", _QUOTED_SEMICOLON.sub(";", unescape(text)))
+    if plain.count('"') % 2:
+        plain = _HALF_QUOTED.sub(";", plain)
+    return _line(_TAG.sub("", plain))
 
 
 _Untagged = Annotated[str, BeforeValidator(_untagged)]

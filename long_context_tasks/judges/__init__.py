@@ -9,18 +9,29 @@ A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
     print(summarize(verdicts, config))
 """
 
-from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, load_judge
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.task_judge import Judging
-from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Summary, Usage, Verdict, panel
+from long_context_tasks.judges.verdict import (
+    JudgeRequest,
+    Reply,
+    Rubric,
+    Summary,
+    TopLogprobs,
+    Usage,
+    Verdict,
+    panel,
+    summarize,
+)
 from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 
 __all__ = [
     "ENDPOINT_FAILED",
     "UNPARSABLE",
+    "Draw",
     "JudgeConfig",
     "JudgeRequest",
     "Judging",
@@ -28,6 +39,7 @@ __all__ = [
     "Rubric",
     "Store",
     "Summary",
+    "TopLogprobs",
     "Usage",
     "Verdict",
     "check_judge",
@@ -39,4 +51,5 @@ __all__ = [
     "official_boxed",
     "official_result",
     "panel",
+    "summarize",
 ]

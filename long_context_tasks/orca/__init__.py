@@ -13,17 +13,49 @@ what needs torch is imported where it is used::
 ``pip install 'long_context_tasks[orca]'`` installs it. ``train/`` trains a judge, ``study/`` replicates the paper.
 """
 
-from long_context_tasks.orca.data import OrcaItem, read_items
-from long_context_tasks.orca.inputs import InputFormat
-from long_context_tasks.orca.metrics import disagreement, item_agreement, item_intervals
-from long_context_tasks.orca.results import write_results
+from long_context_tasks.orca.data import (
+    HEAD_NAMES,
+    OrcaItem,
+    check_trainable,
+    item_of_row,
+    read_items,
+)
+from long_context_tasks.orca.inputs import InputFormat, input_text
+from long_context_tasks.orca.metrics import (
+    COMPOSITES,
+    agreement,
+    clamp,
+    clamp_all,
+    disagreement,
+    find_threshold,
+    item_agreement,
+    item_intervals,
+    weights_of,
+)
+from long_context_tasks.orca.results import read_results, scored_agreement, write_results
+from long_context_tasks.orca.splits import Split, model_splits, unseen_questions
 
 __all__ = [
+    "COMPOSITES",
+    "HEAD_NAMES",
     "InputFormat",
     "OrcaItem",
+    "Split",
+    "agreement",
+    "check_trainable",
+    "clamp",
+    "clamp_all",
     "disagreement",
+    "find_threshold",
+    "input_text",
     "item_agreement",
     "item_intervals",
+    "item_of_row",
+    "model_splits",
     "read_items",
+    "read_results",
+    "scored_agreement",
+    "unseen_questions",
+    "weights_of",
     "write_results",
 ]

@@ -17,8 +17,11 @@ _STATUTE = re.compile(
     r"\b(?P<title>\d{1,2}) (?P<code>U\. ?S\. ?C\.(?: ?A\.)?|C\. ?F\. ?R\.|[A-Z]\w*\. ?(?:Gen\. ?)?(?:Laws|Stat)\.?(?: Ann\.)?)"
     r"(?: ?(?:§+|[Ss]ections?|[Pp]ts?\.|[Pp]arts?|ch\.))? ?(?P<section>\d+[a-z]{0,2}(?:-\d+)?)"
 )
+# Of several sections the later ones too: "sections 327, 328 and 330".
+_LISTED = r"\d+[a-z]{0,2}(?:-\d+)?(?:\([0-9a-zA-Z]{1,4}\))*(?:,? (?:and|or|to|through|&) |, |[-–])"
 _SECTION = re.compile(
-    r"(?:§+ ?|\b(?:[Ss]ections?|[Rr]ules?|Fed\. ?R\. ?[A-Z]\w*\. ?(?:P\. ?)?) ?)(?P<section>\d+[a-z]{0,2}(?:-\d+)?)\b"
+    rf"(?:(?:§§ ?|\b(?:[Ss]ections|[Rr]ules) )(?P<sections>(?:{_LISTED}){{1,8}}\d+[a-z]{{0,2}}(?:-\d+)?)"
+    r"|(?:§+ ?|\b(?:[Ss]ections?|[Rr]ules?|Fed\. ?R\. ?[A-Z]\w*\. ?(?:P\. ?)?) ?)(?P<section>\d+[a-z]{0,2}(?:-\d+)?))\b"
 )
 _DOCKET = re.compile(r"\bNos?\. (?:\d\d-\d{3,5}(?:, |,? and | & )?)+")
 _NUMBER = re.compile(r"\d+")
@@ -44,7 +47,8 @@ def citation_mentions(text: str) -> Iterator[Mention]:
             yield Mention(*match.span("title"), "citation", f"title|{code}|{named['title']}")
             yield from _digits(text, *match.span("section"), "section")
         elif "section" in named:
-            yield from _digits(text, *match.span("section"), "section")
+            which = "sections" if named["sections"] else "section"
+            yield from _digits(text, *match.span(which), "section")
         else:
             yield from _digits(text, *match.span(), "docket")
 

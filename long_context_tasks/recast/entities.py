@@ -28,7 +28,8 @@ _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 _ROMAN = re.compile(r"[IVXLC]+")
 _SPOKEN = re.compile(r"(?=.{5})(?!.*[^AEIOUY]{3})(?!.*[AEIOU]{3})(?=.*[AEIOU]).*")
 """Letters that may be a name in capitals, as in the caption of an opinion."""
-_POSSESSIVE = re.compile(r"['’][sS]$")
+_OPENING = re.compile(r"[.?!:;\n\"“‘—*]|--| '")
+"""What stands before a word that begins a sentence, a quotation, or a line."""
 
 
 @cache
@@ -54,6 +55,7 @@ _SORTS = {
     "woman": _set("beside.txt", "titles of women"),
     "": _set("beside.txt", "titles of both"),
 }
+_POSSESSIVES = ("'s", "’s", "'S", "’S")
 _TITLES = {title: sort for sort, titles in _SORTS.items() for title in titles}
 _ABBREVIATED = _set("beside.txt", "abbreviations")
 _DETERMINERS = _set("beside.txt", "determiners")
@@ -81,6 +83,11 @@ def _demonyms() -> Mapping[str, tuple[str, str]]:
             plural = "ians" if word.endswith("s") and not word.endswith(("ss", "is")) else "ian"
             found[word] = (place, end or plural)
     return found
+
+
+def _without_possessive(word: str) -> str:
+    """Return a word without "'s" at its end."""
+    return word[:-2] if word.endswith(_POSSESSIVES) else word
 
 
 def is_marked(word: str) -> bool:
@@ -140,10 +147,10 @@ def _tokens(text: str) -> Iterator[_Token]:
     before, last = 0, ""
     phrases, words = _phrases()
     for match in words.finditer(text):
-        word = _POSSESSIVE.sub("", match[0])
+        word = _without_possessive(match[0])
         gap = text[before : match.start()]
         abbreviated = gap == ". " and (len(last) == 1 or last in _ABBREVIATED)
-        opens = not abbreviated and (not gap or re.search(r"[.?!:;\n\"“‘—*]|--| '", gap) is not None)
+        opens = not abbreviated and (not gap or _OPENING.search(gap) is not None)
         capital = word[0].isupper() or (len(word) > 2 and word[1] in "'’" and word[2].isupper())
         form = "caps" if len(word) > 1 and word.isupper() else "title" if capital else "lower"
         last, before = phrases.get(word.casefold(), word.casefold()), match.end()

@@ -32,9 +32,10 @@ _NOT_BEHIND = "".join(
 )  # fmt: skip
 """No part of a longer number, and not the number of a type, a group, a phase, a grade, a stage."""
 _TIME = r"(?:years?|months?|weeks?|days?|hours?|minutes?|times)"
+# A number begins with a digit or a few letters; this is tested first, as it is cheap.
 _COUNT = re.compile(
-    rf"(?<![\d.,/$£€-]){_NOT_BEHIND}(?!(?:(?<=in )|(?<=to )|(?<=and )|(?<=from )|(?<=since ))(?:19|20)\d\d\b)"
-    rf"\b(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
+    rf"\b(?=[\dTtFfSsEeNn])(?<![\d.,/$£€-]){_NOT_BEHIND}(?!(?:(?<=in )|(?<=to )|(?<=and )|(?<=from )|(?<=since ))(?:19|20)\d\d\b)"
+    rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
     rf"(?![.,]\d|%| %|-| ?per ?cent| {_TIME}\b| (?i:{_WORD_NUMBER}|hundred|thousand)\b)"
     rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:(?!(?:with|for|that|who|in|to|by|was|were)\b)[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
     r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"

@@ -106,6 +106,127 @@ def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
     )
 
 
+def _sitting(columns: bool) -> str:
+    """Forty speeches of a column each; 7 ships and 300 men are counted in them."""
+    said = "We lost ships that year, and the Minister knows it as well as I do. " * 12
+    rows = [
+        {
+            "speaker": "Mr. Roe",
+            "text": f"{said}It is for the board{f' {number}' if columns else ''} to say. Some 300 men left.",
+        }
+        for number in range(2, 42)
+    ]
+    rows[20]["text"] += " They had 7 ships."
+    return json.dumps({"id": "sitting", "turns": rows})
+
+
+def test_numbers_of_columns_in_sentences_are_removed_and_others_stay(tmp_path: Path) -> None:
+    """As in the bound volumes of Hansard, whose marks some files keep as bare numbers."""
+    for name, columns in (("with.jsonl", True), ("without.jsonl", False)):
+        (tmp_path / name).write_text(_sitting(columns))
+    with_them, without = (next(read_debates(tmp_path / name)) for name in ("with.jsonl", "without.jsonl"))
+    assert with_them.speeches == without.speeches
+    assert without.speeches[20].endswith("It is for the board to say. Some 300 men left. They had 7 ships.")
+
+
+def test_a_number_that_may_be_counted_or_a_column_stays(tmp_path: Path) -> None:
+    sitting = json.loads(_sitting(True))
+    sitting["turns"][5]["text"] += " They had 7 ships."
+    (tmp_path / "x.jsonl").write_text(json.dumps(sitting))
+    speeches = next(read_debates(tmp_path / "x.jsonl")).speeches
+    assert "the board 7 to say" in speeches[5] and speeches[5].endswith("had 7 ships.")
+    assert "the board to say" in speeches[4] and "the board to say" in speeches[6]
+
+
+def test_a_few_numbers_in_order_are_no_columns(tmp_path: Path) -> None:
+    text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": [{"text": text}]}))
+    assert next(read_debates(tmp_path / "x.jsonl")).speeches == (text,)
+
+
+def test_words_that_a_line_end_cut_and_typed_marks_of_a_record(tmp_path: Path) -> None:
+    said = (
+        "The state- sponsored camps are an inter- national matter, though short- and long-term aid is "
+        "international. He said ``never'' for 3\\1/2\\ years."
+    )
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": [{"text": said.replace("\\\\", "\\")}]}))
+    assert next(read_debates(tmp_path / "x.jsonl")).speeches == (
+        "The state-sponsored camps are an international matter, though short- and long-term aid is "
+        "international. He said “never” for 3 1/2 years.",
+    )
+
+
+def test_sentences_of_an_opinion_are_whole_at_the_ends_of_pages(tmp_path: Path) -> None:
+    """A page may end inside a sentence or a citation, with notes below it."""
+    first = "No. 9-12\n\nWe affirm.1 See Roe v. Doe, 634\n\n     1\n      It is not clear why he left.\n\n   -2-\n"
+    (tmp_path / "1.txt").write_text(
+        f"{first}\fF. Supp. 2d 164 (D. Mass. 2009). The well-\nknown rule holds.\f-4-\nSo ordered."
+    )
+    [opinion] = read_opinions(tmp_path)
+    assert opinion.pages == (
+        "No. 9-12 We affirm.1 It is not clear why he left.",
+        "See Roe v. Doe, 634 F. Supp. 2d 164 (D. Mass. 2009). The well-known rule holds.",
+        "So ordered.",
+    )
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
+    said = [
+        "The SPEAKER",
+        "Order.",
+        "Mr. ROE (Leeds):",
+        "We lost\nships.",
+        "The Secretary of State for Energy",
+        "The board knows.",
+    ]
+    turns = [f"{who}{gap}{text}" for who, text in zip(said[::2], said[1::2], strict=True)]
+    (tmp_path / "x.txt").write_text("\n\n".join([*turns, "It is late."]))
+    assert next(read_debates(tmp_path)).speeches == (
+        "The SPEAKER: Order.",
+        "Mr. ROE (Leeds): We lost ships.",
+        "The Secretary of State for Energy: The board knows.",
+        "It is late.",
+    )
+
+
+def test_a_heading_is_no_speaker(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.")
+    assert next(read_debates(tmp_path)).speeches == (
+        "The Coal Industry",
+        "We lost ships.",
+        "The Fishing Bill",
+        "So we did.",
+    )
+
+
+def test_running_heads_of_an_opinion_are_removed(tmp_path: Path) -> None:
+    pages = [
+        f"Case: 12-1234  Document: 00116  Page: {number}  Date Filed: 03/04/2012\n\nPage {number} holds so{'.' * (number % 2)}\n\n{number}"
+        for number in range(1, 7)
+    ]
+    (tmp_path / "1.txt").write_text("\f".join(pages))
+    [opinion] = read_opinions(tmp_path)
+    assert opinion.pages == tuple(f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7))
+
+
+def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
+    rows = [
+        '1,a,"Tests fell (P < 0.1"";"" n = 7).",1',
+        '2,a,"In labour""; 25 had care; 24 had none;"" odds rose.",0',
+        '3,a,"The ratio was 0.5;"" P = 0.02.",0',
+        '4,a,"A ""snowstorm""; then ""rain"".",0',
+    ]
+    (tmp_path / "x.csv").write_text("record_id,title,abstract,label_included\n" + "\n".join(rows))
+    [review] = read_reviews(tmp_path / "x.csv")
+    assert [study.abstract for study in review.studies] == [
+        "Tests fell (P < 0.1; n = 7).",
+        "In labour; 25 had care; 24 had none; odds rose.",
+        "The ratio was 0.5; P = 0.02.",
+        'A "snowstorm"; then "rain".',
+    ]
+
+
 def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     """Most older opinions of CourtListener have HTML or XML and no plain text."""
     marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<br>So ordered.</div>'

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from tiny_carriers import PEOPLE, PLACES, write_carriers
@@ -13,6 +14,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences
 from long_context_tasks.benchmarks.ethic.synthetic.recast import (
     _citations_are_clear,
     _counts_are_clear,
+    _inserted,
     _names_are_clear,
     _plain_citations,
 )
@@ -120,6 +122,14 @@ def test_without_carriers_the_remedies_are_named(tmp_path: Path) -> None:
         load_task("ethic_organize_books_recast", Options(data_dir=tmp_path, length=2000))
 
 
+def test_notes_beside_dumps_are_no_dumps(tmp_path: Path) -> None:
+    own = write_carriers(tmp_path / "carriers")
+    task = "ada_leval_bestanswer_any_recast"
+    prompts = _prompts(_load(task, own))
+    (own / "forums" / "README.md").write_text("Where these dumps are from.")
+    assert _prompts(_load(task, own)) == prompts
+
+
 def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
     with pytest.raises(InputError, match="add files, or use a shorter length"):
         _load("ethic_organize_books_recast", carriers, length=400_000, n=1)
@@ -170,3 +180,32 @@ def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
 def test_a_count_before_with_is_one_of_people() -> None:
     passage = passages_of(["We studied ten women-eight with and eight without a history of it."], listed=True)
     assert not _counts_are_clear(passage[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 31 patients it helped: twenty-eight mechanically ventilated adult ICU/trauma patients survived.",
+        "There were 31 patients. It relieved pain completely in six and in part in the others.",
+        "Of 31 patients some stayed; two groups were formed.",
+    ],
+)
+def test_a_number_in_words_that_may_count_people_is_not_clear(text: str) -> None:
+    [passage] = passages_of([text], listed=True)
+    assert not _counts_are_clear(passage)
+
+
+def test_a_number_in_words_that_counts_things_is_clear() -> None:
+    [passage] = passages_of(
+        ["We followed 31 patients over three weeks in two teaching hospitals."], listed=True
+    )
+    assert _counts_are_clear(passage)
+
+
+def test_what_is_put_into_an_opinion_parts_no_citation() -> None:
+    text = "We affirm. See Roe v. Doe Ins. Co., Fed. R. Bankr. P. 2014; Conn. Nat'l Bank v. Roe Soc'y, 6 F. 671. The rule holds. It binds."
+    put = {_inserted(text, "room 9", Random(seed)) for seed in range(20)}
+    assert put == {
+        text.replace("affirm.", "affirm (room 9)."),
+        text.replace("holds.", "holds (room 9)."),
+    }

@@ -89,6 +89,20 @@ def test_counts_are_of_people_and_whole(text: str, counts: list[str]) -> None:
     assert [text[one.start : one.end] for one in found if one.kind == "count"] == counts
 
 
+def test_later_sections_of_a_list_are_numbers_of_citations() -> None:
+    text = "Under sections 327, 328(a) and 330 it may; see §§ 12-14 and Rule 60, 5 of which apply."
+    found = find_entities(text).mentions
+    numbers = [text[one.start : one.end] for one in found if one.kind == "citation"]
+    assert numbers == ["327", "328", "330", "12", "14", "60"]
+
+
+def test_how_members_call_one_another_is_no_name() -> None:
+    said = "Does the hon. Gentleman agree? The right hon. Gentleman, the Lord Privy Seal and Mr. Roe of Customs and Excise do. "
+    text = said * 6
+    named = {text[one.start : one.end] for one in find_entities(text).mentions}
+    assert "Roe" in named and not named & {"Gentleman", "Privy", "Excise"}
+
+
 def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     assert _recast(STORY, 5) == _recast(STORY, 5) and _recast(STORY, 5).text != _recast(STORY, 6).text
     found = find_entities(STORY)

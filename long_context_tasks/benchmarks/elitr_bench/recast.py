@@ -23,7 +23,9 @@ _MOST = 9  # of them take part in points
 _ABSENT = 9
 _PIECE = 120  # tokens of real talk between two decisions whether something else is said
 _MOST_TURNS = 40  # in one piece
-_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z<-])")
+_SENTENCE = re.compile(
+    r"(?<=[.?!])(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!\b[A-Z]\.) (?=[A-Z<-])"
+)
 _NAME = re.compile(r"[^\W\d_]{3,}")
 
 Turns = Sequence[tuple[str, str]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.installed import require
+from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import (
     CSV,
     Json,

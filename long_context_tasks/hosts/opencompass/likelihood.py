@@ -21,11 +21,11 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS
 
-from long_context_tasks.hosts.opencompass.console import Progress
-from long_context_tasks.hosts.opencompass.rows import CASE, RowStore
+from long_context_tasks.hosts.opencompass.rows import CASE
 from long_context_tasks.hosts.opencompass.send import find_window, model_facts
 from long_context_tasks.hosts.opencompass.task import (
     CheckedEvaluator,
+    begun,
     case_detail,
     given_by,
     host_result,
@@ -162,17 +162,11 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
             )
         scorer = Scorer(self.model.model, self.model.tokenizer)
         window = find_window(self.model, task.options.window, self.max_seq_len)
-        cases = list(retriever.test_ds[CASE])
-        store = RowStore(
-            output_json_filepath or self.output_json_filepath,
-            output_json_filename or self.output_json_filename,
-            given=given_by(retriever.test_ds),
-            writes=self.is_main_process,
+        cases, store, progress = begun(
+            self, task, retriever.test_ds, output_json_filepath, output_json_filename
         )
         facts = model_facts(self.model)
-        done = store.restore(cases)
-        progress = Progress(task.name, len(cases), done, shown=self.is_main_process)
-        for case in cases[done:]:
+        for case in cases:
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
             store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])

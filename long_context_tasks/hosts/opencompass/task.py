@@ -167,6 +167,25 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
         return dataset_of(task, given)
 
 
+def begun(
+    inferencer: Any, task: LoadedTask, rows: Dataset, folder: str | None, name: str | None
+) -> tuple[list[str], RowStore, Progress]:
+    """Return the cases that are still to run, the store that holds the rows of an earlier, killed run, and the progress.
+
+    Raises:
+        InputError: rows of an earlier run that belong to other cases.
+    """
+    store = RowStore(
+        folder or inferencer.output_json_filepath,
+        name or inferencer.output_json_filename,
+        given=given_by(rows),
+        writes=inferencer.is_main_process,
+    )
+    cases = list(rows[CASE])
+    done = store.restore(cases)
+    return cases[done:], store, Progress(task.name, len(cases), done, shown=inferencer.is_main_process)
+
+
 @ICL_INFERENCERS.register_module()
 class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
     """Renders each case, sends what fits the window, writes one row per case.
@@ -201,27 +220,21 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         if judge is not None:
             judge.check(task)
         check_roles(self.model, task)
-        cases = list(retriever.test_ds[CASE])
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
         sender = Sender(self.model, window, task.answer_budget, options)
-        store = RowStore(
-            output_json_filepath or self.output_json_filepath,
-            output_json_filename or self.output_json_filename,
-            given=given_by(retriever.test_ds),
-            writes=self.is_main_process,
+        cases, store, progress = begun(
+            self, task, retriever.test_ds, output_json_filepath, output_json_filename
         )
-        done = store.restore(cases)
         facts = {"lct_window": window.describe(), **model_facts(self.model), **built_cases_facts(task)}
-        progress = Progress(task.name, len(cases), done, shown=self.is_main_process)
-        for batch in batched(cases[done:], self.batch_size or 1):
+        for batch in batched(cases, self.batch_size or 1):
             for case, talk in zip(batch, talks(task, batch, sender), strict=True):
                 store.add([self._row(task, case, talk) | facts])
                 progress.step()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
-            logger.warning(left_out(task, unfit, len(cases), "do not fit the window", window.describe()))
+            logger.warning(left_out(task, unfit, len(store.rows), "do not fit the window", window.describe()))
         return [row["prediction"] for row in store.rows]
 
     def _row(self, task: LoadedTask, case: str, talk: Sequence[Reply]) -> dict[str, Any]:

@@ -88,8 +88,12 @@ PARAGRAPH = (
 )
 # A long book of few paragraphs in random order: quick to draw, and still every paragraph meets every other.
 BOOK = st.builds(
-    lambda paragraphs, seed: random.Random(seed).choices(paragraphs, k=70),
+    lambda paragraphs, ends, seed: [
+        random.Random(f"{seed} {at}").choice(paragraphs) + random.Random(f"{at} {seed}").choice(ends)
+        for at in range(70)
+    ],
     st.lists(PARAGRAPH, min_size=3, max_size=12),
+    st.just(("", ".", ",", ":--")),
     st.integers(0, 99),
 )
 
@@ -353,6 +357,15 @@ def test_a_filled_case_is_not_told_by_the_words_that_its_parts_share():
         counted = CountedBook(book, np.ones(6, np.int64))
         draft = Draft.of(counted, Window(0, (1, 2, 3, 4, 5), 6), "t", 0)
         assert draft.is_told_by_words() is told
+
+
+def test_no_part_of_a_filled_case_ends_where_a_sentence_goes_on():
+    """Such an end tells which part follows: the one that begins with what is said."""
+    texts = tuple("And he said," if at % 3 == 0 else "He left." for at in range(40))
+    counted = CountedBook(Book("b", "B", texts, (0,)), np.full(40, 30))
+    caps = Caps(before=0, segment=100, after=0, stride=1, bound=600)
+    edges = [edge for window in filled_windows(counted, caps, 3, 0) for edge in window.edges]
+    assert len(edges) > 20 and all(texts[edge - 1] == "He left." for edge in edges)
 
 
 def test_the_first_filled_cases_of_a_book_share_no_paragraph(tmp_path):

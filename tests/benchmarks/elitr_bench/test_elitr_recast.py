@@ -9,7 +9,7 @@ import pytest
 from meeting_reader import answer, guesses, rejects
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found
-from long_context_tasks.benchmarks.elitr_bench.recast import FEWEST, RealTalk
+from long_context_tasks.benchmarks.elitr_bench.recast import _SENTENCE, FEWEST, RealTalk
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.meetings import clean, read_meetings
 from long_context_tasks.schema import InputError, LoadedTask, Options
@@ -113,3 +113,11 @@ def test_what_was_said_is_written_in_ordinary_spelling() -> None:
     assert clean("Well , {vocalsound} I 'm {disfmarker} the L_C_D_ , you know ?") == (
         "Well, <laugh/> I'm - the LCD, you know?"
     )
+
+
+def test_lines_of_a_meeting_do_not_end_behind_a_title() -> None:
+    assert _SENTENCE.split("Thank you. Mr. Roe and Ms. May came to St. John. He left.") == [
+        "Thank you.",
+        "Mr. Roe and Ms. May came to St. John.",
+        "He left.",
+    ]

@@ -200,3 +200,16 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
     )
     assert mask(text, [])[0] == "See [CITATION], as before."
     assert mask(text, [], ["101 S.Ct. 2972"]) == ("See [TARGET CITATION], as before.", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("See Doe v. Roe, 17 F.3d 462, 467 (1st Cir.1994) (citing it).", "See [CITATION] (citing it)."),
+        ("In Doe v. Roe, 17 F.3d 462, 463-64 & nn.16-17 (1st Cir. 1994), no.", "In [CITATION], no."),
+        ("Doe v. Roe, 399 F.3d 724, 735- 36 (1st Cir. 2005). Then 12 left.", "[CITATION]. Then 12 left."),
+        ("Under 18 U.S.C. § 5032, no. Id. § 5031.", "Under 18 U.S.C. § 5032, no. Id. § 5031."),
+    ],
+)
+def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: str, masked: str) -> None:
+    assert mask(text, [])[0] == masked

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
-from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length, longest_common_subsequence
+from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
@@ -107,12 +107,8 @@ def _naive_lcs(a: list[int], b: list[int]) -> int:
 
 
 @given(st.lists(st.integers(0, 3), max_size=7), st.lists(st.integers(0, 3), max_size=7))
-def test_longest_common_subsequence_is_one(a: list[int], b: list[int]) -> None:
-    found = longest_common_subsequence(a, b)
-    assert len(found) == lcs_length(a, b) == lcs_length(b, a) == _naive_lcs(a, b)
-    for whole in (a, b):
-        rest = iter(whole)
-        assert all(element in rest for element in found)
+def test_the_common_subsequence_is_as_long_as_any(a: list[int], b: list[int]) -> None:
+    assert lcs_length(a, b) == lcs_length(b, a) == _naive_lcs(a, b)
 
 
 @given(

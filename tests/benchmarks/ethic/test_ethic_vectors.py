@@ -16,7 +16,6 @@ from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import (
     lcs_length,
-    longest_common_subsequence,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
 from long_context_tasks.judges import load_judge
@@ -53,7 +52,6 @@ def test_f1(shared: Path) -> None:
 
 def test_longest_common_subsequence(shared: Path) -> None:
     for number, row in _rows(shared, "lcs.jsonl"):
-        assert longest_common_subsequence(row["prediction"], row["answer"]) == row["lcs"], number
         assert lcs_length(row["prediction"], row["answer"]) == len(row["lcs"]), number
 
 
@@ -87,9 +85,7 @@ def test_organizing(shared: Path) -> None:
             assert row["prediction"] == official.REFUSAL
             assert (scores["official_lcs"].value, scores["official_lcs"].reason) == (0.0, "refused")
             continue
-        assert (
-            longest_common_subsequence(official.order_of(row["prediction"]), answer) == row["result"]["lcs"]
-        ), number
+        assert lcs_length(official.order_of(row["prediction"]), answer) == len(row["result"]["lcs"]), number
         assert scores["official_lcs"].value == _near(row["score"]), number
         assert scores["strict_lcs"].value <= scores["length_adjusted_lcs"].value + 1e-12, number
 

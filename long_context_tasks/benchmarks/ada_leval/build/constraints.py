@@ -76,6 +76,10 @@ def recast(folder: Path, settings: ConstraintSettings, length: int, place: int) 
     )
 
 
+_DUMPS = frozenset((".xml", ".jsonl", ".7z"))
+"""Endings of dumps, also before .gz; other files beside them are passed over."""
+
+
 @lru_cache(maxsize=1)
 def _posts(
     folder: Path, seed: int, longest: int
@@ -83,7 +87,7 @@ def _posts(
     """Return the questions of all sites that are short enough, in random order with their sites, and such answers of each site, recast."""
     questions: list[tuple[str, str]] = []
     answers: dict[str, Sequence[str]] = {}
-    for path in sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")):
+    for path in sorted(one for one in folder.iterdir() if _DUMPS & set(one.suffixes) and one.name[0] != "."):
         posts = [
             (post["PostTypeId"] == "1", _BLANK.sub("\n", html_to_text(post["Body"])).strip())
             for post in islice(read_posts(path), _MOST_POSTS)

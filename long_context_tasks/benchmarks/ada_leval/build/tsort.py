@@ -4,7 +4,8 @@ Section 3.3 and Table 11 of the paper (Wang et al., NAACL 2024). A case begins a
 segments takes whole paragraphs up to its cap, then come whole paragraphs after them; whole paragraphs before the
 beginning are the other hint. Beginnings lie a fixed number of paragraphs (the stride) apart.
 
-What the paper leaves open is decided so: a segment takes as many paragraphs as fit; every part of a case, also the
+What the paper leaves open is decided so: a segment takes as many paragraphs as fit, and does not end behind one whose sentence goes
+on in the next ("he said,"), as that would tell which segment follows; every part of a case, also the
 text before and after, has at least one paragraph, else that beginning gives no case; all N! orders are equally
 likely, the right one included; cases are written in turns over the books, in a random order within each, so that the
 first n cover all books.
@@ -56,6 +57,8 @@ from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _JOINT = "\n\n"
 _WORD = re.compile(r"\w+")
+_GOES_ON = re.compile(r"[,:;–—-][_*]*$")
+"""The end of a paragraph whose sentence goes on in the next one; a closing quote behind a dash ends what is said."""
 _BOOKS_AHEAD = 2
 _MOST_LEAKS = (
     0.2  # of the places of a book that give a case; from so many on its headings were not understood
@@ -143,6 +146,16 @@ class CountedBook:
         return np.concatenate([[0], np.cumsum(self.tokens)])
 
     @cached_property
+    def is_break(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Bool (n + 1,): whether a part may end before each paragraph, as no sentence goes on there; true at both ends."""
+        return np.array([True, *(not _GOES_ON.search(text) for text in self.book.paragraphs[:-1]), True])
+
+    @cached_property
+    def last_breaks(self) -> Ints:
+        """int64 (n + 1,): the last break at or before each paragraph."""
+        return np.maximum.accumulate(np.where(self.is_break, np.arange(len(self.is_break)), 0))
+
+    @cached_property
     def offsets(self) -> list[int]:
         """Character offset of every paragraph in the document, one more for the end."""
         return [
@@ -186,9 +199,12 @@ def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Count
     n = len(counted.tokens)
     # The first case begins where there is enough text before it, so that its hint is as long as the others'.
     first = max(1, int(np.searchsorted(sums, caps.before)))
-    edges = [np.arange(first, n, caps.stride)]
+    breaks = np.flatnonzero(counted.is_break)
+    starts = breaks[np.searchsorted(breaks, np.arange(first, n, caps.stride))]
+    edges = [np.unique(starts[starts < n])]
     for _ in range(segments):
-        edges.append(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right") - 1)
+        full = np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right") - 1
+        edges.append(counted.last_breaks[full])
     table = np.stack(edges, axis=1)
     before = np.searchsorted(sums, sums[table[:, 0]] - caps.before, side="left")
     after = np.searchsorted(sums, sums[table[:, -1]] + caps.after, side="right") - 1
@@ -217,10 +233,11 @@ def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) 
     ``fixed`` are the tokens of the prompt beside its paragraphs; the caps of the text before and after do not count.
     """
     sums = counted.cumulated
-    for first in range(1, len(counted.tokens)):
+    for first in np.flatnonzero(counted.is_break)[1:-1].tolist():
         edges = [first]
         for _ in range(segments):
-            edges.append(int(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right")) - 1)
+            full = int(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right")) - 1
+            edges.append(int(counted.last_breaks[full]))
         last = edges[-1]
         if last >= len(counted.tokens):
             return

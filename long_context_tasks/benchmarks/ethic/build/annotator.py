@@ -32,9 +32,9 @@ from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.tokens.sentences import sentence_ends
 
 MOST_SENTENCES = 5
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]*[A-Z0-9])")
 _QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")
 NAMES = frozenset(("books", "debates"))
 """Domains whose labels are names; those of the others are numbers."""
@@ -266,11 +266,11 @@ def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
     """Return the first sentences of a text, as one line.
 
-    >>> first_sentences("One. Two!\\nThree?", 2)
-    'One. Two!'
+    >>> first_sentences("Mr. One met Dr. Two. They left!\\nWhy?", 2)
+    'Mr. One met Dr. Two. They left!'
     """
     line = " ".join(text.split())
-    ends = [match.start() + len(match[0].rstrip()) for match in _SENTENCE_END.finditer(line)]
+    ends = sentence_ends(line)
     return line[: ends[most - 1]] if len(ends) >= most else line
 
 

@@ -187,7 +187,13 @@ TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
 # Court and year behind a citation; what else stands in parentheses says why the case is cited, and stays.
 _COURT_AND_YEAR = re.compile(r"[^()]{0,80}\([^()]{0,40}\d{4}\)")
-_PIN = re.compile(r"(?:,? ?(?:at )?\d+(?:[-–]\d+)?(?: n\.\d+)?)*")
+_PIN = re.compile(
+    r"(?:,? ?(?:at )?\d+(?:[-–] ?\d+)?(?: n\. ?\d+)?)*(?:[-–] ?\d+)?(?:(?: &)? nn?\. ?\d+(?:[-–]\d+)?)?"
+)
+# Court and year that eyecite does not know, as in "(1st Cir.1993)".
+_COURT = re.compile(r",? \((?:(?:\d{1,2}(?:st|nd|rd|d|th)|[A-Z][\w.]*) ?)*(?:Cir\.)? ?\d{4}\)")
+# What makes "Id." one of a statute, which is no citation of a case.
+_OF_STATUTE = re.compile(r",? ?(?:at )?§")
 # Words before a case's name that eyecite takes for its beginning.
 _LEAD = re.compile(
     r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
@@ -252,8 +258,12 @@ def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
                 start = joined.start()
             if lead := _LEAD.match(text, start, core[0]):
                 start = lead.end()
-            behind = _COURT_AND_YEAR.match(text, end, full[1]) or _PIN.match(text, end, full[1])
+            if isinstance(citation, IdCitation) and _OF_STATUTE.match(text, end):
+                continue
+            behind = _COURT_AND_YEAR.match(text, end, full[1]) or _PIN.match(text, end)
             end = max(end, behind.end() if behind else 0)
+            if court := _COURT.match(text, end):
+                end = court.end()
             is_target = id(citation) in targets or _plain(citation.matched_text()) in known
             if start < end:
                 spans.append(Span(start, end, is_target))

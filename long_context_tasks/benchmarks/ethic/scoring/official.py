@@ -5,65 +5,24 @@
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
-
-T = TypeVar("T", bound=Hashable)
-
-
-def _rows(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> Iterator[int]:
-    """The bits after each element of ``prediction``."""
-    places: dict[Hashable, int] = {}
-    bit = 1
-    for element in answer:
-        places[element] = places.get(element, 0) | bit
-        bit <<= 1
-    row = full = bit - 1
-    for element in prediction:
-        matches = places.get(element)
-        if matches is not None:
-            used = row & matches
-            row = ((row + used) | (row - used)) & full
-        yield row
 
 
 def lcs_length(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> int:
-    """Return the length of the longest common subsequence.
+    """Return the length of the longest common subsequence, from bits that each element of ``prediction`` clears.
 
     >>> lcs_length("3124", "1234")
     3
     """
-    row = (1 << len(answer)) - 1
-    for row in _rows(prediction, answer):  # noqa: B007
-        pass
+    places: dict[Hashable, int] = {}
+    for place, element in enumerate(answer):
+        places[element] = places.get(element, 0) | 1 << place
+    row = full = (1 << len(answer)) - 1
+    for element in prediction:
+        used = row & places.get(element, 0)
+        row = ((row + used) | (row - used)) & full
     return len(answer) - row.bit_count()
-
-
-def longest_common_subsequence(prediction: Sequence[T], answer: Sequence[T]) -> list[T]:
-    """Return the common subsequence that the official code does, of several equally long ones.
-
-    It goes back from both ends: equal elements are taken; else the last element of the prediction is dropped where that keeps
-    the length and dropping the answer's does not, else the answer's.
-
-    >>> longest_common_subsequence(["1", "2", "3"], ["3", "2", "1"])
-    ['3']
-    """
-    rows = list(_rows(prediction, answer))
-    i, j = len(prediction) - 1, len(answer) - 1
-    found: list[T] = []
-    while i >= 0 and j >= 0:
-        element = prediction[i]
-        if element == answer[j]:
-            found.append(element)
-            i -= 1
-            j -= 1
-        elif rows[i] >> j & 1:
-            j -= 1
-        else:
-            i -= 1
-    found.reverse()
-    return found
 
 
 REFUSAL = "FAILED"

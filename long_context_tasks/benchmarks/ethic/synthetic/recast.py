@@ -48,6 +48,7 @@ _CHARACTERS_PER_TOKEN = 4.6
 _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_POSSESSIVE = re.compile(r"['’]s$")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 """Words with a capital letter inside a sentence."""
 SENTENCE_END = re.compile(
@@ -55,6 +56,13 @@ SENTENCE_END = re.compile(
     r"(?<!Stat\.)(?<!Civ\.)(?<!Crim\.)(?<!Mass\.)(?<!Const\.)(?<!Ann\.)(?<!Dept\.)(?<!Bankr\.)(?<!al\.)(?<!art\.)(?<!Gen\.)[\"”’)]*\s+"
     r"(?=[\"“‘(]*[A-Z])"
 )
+# What begins a sentence of an opinion, and no part of a citation ("Ins. Co.", "Fed. R. Bankr. P.").
+_OPENER = (
+    "A|After|All|Although|An|And|As|At|Because|But|By|Even|First|For|From|Given|Had|He|Her|Here|His|However|If|In|Indeed|It|Its|"
+    "Moreover|Neither|Nevertheless|No|Nor|Nothing|On|Once|One|Only|Or|Our|Rather|Second|See|She|Similarly|Since|So|Some|Such|That|The|"
+    "Their|Then|There|Therefore|These|They|This|Those|Though|Thus|To|Under|Unlike|We|What|When|Where|Whether|While|With|Yet|You"
+)
+LAW_SENTENCE_END = re.compile(rf"{SENTENCE_END.pattern}(?=[\"“‘(]*(?:{_OPENER})\b)")
 _LEAST_RUN = 160
 """Characters of a passage of debates or opinions."""
 
@@ -125,7 +133,8 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
 
 def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -> Iterator[Passage]:
     """Yield whole sentences that follow one another and are clear, where something of the kinds asked for stands in them."""
-    ends = [match.end() for match in SENTENCE_END.finditer(passage.text)]
+    sentence_end = LAW_SENTENCE_END if "citation" in asked else SENTENCE_END
+    ends = [match.end() for match in sentence_end.finditer(passage.text)]
     run: list[Passage] = []
     for start, end in zip([0, *ends], [*ends, len(passage.text)], strict=True):
         own = tuple(
@@ -177,7 +186,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         # A person's name in that of a street or a house; "St. John's".
         if own is not None and beside and before in ("St", "Mount", "Lake", "River", "Fort", "Port"):
             return False
-        key = re.sub(r"['’]s$", "", word)
+        key = _POSSESSIVE.sub("", word)
         # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
         titled = before in _TITLES and passage.text[end : match.start()] in (" ", ". ")
         if word[0].isupper() and (own is None or own.kind not in PERSON):
@@ -194,7 +203,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
                 and not any(one.start <= match.start() < one.end for one in passage.mentions)
             ):
                 return False
-        before, end = re.sub(r"['’]s$", "", word), match.end()
+        before, end = key, match.end()
     return True
 
 
@@ -230,9 +239,16 @@ _ANIMALS = re.compile(
     re.IGNORECASE,
 )
 _INTEGER = re.compile(r"(?<![\w.,/:$£€-])\d[\d,]*(?![\w]|[.,:/]\d)")
+_THINGS = (
+    "weeks?|months?|days?|years?|hours?|minutes?|times|trials?|stud(?:y|ies)|treatments?|drugs?|doses?|agents?|visits?|"
+    "sessions?|phases?|periods?|parts?|types?|points?|measures?|scales?|factors?|cent(?:er|re)s?|sites?|hospitals?|countries|per ?cent|percent|"
+    "methods?|tests?|items?|domains?|categories|regimens?|therapies|medications?|antidepressants?|compounds?|outcomes?|conditions?"
+)
+# A number in words, unless it counts one of these things.
 _NUMBER_WORD = re.compile(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundred|both|one)\b(?= (?:\w+ ){0,2}?"
-    r"(?:groups?|arms?|cohorts?|patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued|with|without))",
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|hundred)\b"
+    rf"(?!-)(?! (?:(?!(?:and|or|in|of|with|for|to|at|on|by|who|were|was|had)\b)[\w-]+ ){{0,2}}?(?:{_THINGS})\b)|\b(?:both|one)\b(?= (?:\w+ ){{0,2}}?"
+    r"(?:patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued|with|without))",
     re.IGNORECASE,
 )
 
@@ -366,7 +382,7 @@ def _others(recast: Recast, domain: str, labels: Sequence[str]) -> set[str]:
 
 
 def _named(span: Span) -> str:
-    return re.sub(r"['’]s$", "", span.replacement)
+    return _POSSESSIVE.sub("", span.replacement)
 
 
 def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Paragraph]:
@@ -416,14 +432,15 @@ def _other(domain: str, asked: Sequence[str], every: set[str], dice: Random, voc
 
 def _inserted(text: str, sentence: str, dice: Random) -> str:
     """Put a sentence between two others, outside quotations, or words in brackets before the end of one; else behind the text."""
-    ends = [*SENTENCE_END.finditer(text)]
+    in_brackets = not sentence.endswith(".")
+    ends = [*(LAW_SENTENCE_END if in_brackets else SENTENCE_END).finditer(text)]
     outside = [
         match
         for match in ends
         if text[: match.start()].count("“") == text[: match.start()].count("”")
         and text[: match.start()].count('"') % 2 == 0
     ]
-    if not sentence.endswith("."):
+    if in_brackets:
         plain = [
             match for match in outside if text[match.start() - 2].isalpha() and text[match.start() - 1] == "."
         ]

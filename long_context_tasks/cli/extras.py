@@ -1,0 +1,48 @@
+"""Libraries that a command needs beyond the core, and the extra of this package that brings them."""
+
+import importlib.util
+import re
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, requires
+
+from long_context_tasks.schema.files import InputError
+
+_REQUIREMENT = re.compile(r"([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]")
+PACKAGE = "long_context_tasks"
+
+
+def require(extra: str, command: str, *modules: str) -> None:
+    """Check that the libraries of an extra are installed, without importing them.
+
+    Raises:
+        InputError: some are missing; with the command that installs them.
+    """
+    if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
+        raise InputError(f"{command} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
+
+
+def remedy_for(module: str) -> str:
+    """Return the command that installs a library: with the smallest extra of this package that names it, else the library itself."""
+    extras = _extras()
+    sizes = Counter(extra for named in extras.values() for extra in named)
+    name = _normal(module.partition(".")[0])
+    if name not in extras:
+        return f"pip install {name}"
+    return f"pip install '{PACKAGE}[{min(extras[name], key=sizes.__getitem__)}]'"
+
+
+def _extras() -> dict[str, list[str]]:
+    """Extras that name a library, by the library's normalized name."""
+    try:
+        lines = requires(PACKAGE) or []
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        lines = []
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if (match := _REQUIREMENT.match(line)) and _normal(match[1]) != _normal(PACKAGE):
+            found.setdefault(_normal(match[1]), []).append(match[2])
+    return found
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
