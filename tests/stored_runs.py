@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from both_hosts import configs_for_the_server, run_command
+from both_hosts import configs_for_the_server, run_host
 from judge_server import Answer
 
 from long_context_tasks.results import StoredRun, find_runs
@@ -104,7 +104,7 @@ def run_opencompass(
     work = folder / "oc"
     more = {"LCT_TASKS": ",".join(tasks), "LCT_API_BASE": url, "LCT_API_MODEL": "stub"}
     command = ["opencompass", str(config), "-w", str(work), "--debug", *arguments]
-    return work, run_command(command, folder, {**options, **more})
+    return work, run_host(command, folder, {**options, **more})
 
 
 def only(folder: Path, task: str) -> StoredRun:

@@ -22,6 +22,8 @@ _DATA = {
     "your own cases": "Your own cases only: `lct build`, then lct_cases (LCT_CASES)",
 }
 """Kinds of data, with the titles of their tables."""
+_WHICH = "length or split"
+"""Title of the column that says what … in a name may be."""
 _WER = re.compile(r"_wer(\d+)")
 _NAME = 40
 """Characters of a name that stays on one line in a terminal of 80 columns."""
@@ -137,8 +139,8 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
             for (name, headline), same in lines.items()
         ]
         if shown:
-            columns = ["task", "…", "headline", "judge", *([] if data == "none" else ["here"])]
-            folded = ["…", *(["task"] if max(len(line[0]) for line in shown) > _NAME else [])]
+            columns = ["task", _WHICH, "headline", "judge", *([] if data == "none" else ["here"])]
+            folded = [_WHICH, *(["task"] if max(len(line[0]) for line in shown) > _NAME else [])]
             whole = [name for name in columns if name not in folded]
             print_table(title, columns, shown, columns, whole=whole)
 

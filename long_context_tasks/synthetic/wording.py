@@ -226,6 +226,19 @@ def repair(text: str) -> str:
     return text[0].upper() + text[1:] if "a" <= text[:1] <= "z" else text
 
 
+def without_gaps(text: str, marks: str) -> str:
+    """Return a text without what empty choices leave: several blanks, and blanks before marks.
+
+    >>> without_gaps("one  word , then", ".,")
+    'one word, then'
+    """
+    while "  " in text:
+        text = text.replace("  ", " ")
+    for mark in marks:
+        text = text.replace(f" {mark}", mark)
+    return text
+
+
 def _article(found: re.Match[str]) -> str:
     return found[1] + ("n " if _AN.match(found[2]) else " ")
 

@@ -7,7 +7,7 @@ only asked for the few that have no ``tokenizer.json``.
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -31,16 +31,21 @@ class Tokenizer:
         name: str,
         encode_batch: Callable[[Sequence[str]], Iterable[Sequence[int]]],
         identity: str | None = None,
+        key: Callable[[str], Hashable] | None = None,
     ) -> None:
-        """Wrap a function that encodes each text of a batch, without special tokens."""
+        """Wrap a function that encodes each text of a batch, without special tokens; ``key`` stands for a text, else its hash."""
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
-        self._counts: dict[bytes, int] = {}
+        self._key = key or text_hash
+        self._counts: dict[Hashable, int] = {}
 
     def fresh(self) -> "Tokenizer":
-        """Return the tokenizer without counts, for texts that are counted once: memory does not grow with their number."""
-        return Tokenizer(self.name, self._encode_batch, self.identity)
+        """Return the tokenizer without counts, for the texts of one case: memory does not grow with the number of cases.
+
+        It keeps the texts that it counts, which is quicker than hashing them.
+        """
+        return Tokenizer(self.name, self._encode_batch, self.identity, key=str)
 
     def encode(self, text: str) -> Sequence[int]:
         """Return the tokens of ``text``, without special tokens."""
@@ -61,7 +66,7 @@ class Tokenizer:
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each distinct text is encoded at most once."""
-        keys = list(map(text_hash, texts))
+        keys = list(map(self._key, texts))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
         pending = iter(new)
         while batch := list(islice(pending, _BATCH)):

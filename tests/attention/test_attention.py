@@ -4,15 +4,13 @@ import math
 from typing import Any
 
 import pytest
+from lazy_modules import Lazy, torch, transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+from long_context_tasks.schema import InputError
 
-from long_context_tasks.attention.infllm import InfLLM, InfLLMSettings  # noqa: E402
-from long_context_tasks.attention.models import attention_settings, describe, use_attention  # noqa: E402
-from long_context_tasks.attention.rectified import Positions, Rotary, rectified_scores  # noqa: E402
-from long_context_tasks.schema import InputError  # noqa: E402
-
+infllm = Lazy("long_context_tasks.attention.infllm")
+models = Lazy("long_context_tasks.attention.models")
+rectified = Lazy("long_context_tasks.attention.rectified")
 SMALL = {"n_init": 2, "n_local": 8, "block_size": 4, "repr_topk": 2, "exc_block_size": 8}
 
 
@@ -37,14 +35,14 @@ def text(length: int, seed: int = 0) -> Any:
     return torch.randint(3, 50, (1, length), generator=torch.Generator().manual_seed(seed))
 
 
-@torch.no_grad()
 def logits(model: Any, tokens: Any, **more: Any) -> Any:
-    return model(tokens, **more).logits
+    with torch.no_grad():
+        return model(tokens, **more).logits
 
 
 def changed(name: str, kind: str = "Llama", **settings: Any) -> Any:
     model = tiny(kind)
-    use_attention(model, name, settings)
+    models.use_attention(model, name, settings)
     return model
 
 
@@ -55,7 +53,7 @@ def test_inside_the_window_it_is_the_models_own_attention(kind: str, name: str) 
     model, tokens = tiny(kind, **more), text(40)
     before = logits(model, tokens)
     settings = {"n_local": 64, "exc_block_size": 16} if name == "infllm" else {"window": 64}
-    use_attention(model, name, settings)
+    models.use_attention(model, name, settings)
     assert torch.allclose(logits(model, tokens), before, atol=1e-4)
 
 
@@ -82,8 +80,12 @@ def test_scores_have_the_relative_positions_of_the_reference(slope: float) -> No
 
     ones = torch.tensor([1.0, 0.0]).expand(1, 1, length, 2)
     places = torch.arange(length)
-    scores, distance = rectified_scores(
-        ones[:, :, 20:], ones, (places[20:], places), Rotary(OneAngle()), Positions(window, slope)
+    scores, distance = rectified.rectified_scores(
+        ones[:, :, 20:],
+        ones,
+        (places[20:], places),
+        rectified.Rotary(OneAngle()),
+        rectified.Positions(window, slope),
     )
     expected = torch.where(distance < window, distance.float(), window + slope * (distance.float() - window))
     seen = distance >= 0
@@ -93,7 +95,7 @@ def test_scores_have_the_relative_positions_of_the_reference(slope: float) -> No
 def test_queries_far_in_the_text_are_scaled_as_in_the_reference() -> None:
     model, tokens = tiny(), text(40)
     own = logits(model, tokens)
-    use_attention(model, "rerope", {"window": 64, "training_length": 10})
+    models.use_attention(model, "rerope", {"window": 64, "training_length": 10})
     grown = logits(model, tokens)
     assert torch.allclose(grown[:, :10], own[:, :10], atol=1e-4)
     assert not torch.allclose(grown[:, 30:], own[:, 30:], atol=1e-2)
@@ -164,7 +166,7 @@ def test_infllm_finds_the_block_that_fits() -> None:
     value[0, 0, alike, 1] = 1.0
     query = torch.zeros(1, 2, length, 4)
     query[..., 0] = 5.0
-    attention = InfLLM(Rotary(NoAngle()), InfLLMSettings(**SMALL, topk=1))
+    attention = infllm.InfLLM(rectified.Rotary(NoAngle()), infllm.InfLLMSettings(**SMALL, topk=1))
     found = attention(query, key, value, None, 1.0)
     assert found[0, :, -1, 1].min() > 0.99
     value[0, 0, alike, 1] = 0.0
@@ -176,7 +178,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="batch size 1"):
         logits(model, text(20).repeat(2, 1))
     with pytest.raises(InputError, match=r"has infllm_.* already"):
-        use_attention(model, "rerope", {})
+        models.use_attention(model, "rerope", {})
     first = model(text(20)).past_key_values
     logits(model, text(30))
     with pytest.raises(InputError, match="one after the other"):
@@ -189,16 +191,16 @@ def test_what_does_not_fit_is_refused() -> None:
         ("infllm", {"repr_topk": 500}, "more than block_size"),
     ):
         with pytest.raises(InputError, match=message):
-            use_attention(tiny(), name, settings)
+            models.use_attention(tiny(), name, settings)
     with pytest.raises(InputError, match="Llama-type models only"):
-        use_attention(tiny("Phi3", pad_token_id=0), "rerope", {})
+        models.use_attention(tiny("Phi3", pad_token_id=0), "rerope", {})
     with pytest.raises(InputError, match="sliding window"):
-        use_attention(tiny("Mistral", sliding_window=16), "rerope", {})
+        models.use_attention(tiny("Mistral", sliding_window=16), "rerope", {})
 
 
 def test_a_name_tells_settings_apart() -> None:
     names = [
-        describe(name, attention_settings(name, given))
+        models.describe(name, models.attention_settings(name, given))
         for name, given in (
             ("rerope", {}),
             ("rerope", {"window": 64}),

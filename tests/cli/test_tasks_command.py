@@ -61,6 +61,7 @@ def test_a_row_says_what_a_task_scores_and_needs(tmp_path: Path) -> None:
 def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     lines = lct("tasks").out.splitlines()
     assert max(map(len, lines)) <= 200
+    assert "length or split" in lines[2]
     [line] = [line for line in lines if "ada_leval_bestanswer_…_synthetic" in line]
     assert line.split() == [
         "ada_leval_bestanswer_…_synthetic",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from preloaded import host_ended
+
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.inspect.results import inspect_runs
 from long_context_tasks.hosts.lm_eval.generate import task_yaml
@@ -96,6 +98,13 @@ def run_command(command: Sequence[str], folder: Path, options: dict[str, str]) -
     )
     output = result.stdout + result.stderr
     assert result.returncode == 0, output[-4000:]
+    return output
+
+
+def run_host(command: Sequence[str], folder: Path, options: dict[str, str]) -> str:
+    """As :func:`run_command`, for a program of a host: forked from a process that has its imports."""
+    code, output = host_ended(command, folder, {**options, "OPENAI_API_KEY": "EMPTY"})
+    assert code == 0, output[-4000:]
     return output
 
 

@@ -17,6 +17,7 @@ from both_hosts import (
     read_lm_eval,
     read_opencompass,
     run_command,
+    run_host,
     write_published_files,
     write_unlisted_tasks,
 )
@@ -57,29 +58,29 @@ def _made_from(spec: catalogue.TaskSpec) -> str:
     return spec.source if spec.source in ("recast", "built") else "files"
 
 
+# All tasks of a run read one folder of built cases, so those that need one have runs of their own.
 @pytest.mark.parametrize(
-    ("benchmark", "made_from"), sorted({(spec.benchmark, _made_from(spec)) for spec in ANSWERED})
+    ("benchmark", "built"), sorted({(spec.benchmark, spec.source == "built") for spec in ANSWERED})
 )
-def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_path: Path) -> None:
-    """Every task that is answered (recast: of any length), against one local server; its window is not known to either host."""
-    built, recast = made_from == "built", made_from == "recast"
-    tasks = [
-        spec.name
+def test_all_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path: Path) -> None:
+    """Every task that is answered (recast: of any length), against one local server; no host knows its window."""
+    specs = [
+        spec
         for spec in ANSWERED
-        if (spec.benchmark, _made_from(spec)) == (benchmark, made_from)
-        and (not recast or spec.length in ("", ANY))
+        if (spec.benchmark, spec.source == "built") == (benchmark, built)
+        and (spec.source != "recast" or spec.length in ("", ANY))
     ]
+    tasks = [spec.name for spec in specs]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),
+        "LCT_CARRIERS": str(write_carriers(tmp_path / "carriers")),
         "LCT_N": str(CASES),
         "LCT_LENGTH": "1k",  # for the tasks that take any length
         "LCT_TOKENIZER": str(demo_model_path()),
     }
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
-    if recast:
-        options["LCT_CARRIERS"] = str(write_carriers(tmp_path / "carriers"))
     loaded = [
         load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
@@ -103,15 +104,15 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_
             # Files for the variants that are options in lm-eval: a process takes a single one by lct_variant.
             *("--include_path", str(write_unlisted_tasks(tmp_path / "unlisted", tasks))),
         ]
-        run_command(lm_eval, tmp_path, {**options, **ours_only})
+        run_host(lm_eval, tmp_path, {**options, **ours_only})
         sent_by_lm_eval = Counter(map(messages_hash, server.requests))
         judged_in_lm_eval = Counter(map(messages_hash, judge.requests))
         server.requests.clear()
         judge.requests.clear()
         config = configs_for_the_server(tmp_path, benchmark)
         more = {"LCT_TASKS": ",".join(tasks), "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
-        run_command(
-            ["opencompass", str(config), "-w", str(tmp_path / "oc")],
+        run_host(
+            ["opencompass", str(config), "--debug", "-w", str(tmp_path / "oc")],
             tmp_path,
             {**options, **theirs_only, **more},
         )
@@ -133,16 +134,19 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_
     # Its tasks run side by side: two may ask the same before either has stored the reply.
     assert set(judged_in_lm_eval) == set(judged_in_inspect)
     assert bool(judged_in_lm_eval) == judged
-    seen = set()
-    for task in tasks:
+    seen: dict[str, set[str]] = {}
+    for spec, task in zip(specs, tasks, strict=True):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         third = read_inspect(tmp_path / "inspect", task)
         assert ours.prompts == theirs.prompts == third.prompts, task
         _assert_same_results(ours, theirs, task)
         _assert_same_results(ours, third, task)
-        seen |= {json.dumps(scores, sort_keys=True) for scores in ours.scores.values()}
+        seen.setdefault(_made_from(spec), set()).update(
+            json.dumps(scores, sort_keys=True) for scores in ours.scores.values()
+        )
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
-    assert len(seen) > {"built": 5, "recast": 1, "files": 10}[made_from]
+    for made_from, scores in seen.items():
+        assert len(scores) > {"built": 5, "recast": 1, "files": 10}[made_from], made_from
     if judged:
         _assert_records(tmp_path, tasks)
 
@@ -185,10 +189,10 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
         *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
         *("--tasks", task, "--batch_size", "1", "--log_samples", "--output_path", str(tmp_path / "lm_eval")),
     ]
-    run_command(lm_eval, tmp_path, options)
+    run_host(lm_eval, tmp_path, options)
     config = REPOSITORY / "configs" / f"eval_{benchmark}.py"
     opencompass = ["opencompass", str(config), "--debug", "-w", str(tmp_path / "oc")]
-    run_command(opencompass, tmp_path, {**options, "LCT_TASKS": task, "LCT_MODEL": str(model)})
+    run_host(opencompass, tmp_path, {**options, "LCT_TASKS": task, "LCT_MODEL": str(model)})
     ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
     assert len(ours.scores) == len(ours.likelihoods) == CASES and set(ours.likelihoods) == set(
         theirs.likelihoods

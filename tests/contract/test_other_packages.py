@@ -14,6 +14,7 @@ from both_hosts import (
     read_lm_eval,
     read_opencompass,
     run_command,
+    run_host,
 )
 from plugins import installed
 from stub_server import messages_hash, stub_server
@@ -134,12 +135,14 @@ def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
             *("--model_args", f"model=stub,base_url={server.url}/chat/completions,tokenizer_backend=None"),
             *("--tasks", tasks, "--output_path", str(tmp_path / "lm_eval")),
         ]
-        run_command(lm_eval, tmp_path, options)
+        run_host(lm_eval, tmp_path, options)
         sent = sorted(map(messages_hash, server.requests))
         server.requests.clear()
         config = str(REPOSITORY / "configs" / "eval_all.py")
         served = {"LCT_TASKS": tasks, "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
-        run_command(["opencompass", config, "-w", str(tmp_path / "oc")], tmp_path, {**options, **served})
+        run_host(
+            ["opencompass", config, "--debug", "-w", str(tmp_path / "oc")], tmp_path, {**options, **served}
+        )
         assert len(sent) == 8 and sent == sorted(map(messages_hash, server.requests))
         if has_inspect:
             names = [f"long_context_tasks/{task}" for task in (KEYS, RIDDLES)]

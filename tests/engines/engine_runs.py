@@ -25,6 +25,8 @@ ENVIRONMENT = {
 }
 # Of the environment with vLLM everything but the tests' own code is its own.
 ENVIRONMENT.pop("PYTHONPATH", None)
+_SECONDS = 1200
+"""For a server to start: with twenty other processes on two cores it took twelve minutes."""
 
 
 @contextmanager
@@ -41,17 +43,22 @@ def vllm_server(log: Path, *options: str) -> Iterator[str]:
         )  # fmt: skip
         try:
             url = f"http://127.0.0.1:{port}"
-            for _ in range(600):
+            for _ in range(_SECONDS):
                 try:
                     urllib.request.urlopen(f"{url}/health", timeout=2).close()
                     break
                 except OSError:
                     assert process.poll() is None, log.read_text()[-4000:]
                     time.sleep(1)
+            else:
+                raise AssertionError(f"no server after {_SECONDS} seconds:\n{log.read_text()[-4000:]}")
             yield url
         finally:
             process.terminate()
-            process.wait(60)
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:  # it does not listen while it starts
+                process.kill()
 
 
 def samples(folder: Path, task: str) -> dict[str, dict[str, Any]]:

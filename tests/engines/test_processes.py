@@ -88,7 +88,9 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_build_says_so_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from long_context_tasks.cli import app; app()", "build"]
+    # A shell that starts the tests in the background has them, and all they start, ignore this signal.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heard}; from long_context_tasks.cli import app; app()", "build"]
     command += ["ethic_recall_synthetic", "--length", "128k", "--out", str(tmp_path / "cases"), "--jobs", "2"]
     build = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     # Both workers are at work when several cases are written; before, one that starts may have its own last words.

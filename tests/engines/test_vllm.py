@@ -90,10 +90,21 @@ def server(made: Path) -> Iterator[str]:
         yield url
 
 
+def metrics(url: str) -> str:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
+        return str(reply.read().decode())
+
+
+def block_size(url: str) -> int:
+    """Tokens of a block of the cache: on the processor more than on GPUs."""
+    [line] = re.findall(r"^vllm:cache_config_info\{.*", metrics(url), re.M)
+    [size] = re.findall(r'\bblock_size="(\d+)"', line)
+    return int(size)
+
+
 def prefix_tokens(url: str) -> tuple[float, float]:
     """Tokens that the server looked for in its cache of prefixes since it started, and those that it found."""
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
-        text = reply.read().decode()
+    text = metrics(url)
 
     def total(name: str) -> float:
         return sum(
@@ -126,7 +137,7 @@ def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     tokenizer = get_tokenizer(str(demo_model_path()))
     settings = Settings(
         {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
-        cache=PrefixCache(),
+        cache=PrefixCache(block_size(server)),
         encode=tokenizer.encode,
     )
     names = expand_tasks(["lct_nano"], lm_eval_groups())
@@ -138,12 +149,13 @@ def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     ask_server(server, "lct_nano", json.dumps(options), made / "nano", concurrent=1)
     now_queries, now_hits = prefix_tokens(server)
     asked, found = now_queries - queries, now_hits - hits
-    # The chat template adds some tokens to each prompt, and blocks may be longer than 16 tokens.
-    assert asked == pytest.approx(plan.total.shared.tokens, rel=0.03)
-    assert found / asked == pytest.approx(plan.total.shared.cached / plan.total.shared.tokens, abs=0.06)
     print(
         f"lct_nano: {asked:,.0f} tokens asked, {asked - found:,.0f} computed; the plan says {plan.total.shared}"
     )
+    # The chat template adds some tokens to each prompt.
+    expected = plan.total.shared
+    assert asked == pytest.approx(expected.tokens, rel=0.03)
+    assert asked - found == pytest.approx(expected.tokens - expected.cached, rel=0.03)
 
 
 def test_both_hosts_ask_a_server_the_same_and_questions_on_one_text_share_it(server: str, made: Path) -> None:

@@ -16,7 +16,7 @@ from both_hosts import configs_for_the_server
 from kills import ALL, Command, killed_and_finished, moments
 from needs import needs
 from orca_training import files_of, rated_items, rows_of
-from preloaded import preloaded
+from preloaded import HOSTS, preloaded
 from run_commands import ADA, published_data, served_model
 from stub_server import Stub, answer_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
@@ -30,20 +30,6 @@ pytestmark = [
 ]
 
 MODELS = ("transformers.models.llama.modeling_llama", "peft")
-OUR_TASK = "long_context_tasks.hosts.lm_eval.task"
-OPENCOMPASS = tuple(
-    f"opencompass.{one}"
-    for one in (
-        "cli.main",
-        "datasets",
-        "models",
-        "openicl",
-        "partitioners",
-        "runners",
-        "summarizers",
-        "tasks",
-    )
-)
 CASES, IN_FLIGHT = 24, 4
 
 
@@ -129,7 +115,7 @@ def assert_goes_on(whole: Command, server: Stub, results: Any, name: str) -> Non
 def test_a_killed_run_of_lm_eval_goes_on(data: Path, server: Stub, tmp_path: Path) -> None:
     folder = tmp_path / "whole"
     model = served_model(server.url)
-    words = ["lm-eval", "run", "--model", "local-chat-completions", "--model_args", *model.split(",")]
+    words = ["lm_eval", "run", "--model", "local-chat-completions", "--model_args", *model.split(",")]
     words += ["--tasks", ADA, "--apply_chat_template", "--log_samples", "--use_cache", str(folder / "kept")]
     words += ["--output_path", str(folder / "out"), "--metadata", json.dumps({"lct_data_dir": str(data)})]
 
@@ -141,7 +127,7 @@ def test_a_killed_run_of_lm_eval_goes_on(data: Path, server: Stub, tmp_path: Pat
         return samples.read_bytes(), json.loads(numbers.read_text())["results"]
 
     variables = {"OPENAI_API_KEY": "EMPTY"}
-    with preloaded("lm_eval.__main__", "lm_eval.models.openai_completions", OUR_TASK) as ready:
+    with preloaded(*HOSTS["lm_eval"]) as ready:
         command = Command(tuple(words), folder, variables, preloaded=ready)
         assert_goes_on(command, server, results, "lm_eval")
 
@@ -167,6 +153,6 @@ def test_a_killed_run_of_opencompass_goes_on(data: Path, server: Stub, tmp_path:
         [numbers] = folder.glob(f"oc/*/results/*/{ADA}*.json")
         return predictions.read_bytes(), numbers.read_bytes()
 
-    with preloaded(*OPENCOMPASS) as ready:
+    with preloaded(*HOSTS["opencompass"]) as ready:
         command = Command(words, folder, variables, preloaded=ready)
         assert_goes_on(command, server, results, "opencompass")

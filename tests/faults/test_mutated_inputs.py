@@ -24,6 +24,8 @@ from long_context_tasks.schema.case_folder import CaseSet, CaseWriter
 
 PER_LOADER = int(os.environ.get("LCT_FAULTS", "6"))
 Loader = Callable[[Path], object]
+Good = Callable[[], bytes]
+"""Makes a file without faults."""
 
 
 def lines(*rows: object) -> bytes:
@@ -136,12 +138,15 @@ def _counts(path: Path) -> object:
         return count
 
 
-def _made(make: Callable[[Path], Path]) -> bytes:
-    """The bytes of a file that the package writes itself."""
+def _made(make: Callable[[Path], Path]) -> Good:
+    """Gives the bytes of a file that the package writes itself."""
     import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
-        return make(Path(folder)).read_bytes()
+    def good() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            return make(Path(folder)).read_bytes()
+
+    return good
 
 
 def _good_study(folder: Path) -> Path:
@@ -184,13 +189,13 @@ def _calls(module: str, name: str, *more: Any, **options: Any) -> Loader:
     return load
 
 
-def _folder(write: Callable[[Path, Run], Path], glob: str, run: Run) -> tuple[Loader, bytes]:
+def _folder(write: Callable[[Path, Run], Path], glob: str, run: Run) -> tuple[Loader, Good]:
     """Collecting a run of a host of which one file was changed; gives that file."""
-    import tempfile
 
-    with tempfile.TemporaryDirectory() as made:
-        write(Path(made), run)
-        [good] = [path.read_bytes() for path in Path(made).rglob(glob)]
+    def good(folder: Path) -> Path:
+        write(folder, run)
+        [path] = folder.rglob(glob)
+        return path
 
     def load(path: Path) -> object:
         from long_context_tasks.results.collect import collect
@@ -201,7 +206,7 @@ def _folder(write: Callable[[Path, Run], Path], glob: str, run: Run) -> tuple[Lo
         place.write_bytes(path.read_bytes())
         return collect([root])
 
-    return load, good
+    return load, _made(good)
 
 
 PLAIN = Run(simple([1.0, 0.0]), made="20260101_100000")
@@ -215,7 +220,7 @@ TALK = Run(
 LM_EVAL = Run(simple([1.0, 0.0]))
 CASE = Case("a", "toy", {"text": "d"}, (CaseTurn("x"),), "d").to_json().encode() + b"\n"
 
-LOADERS: dict[str, tuple[str, Loader, bytes]] = {
+LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "judge file": ("judge.yaml", _calls("judges.kinds", "load_judge", {}), JUDGE.encode()),
     "models": ("models.yaml", _calls("results.models", "read_models"), MODELS.encode()),
     "scale": (
@@ -394,7 +399,8 @@ def mutated(good: bytes, seed: int) -> bytes:
 @pytest.mark.faults
 @pytest.mark.parametrize("name", LOADERS)
 def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: str) -> None:
-    file, load, good = LOADERS[name]
+    file, load, given = LOADERS[name]
+    good = given if isinstance(given, bytes) else given()
     before, raw, slow = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, [], []
     for number in range(PER_LOADER):
         seed = zlib.crc32(name.encode()) + number

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, metrics_of, served_by
 from needs import needs
 from stored_runs import run_lm_eval
@@ -31,7 +32,6 @@ from long_context_tasks.stats import standard_error
 from long_context_tasks.stats.means import result_keys
 
 pytestmark = [needs("lm_eval"), pytest.mark.slow]
-datasets = pytest.importorskip("datasets")
 
 
 def test_generating_again_changes_nothing() -> None:
@@ -143,7 +143,7 @@ def test_the_table_says_what_matters_first_and_every_reader_takes_the_log(
     import pyarrow.json
 
     assert pyarrow.json.read_json(path).num_rows == len(rows)
-    loaded = datasets.load_dataset(
+    loaded = Lazy("datasets").load_dataset(
         "json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache")
     )
     assert loaded["strict_accuracy"][:] == values

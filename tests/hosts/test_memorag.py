@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from lazy_modules import torch
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import load
@@ -12,8 +13,6 @@ from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, clues,
 from long_context_tasks.hosts.own.score import read_responses, score_own
 from long_context_tasks.schema import InputError
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 TASK = "ethic_recall_law_synthetic"
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from needs import needs
+from preloaded import host_ended, preloaded_host
 from stub_server import stub_server
 from tiny_model import make_tiny_model
 from toy_benchmark import PACKAGE, write_cases
@@ -19,7 +18,6 @@ from toy_benchmark import PACKAGE, write_cases
 pytestmark = [needs("opencompass"), pytest.mark.hosts]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = Path(sys.executable).with_name("opencompass")
 CONFIG = """
 models = [dict(
     type='opencompass.models.OpenAISDK', abbr=name, path='stub', openai_api_base=base, key='EMPTY',
@@ -46,30 +44,12 @@ del _configs
 """
 
 
-def command(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
-    """Start the host in ``folder``, where it leaves its files."""
-    paths = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, PACKAGE, REPOSITORY / "tests")))
-    environment = {
-        **os.environ,
-        "PYTHONPATH": paths,
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-        **variables,
-    }
-    return subprocess.Popen(
-        [str(COMMAND), *map(str, arguments)],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+PATHS = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, PACKAGE, REPOSITORY / "tests")))
 
 
-def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
-    output, _ = process.communicate(timeout=400)
-    return process.returncode, output
+def run(folder: Path, *arguments: str | Path, **variables: str) -> tuple[int, str]:
+    """Run the host in ``folder``, where it leaves its files; its exit code and output."""
+    return host_ended(["opencompass", *map(str, arguments)], folder, {"PYTHONPATH": PATHS, **variables})
 
 
 def only(folder: Path, pattern: str) -> Any:
@@ -102,9 +82,7 @@ def test_official_cases_with_the_config_file(shared: Path, tmp_path: Path, tiny:
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
         "LCT_GPUS": "0",
     }
-    code, output = finished(
-        command(tmp_path, REPOSITORY / "configs" / "eval_ada_leval.py", "--debug", **options)
-    )
+    code, output = run(tmp_path, REPOSITORY / "configs" / "eval_ada_leval.py", "--debug", **options)
     assert code == 0, output
     result = only(tmp_path, "outputs/ada_leval/*/results/tiny/ada_leval_bestanswer_1k.json")
     rows = only(tmp_path, "outputs/ada_leval/*/predictions/tiny/ada_leval_bestanswer_1k.json")
@@ -123,7 +101,7 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
     with stub_server(lambda _: "yes") as stub:
         config = toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")])
         config.write_text(config.read_text() + STAGES)
-        code, output = finished(command(tmp_path, config))
+        code, output = run(tmp_path, config)
     assert code == 1, output
     assert (
         "toy_1k: 4 of 4 cases" in output and "down/toy_1k]: RuntimeError: Calling OpenAI API failed" in output
@@ -138,17 +116,17 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
 def test_results_of_other_options_are_not_reused(tmp_path: Path, toy: Callable[..., Path]) -> None:
     with stub_server(lambda _: "yes") as stub:
         config = toy([("stub", stub.url)])
-        assert finished(command(tmp_path, config, "--debug"))[0] == 0
-        code, output = finished(command(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3"))
+        assert run(tmp_path, config, "--debug")[0] == 0
+        code, output = run(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3")
         assert code == 1 and len(stub.requests) == 4
         assert "OTHER OPTIONS: the result of toy_1k on stub" in output
         assert "lct_answer_budget was not given, is 3" in output and "without -r" in output
         # Without its result, the predictions are left: they are refused as well.
         (result,) = tmp_path.glob("out/*/results/stub/toy_1k.json")
         result.unlink()
-        code, output = finished(command(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3"))
+        code, output = run(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3")
         assert code != 0 and "the predictions were made with other options" in output
-        assert finished(command(tmp_path, config, "--debug", "-r"))[0] == 0
+        assert run(tmp_path, config, "--debug", "-r")[0] == 0
 
 
 def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:
@@ -158,14 +136,17 @@ def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:
 
     with stub_server(slowly) as stub:
         config = toy([("stub", stub.url)], 12)
-        process = command(tmp_path, config, "--debug")
+        words = ["opencompass", str(config), "--debug"]
+        process = preloaded_host("opencompass").start(
+            words, tmp_path, {"PYTHONPATH": PATHS}, tmp_path / "log"
+        )
         deadline = time.monotonic() + 120
         while len(stub.requests) < 5 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
         assert 5 <= len(stub.requests) < 12
-        code, output = finished(command(tmp_path, config, "--debug", "-r"))
+        code, output = run(tmp_path, config, "--debug", "-r")
     assert code == 0, output
     assert len(stub.requests) <= 12 + 1
     rows = only(tmp_path, "out/*/predictions/stub/toy_1k.json")

@@ -1,23 +1,7 @@
-"""Modules that are imported with their first use, so that collecting tests loads no torch; a test without them is skipped."""
+"""ORCA's modules that need torch, imported with their first use."""
 
-from typing import Any
+from lazy_modules import Lazy
 
-import pytest
-
-
-class Lazy:
-    """A module that is not imported yet."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # pytest asks every name of a test module for its marks
-            raise AttributeError(attribute)
-        return getattr(pytest.importorskip(self._name), attribute)
-
-
-torch = Lazy("torch")
 heads = Lazy("long_context_tasks.orca.model")
 model_code = Lazy("long_context_tasks.orca.model")
 scorer = Lazy("long_context_tasks.orca.scoring")

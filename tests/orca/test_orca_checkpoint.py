@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from lazy_modules import Lazy, torch
 from orca_checkpoints import byte_tokenizer, saved_checkpoint, tiny_lm, tiny_model
-from orca_lazy import Lazy, heads, model_code, scorer, torch
+from orca_lazy import heads, model_code, scorer
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.checkpoint import load_checkpoint, read_args, save_checkpoint

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lazy_modules import Lazy, torch
 from orca_checkpoints import byte_tokenizer, tiny_checkpoint
 from orca_commands import bad, good, read, write
-from orca_lazy import Lazy, heads, model_code, scorer, torch
+from orca_lazy import heads, model_code, scorer
 from orca_training import rated_items, rows_of
 
 from long_context_tasks.orca import InputFormat, OrcaItem

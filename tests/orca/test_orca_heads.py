@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from orca_lazy import Lazy, heads, torch
+from lazy_modules import Lazy, torch
+from orca_lazy import heads
 
 from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError

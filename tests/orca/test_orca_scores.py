@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lazy_modules import torch
 from orca_checkpoints import byte_tokenizer, tiny_checkpoint
-from orca_lazy import model_code, scorer, torch
+from orca_lazy import model_code, scorer
 
 from long_context_tasks.orca import InputFormat, OrcaItem
 from long_context_tasks.orca.checkpoint import Checkpoint

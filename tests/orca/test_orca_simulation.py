@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from orca_lazy import Lazy, scorer
+from lazy_modules import Lazy
+from orca_lazy import scorer
 from orca_training import trained
 
 from long_context_tasks.orca import OrcaItem

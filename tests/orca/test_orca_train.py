@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from lazy_modules import Lazy, torch
 from orca_checkpoints import saved_checkpoint
-from orca_lazy import Lazy, model_code, scorer, torch
+from orca_lazy import model_code, scorer
 from orca_training import files_of, killed_at, log_of, rated_items, rows_of, tiny_training, trained
 from typer.testing import CliRunner
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from orca_lazy import heads, scorer, torch
+from lazy_modules import torch
+from orca_lazy import heads, scorer
 from vector_rows import vector_rows
 
 from long_context_tasks.orca import InputFormat, item_agreement, read_items

@@ -12,7 +12,7 @@ import pytest
 from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
 from hypothesis import given
 from hypothesis import strategies as st
-from orca_lazy import Lazy
+from lazy_modules import Lazy
 
 from long_context_tasks.orca.splits import SplitItems, read_splits
 from long_context_tasks.orca.study.comparison import (

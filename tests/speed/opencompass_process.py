@@ -1,10 +1,11 @@
-"""One of OpenCompass' three processes on a folder of cases, without the command line around it; prints its peak memory.
+"""OpenCompass' three processes on a folder of cases, without the command line around them; prints their peak memory.
 
-    python opencompass_process.py main|infer|eval CASES N WORK
+    python opencompass_process.py CASES WORK FEW MANY
 
-Run as a script, so that each has a process of its own.
+Each is a fork, which finds the host imported. It runs on few cases, then on many, and prints the bytes of its peak after each.
 """
 
+import os
 import resource
 import sys
 from pathlib import Path
@@ -48,17 +49,28 @@ def config(cases: Path, n: int, work: Path) -> Config:
     return Config({"models": [model], "datasets": [[dataset]], "work_dir": str(work)})
 
 
-def main(process: str, cases: str, n: str, work: str) -> None:
-    settings = config(Path(cases), int(n), Path(work))
+def run(process: str, cases: Path, n: int, work: Path) -> None:
+    settings = config(cases, n, work)
     if process == "main":
-        partitioner = NumWorkerPartitioner(work, num_worker=1, force_rebuild=True, dataset_size_path="")
-        assert partitioner.get_size(settings.datasets[0][0]) == int(n)
+        partitioner = NumWorkerPartitioner(str(work), num_worker=1, force_rebuild=True, dataset_size_path="")
+        assert partitioner.get_size(settings.datasets[0][0]) == n
     elif process == "infer":
         OpenICLInferTask(settings).run()
     else:
         settings.eval = {"runner": {"task": {"dump_details": True}}}
         OpenICLEvalTask(settings).run()
-    sys.stdout.write(f"\npeak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}\n")
+
+
+def main(cases: str, work: str, *sizes: str) -> None:
+    for process in ("main", "infer", "eval"):
+        if (child := os.fork()) == 0:
+            for n in sizes:
+                run(process, Path(cases), int(n), Path(work, n))
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                sys.stdout.write(f"\npeak {process} {n} {peak}\n")
+            sys.exit()
+        if status := os.waitpid(child, 0)[1]:
+            sys.exit(os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import random
 from pathlib import Path
 
 import pytest
-from orca_lazy import heads, model_code, scorer, torch
+from lazy_modules import torch
+from orca_lazy import heads, model_code, scorer
 from timing import best_in_turns
 
 from long_context_tasks.orca import OrcaItem

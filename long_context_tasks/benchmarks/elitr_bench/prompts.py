@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
@@ -80,6 +81,21 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 def instruction(transcript: str, language: str = "english") -> str:
     """Return the opening of the prompt with the transcript in it; it ends with two newlines (Fig. 5; official code)."""
     return fill(template(f"answer_{language}"), {"transcript": transcript})
+
+
+def opening(passages: Sequence[str], language: str = "english") -> list[str]:
+    """Return all that stands before the first question, in parts that count apart.
+
+    Args:
+        passages: of the transcript; each but the last ends in a line break, and none begins with white space.
+        language: english or czech.
+
+    >>> "".join(opening(["A\\n", "B"])) == instruction("A\\nB") + GAP
+    True
+    """
+    before, behind = template(f"answer_{language}").split("{transcript}")
+    parts = [*passages[:-1], passages[-1] + behind + GAP]
+    return [before + parts[0], *parts[1:]]
 
 
 def asked(question: str, markers: bool = False) -> str:
@@ -202,6 +218,7 @@ def counted(
     tokenizers: Sequence[Tokenizer],
     *,
     together: bool,
+    passages: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[Case]:
     """Yield the cases of meetings with the tokens of what is sent in the chat style.
 
@@ -212,19 +229,20 @@ def counted(
         transcripts: by the key in ``inputs``.
         tokenizers: that count.
         together: one case of each meeting, a conversation; else one of each question.
+        passages: of transcripts whose parts are counted already, see :func:`opening`.
     """
     for meeting in meetings:
         # A run of newlines ends before the question, where a token ends too: counts of the two add up.
-        opening = instruction(transcripts[meeting.inputs["transcript"]], meeting.inputs["language"]) + GAP
+        key = meeting.inputs["transcript"]
+        before = opening(passages.get(key) or (transcripts[key],), meeting.inputs["language"])
+        spent = {each.name: each.count_parts(before) for each in tokenizers}
         for turns in [meeting.turns] if together else [(turn,) for turn in meeting.turns]:
             sent = [asked(str(turn.question)) for turn in turns]
             yield replace(
                 meeting,
                 id=meeting.id if together else f"{meeting.id}_{turns[0].labels['question_id']}",
                 turns=turns,
-                num_tokens={
-                    each.name: each.count(opening) + sum(each.count_many(sent)) for each in tokenizers
-                },
+                num_tokens={each.name: spent[each.name] + sum(each.count_many(sent)) for each in tokenizers},
             )
 
 

@@ -142,7 +142,8 @@ def _made(family: str, settings: MeetingSettings, source: Path | None, length: i
     )
     stated = [_stated(question) for question in meeting.questions]
     texts = {meeting.id: meeting.transcript}
-    counted = prompts.counted([whole], texts, list(tokenizers.values()), together=conv)
+    passages = {meeting.id: meeting.passages}
+    counted = prompts.counted([whole], texts, list(tokenizers.values()), together=conv, passages=passages)
     cases = [
         replace(case, inputs={**case.inputs, INPUT: group})
         for case, group in zip(counted, [stated] if conv else [[each] for each in stated], strict=True)
@@ -159,14 +160,14 @@ def _meeting(
     conv, number = _is_conv(family), questions_at(length, family)
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
 
-    def opening(transcript: str) -> int:
-        return tokenizer.count(prompts.instruction(transcript) + prompts.GAP)
+    def opening(passages: Sequence[str]) -> int:
+        return tokenizer.count_parts(prompts.opening(passages))
 
     def asked(questions: Sequence[MeetingQuestion]) -> int:
         counts = [tokenizer.count(prompts.asked(_text(question, conv))) for question in questions]
         return (sum(counts) if conv else max(counts)) if counts else 20 * number
 
-    room = length - opening("") - _MARGIN
+    room = length - opening([""]) - _MARGIN
     for _ in range(_TRIES):
         meeting = write_meeting(
             seed,
@@ -176,7 +177,7 @@ def _meeting(
             count=tokenizer.count,
             talks=partial(RealTalk, source, stream(seed, "names")) if source else SyntheticTalk,
         )
-        over = opening(meeting.transcript) + asked(meeting.questions) - length
+        over = opening(meeting.passages) + asked(meeting.questions) - length
         if over <= 0:
             name = f"{settings.seed}_{format_length(length)}_{place}"
             return replace(meeting, id=f"{name}_conv" if conv else name)

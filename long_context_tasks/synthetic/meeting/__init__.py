@@ -69,20 +69,25 @@ class Meeting:
 
     Attributes:
         id: the same for the same seed.
-        lines: of the transcript.
+        passages: of the transcript, as they were counted: each ends in a line break, but for the last one.
         questions: in the order in which a conversation asks them.
         num_tokens: of the transcript, every line with its line break.
     """
 
     id: str
-    lines: tuple[str, ...]
+    passages: tuple[str, ...]
     questions: tuple[MeetingQuestion, ...]
     num_tokens: int
 
     @property
     def transcript(self) -> str:
         """The text."""
-        return "\n".join(self.lines)
+        return "".join(self.passages)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Of the transcript."""
+        return tuple(self.transcript.split("\n"))
 
 
 def write_meeting(
@@ -118,13 +123,13 @@ def write_meeting(
     tokens = count or get_tokenizer(CL100K).count
 
     def size(lines: Sequence[str]) -> int:
-        return tokens("".join(f"{line}\n" for line in lines))
+        return tokens(_text(lines))
 
     # Passages that happen to be long may not leave room for the last ones; then another draft is written.
     for draft in range(_DRAFTS):
         writer = _Writer(talks(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
         total = rough if isinstance(num_tokens, int) else num_tokens(writer.questions)
-        lines = [line for passage in writer.write(total) for line in passage]
+        passages = [_text(lines) for lines in writer.write(total) if lines]
         placed = writer.used <= total and [one.position for one in writer.questions] == writer.positions()
         if placed or (draft >= _DRAFTS // 2 and writer.used <= total):
             break
@@ -135,10 +140,14 @@ def write_meeting(
     questions = zip(writer.questions, writer.positions(), strict=True)
     return Meeting(
         id=f"synthetic-meeting-{seed}",
-        lines=tuple(lines),
+        passages=(*passages[:-1], passages[-1].removesuffix("\n")),
         questions=tuple(replace(question, position=position) for question, position in questions),
         num_tokens=writer.used,
     )
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "".join([f"{line}\n" for line in lines])
 
 
 class _Writer:

@@ -1,12 +1,11 @@
 """How people talk in meetings: sentence plans filled with names and numbers, then hesitations, repeats and false starts."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from long_context_tasks.synthetic.numbers import MONTHS, ordinal
-from long_context_tasks.synthetic.wording import Plan, Writer, repair, words
+from long_context_tasks.synthetic.wording import Plan, Writer, repair, without_gaps, words
 
 FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
@@ -14,7 +13,6 @@ JOINED = "\u00a0"
 """Stands for the spaces inside subjects and values, so that no hesitation falls there; written as a space in the end."""
 _BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
 _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")
-_GAPS = re.compile(r" +(?=[ ?.,])")
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class Speech(Writer):
 
 def _tidy(text: str) -> str:
     """Without the gaps and doubled stops that empty choices leave."""
-    return _GAPS.sub("", repair(text.strip())).replace("..", ".").replace(",.", ".")
+    return without_gaps(repair(text.strip()), "?.,").replace("..", ".").replace(",.", ".")
 
 
 def _small(word: str) -> str:

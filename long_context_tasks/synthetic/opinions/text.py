@@ -181,6 +181,8 @@ class CitationWriter(Writer):
 
 
 _STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
+_WRONG = ((" .", "."), (" ,", ","), (",,", ","), (",.", "."), (",;", ";"), (" ;", ";"), ("..", "."))
+"""What empty choices leave, and what it should be."""
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
 _NUMBER = re.compile(r"\d[\d,]*\d|\d")
 
@@ -336,7 +338,8 @@ class OpinionWriter(CitationWriter):
         if kind == "close":
             end = closing_fact(_finish(parts[-1]), self.text)
             return (end,) if end else ()
-        return tuple(said_facts(list(map(_finish, parts)), tuple(self.acts))) if self.acts else ()
+        stating = [one for one in parts if any(act in one.replace(BLANK, " ") for act in self.acts)]
+        return tuple(said_facts(list(map(_finish, stating)), tuple(self.acts)))
 
     def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field."""
@@ -383,14 +386,7 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
 
 def _finish(text: str) -> str:
     text = repair(" ".join(text.split())).replace(BLANK, " ")
-    for wrong, right in (
-        (" .", "."),
-        (" ,", ","),
-        (",,", ","),
-        (",.", "."),
-        (",;", ";"),
-        (" ;", ";"),
-        ("..", "."),
-    ):
-        text = text.replace(wrong, right)
+    for wrong, right in _WRONG:
+        if wrong in text:
+            text = text.replace(wrong, right)
     return text

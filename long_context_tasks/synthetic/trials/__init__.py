@@ -7,7 +7,6 @@ one: what an abstract mentions is then the same for studies that are included an
 which of the two tells.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import atanh, erfc, exp, log, sqrt
@@ -22,7 +21,7 @@ from long_context_tasks.synthetic.document import (
 )
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
+from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, without_gaps, words
 
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
@@ -39,7 +38,6 @@ _SECTIONS = (
 )
 _FILE = "trials.txt"
 _VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "close")
-_LOOSE = re.compile(r" +([.,;: ])")
 _PLAIN = ("", "", "", "")
 
 
@@ -396,7 +394,7 @@ def _p(z: float) -> str:
 
 
 def _tidy(text: str) -> str:
-    return _LOOSE.sub(r"\1", repair(text))
+    return without_gaps(repair(text), ".,;:")
 
 
 def _end(text: str, sentence: str) -> int:

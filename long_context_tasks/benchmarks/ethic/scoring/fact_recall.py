@@ -31,8 +31,10 @@ PAGE = 500
 """Words of a page: what the instruction asks for, at most."""
 _SHARE = 0.3
 """A summary is at most so much of its section; the words behind that do not count, or a copy would state everything."""
-_ENOUGH = 20_000
-"""Characters that hold more than so many words, mostly: the words of a longer section need no counting."""
+_ENOUGH = round(PAGE / _SHARE) + 2
+"""Words of a section of which a summary may fill a page."""
+_HOLD_ENOUGH = 12_000
+"""Characters that hold so many words, mostly."""
 LEAST_WORDS = 60
 _SENTENCE = 40
 """Words of a sentence, at most; what is longer is cut."""
@@ -132,9 +134,11 @@ class SectionFacts:
     @classmethod
     def of(cls, facts: Sequence[Fact], section: str) -> "SectionFacts":
         """The facts of a section, with the number of words that its summary may have."""
-        words = len(plain_words(section[:_ENOUGH]))
-        if words * _SHARE <= PAGE + 1:
-            words = len(plain_words(section))
+        # What begins with a letter or a digit has a word in it at least; finding the words themselves is slow.
+        begin = sum(text[0].isalnum() for text in section[:_HOLD_ENOUGH].split())
+        if begin > _ENOUGH:
+            return cls(tuple(facts), PAGE)
+        words = len(plain_words(section))
         return cls(tuple(facts), min(PAGE, max(LEAST_WORDS, round(_SHARE * words))))
 
     def row(self) -> dict[str, Any]:
