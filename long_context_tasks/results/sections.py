@@ -1,7 +1,5 @@
-"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, tests that the user names, and pictures."""
+"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, and tests that the user names."""
 
-import importlib.util
-import io
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +8,7 @@ from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pydantic import Field
@@ -23,7 +21,6 @@ from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, loads
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
-    Lines,
     ScoredRun,
     ScoredTurn,
     Section,
@@ -34,10 +31,6 @@ from long_context_tasks.schema.report import (
 )
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 from long_context_tasks.stats import CorrectedMean, corrected_mean, welch_test
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_FOR_PAGES = 1_000_000
 """Tokens of synthetic cases that are written for each task of a site, which shows scores without them: some five seconds' work."""
@@ -288,71 +281,6 @@ def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple
             related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
             if a.key != b.key and a.judge == b.judge and (related or alone):
                 yield one, other
-
-
-def check_plot(path: Path) -> None:
-    """Whether a picture can be drawn and has a place, before costly work.
-
-    Raises:
-        InputError: a name of another kind, no such folder, or no matplotlib.
-    """
-    if path.suffix not in (".svg", ".png"):
-        raise InputError(f"--plot {path}: give a name that ends with .svg or .png")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"--plot {path}: give the name of a file in a folder that exists")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError(
-            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
-        )
-
-
-def drawn(sections: Sequence[Section], path: Path) -> "Figure":
-    """The figures of sections, one panel each.
-
-    Raises:
-        InputError: there are none.
-    """
-    from matplotlib.figure import Figure
-
-    figures = [figure for section in sections for figure in section.figures]
-    if not figures:
-        raise InputError(f"--plot {path}: nothing to draw in {', '.join(one.title for one in sections)}")
-    heights = [4.5 + 0.2 * len(one.lines) if isinstance(one, Lines) else 3.0 for one in figures]
-    picture = Figure(figsize=(7, sum(heights)), layout="constrained")
-    panels = picture.subplots(len(figures), squeeze=False, height_ratios=heights)
-    for axes, figure in zip(panels[:, 0], figures, strict=True):
-        axes.set_title(figure.title, fontsize="small")
-        axes.set_xlabel(figure.x_title)
-        axes.set_ylabel(figure.y_title)
-        if isinstance(figure, Lines):
-            _draw_lines(axes, figure)
-            continue
-        values = [[math.nan if value is None else value for value in row] for row in figure.values]
-        image = axes.imshow(values, vmin=figure.low, vmax=figure.high, cmap="viridis", aspect="auto")
-        axes.set_xticks(range(len(figure.x)), figure.x)
-        axes.set_yticks(range(len(figure.y)), figure.y)
-        picture.colorbar(image, ax=axes)
-    return picture
-
-
-def _draw_lines(axes: "Axes", figure: Lines) -> None:
-    for line in figure.lines:
-        x, y, low, high = zip(*line.points, strict=True)
-        ends = [
-            [0.0 if math.isnan(end) else abs(mean - end) for mean, end in zip(y, one, strict=True)]
-            for one in (low, high)
-        ]
-        axes.errorbar(x, y, yerr=ends, marker="o", capsize=3, label=line.name)
-    axes.set_ylim(figure.low, figure.high)
-    if len(figure.lines) > 1:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), fontsize="small")
-
-
-def picture_bytes(picture: "Figure", path: Path) -> bytes:
-    """A picture as the bytes of a file of that name."""
-    content = io.BytesIO()
-    picture.savefig(content, format=path.suffix[1:])
-    return content.getvalue()
 
 
 RATING = '{"model": "org/model", "task": "TASK", "case": "meeting_3", "turn": 1, "rating": 7}'

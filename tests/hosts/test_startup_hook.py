@@ -15,36 +15,25 @@ STARTUP = Path(hook_paths.__file__).resolve().with_name("startup")
 # lm-eval 0.4.13 as far as the hook sees it.
 MANAGER = """
 from pathlib import Path
-{imports}
+
 class TaskManager:
     def __init__(self, verbosity=None, include_path=None, include_defaults=True, metadata=None):
         "The host's own."
         paths = [Path(__file__).parent] if include_defaults else []
-        {discover}
         if include_path:
             paths += include_path if isinstance(include_path, (list, tuple)) else [include_path]
         self.paths = [str(path) for path in paths]
         self.all_tasks = sorted(f.stem for p in paths for f in Path(p).rglob("*.yaml"))
 """
-DISCOVER = """
-        for point in entry_points(group="{group}"):
-            if point.name == "long_context_tasks":
-                paths += point.load()()
-"""
-POINT = "[lm_eval.tasks]\nlong_context_tasks = long_context_tasks.hosts.lm_eval.paths:task_paths\n"
 
 
-def make_host(folder: Path, imports: str = "", discover: str = "") -> Path:
-    """A package ``lm_eval`` in ``folder``, and our entry point beside it as an installation would leave it."""
+def make_host(folder: Path) -> Path:
+    """A package ``lm_eval`` in ``folder``."""
     tasks = folder / "lm_eval" / "tasks"
     tasks.mkdir(parents=True)
     (folder / "lm_eval" / "__init__.py").write_text("")
     (tasks / "__init__.py").write_text("from lm_eval.tasks.manager import TaskManager\n")
-    (tasks / "manager.py").write_text(MANAGER.format(imports=imports, discover=discover.strip()))
-    info = folder / "fake_install-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-install\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINT)
+    (tasks / "manager.py").write_text(MANAGER)
     return folder
 
 
@@ -109,32 +98,6 @@ def test_our_folders_come_once_after_the_hosts_and_before_the_users(
     arguments = arguments.format(ours=str(ours), above=str(ours.parent))
     found = paths(run(PATHS.format(arguments=arguments), host, **variables))
     assert [names.get(path, path) for path in found] == expected.split()
-
-
-@pytest.mark.parametrize(
-    "group", ['"lm_eval.tasks"', '"lm_eval." + "tasks"'], ids=["seen in its source", "not seen in its source"]
-)
-def test_it_steps_aside_when_the_host_asks_installed_packages(tmp_path: Path, group: str) -> None:
-    discover = DISCOVER.replace('"{group}"', group)
-    host = make_host(tmp_path, "from importlib.metadata import entry_points", discover)
-    ours = make_package(tmp_path)
-    assert paths(run(PATHS.format(arguments=""), host)).count(str(ours)) == 1
-
-
-def test_a_host_that_finds_our_tasks_is_left_alone(tmp_path: Path) -> None:
-    """The host's constructor runs once, with exactly the user's arguments."""
-    discover = DISCOVER.replace("{group}", "lm_eval.tasks") + "        print('called with', include_path)"
-    host = make_host(tmp_path, "from importlib.metadata import entry_points", discover)
-    make_package(tmp_path)
-    result = run("from lm_eval.tasks import TaskManager; TaskManager()", host)
-    assert result.stdout.splitlines() == ["called with None"], result.stderr
-
-
-def test_a_host_that_asks_but_does_not_find_us_is_helped(tmp_path: Path) -> None:
-    """E.g. because what it expects of an entry point is not what ours gives."""
-    host = make_host(tmp_path, "from importlib.metadata import entry_points\nGROUP = 'lm_eval.tasks'")
-    ours = make_package(tmp_path)
-    assert str(ours) in paths(run(PATHS.format(arguments=""), host))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ _SECTIONS = "Benchmarks' own tables"
 SITE_EXAMPLES = examples(
     "lct report results/ opencompass_outputs/ --out site/",
     "lct report results/ --json",
-    "lct report results/ --section BENCHMARK --csv tables/ --plot positions.svg",
+    "lct report results/ --section BENCHMARK --csv tables/",
     "lct report results/ --by prompt_style,temperature",
 )
 
@@ -157,9 +157,6 @@ def site(
         ),
     ] = None,
     csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV, rich_help_panel=_SECTIONS)] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the sections' figures, .svg or .png.", rich_help_panel=_SECTIONS)
-    ] = None,
     by: Annotated[
         str,
         typer.Option(
@@ -188,10 +185,7 @@ def site(
     from long_context_tasks.results.sections import (
         Wanted,
         benchmark_sections,
-        check_plot,
         corrected_table,
-        drawn,
-        picture_bytes,
         read_people,
         scored_runs,
     )
@@ -202,14 +196,11 @@ def site(
         terminal_rows,
     )
     from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.files import write_whole
     from long_context_tasks.site.contents import read_agreement, site_contents
 
     if agreement is not None:
         read_agreement(agreement)  # report a mistake before costly work
     people = None if ratings is None else read_people(ratings)
-    if plot is not None:
-        check_plot(plot)
     given = Models() if models is None else read_models(models)
     known = with_claims(given, claimed or ())
     collected, cells = collected_cells(
@@ -231,12 +222,8 @@ def site(
             for name in section
             for own in benchmark_sections(name, collection, collected.evaluations, wanted)
         ]
-        # What cannot be drawn is reported before pages of tables.
-        picture = None if plot is None else picture_bytes(drawn(found, plot), plot)
         for own in found:
             print_section(own, csv_dir)
-        if plot is not None and picture is not None:
-            write_whole(plot, picture, remedy="choose another place with --plot")
     elif by:
         _give_tables([settings_table(cells, words(by))], csv_dir)
     else:

@@ -1,12 +1,7 @@
-"""Where lm-eval finds our task files, how it learns of them, and which table it prints for them.
+"""How lm-eval learns of our task files and models, and which table it prints for our tasks.
 
-Two ways, of which only one is ever in use:
-
-* ``extend_task_manager``: called by the start-up hook (``startup/long_context_tasks_hook.py``) for hosts that search only
-  their own folder and ``--include_path``, as lm-eval 0.4.13 does.
-* ``task_paths``: the entry point ``lm_eval.tasks``, for hosts that ask installed packages for tasks. lm-eval has such
-  entry points for models, filters and metrics since 0.4.13; the same for tasks is proposed. Where the host has it,
-  ``extend_task_manager`` steps aside.
+lm-eval 0.4.13 searches its own folder and ``--include_path``; the start-up hook (``startup/long_context_tasks_hook.py``)
+calls ``extend_task_manager`` to make it search ours as well.
 
 Nothing here imports a host or anything heavy: it runs whenever lm-eval is imported, also when it runs no task of ours.
 """
@@ -14,42 +9,12 @@ Nothing here imports a host or anything heavy: it runs whenever lm-eval is impor
 import functools
 import inspect
 import logging
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-_LOOKED_UP = re.compile(rb"""["']lm_eval\.tasks["']""")
-
-_added_by_hook = False
-
-
-def task_paths() -> list[str]:
-    """Entry point of the group ``lm_eval.tasks``: our folder, for a host that asks installed packages for tasks.
-
-    Empty while the hook hands the same folder over, so that no task is ever found twice.
-    """
-    return [] if _added_by_hook else list(map(str, _our_folder()))
-
-
-def discovers_task_packages(module: ModuleType) -> bool:
-    """Whether the host of this ``lm_eval.tasks.manager`` looks up entry points for tasks itself.
-
-    Its source is searched for the name of the group as a string, in the folders where such code can stand, and for the
-    look-up itself. A wrong guess is harmless: ``extend_task_manager`` checks afterwards.
-    """
-    if module.__file__ is None:
-        return False
-    package = Path(module.__file__).resolve().parent.parent
-    sources = b"\n".join(
-        path.read_bytes()
-        for folder in ("", "tasks", "api")
-        for path in sorted((package / folder).glob("*.py"))
-    )
-    return b"entry_points" in sources and _LOOKED_UP.search(sources) is not None
 
 
 def extend_task_manager(module: ModuleType) -> None:
@@ -79,31 +44,18 @@ def extend_task_manager(module: ModuleType) -> None:
         from long_context_tasks.hosts.lm_eval.models import register_models
 
         register_models()
-    host_asks = discovers_task_packages(module)
 
     @functools.wraps(original)
     def extended(self: Any, *args: Any, **kwargs: Any) -> None:
-        if host_asks:
-            original(self, *args, **kwargs)
-            if _knows_our_tasks(self):
-                return
         bound = signature.bind(self, *args, **kwargs)
         given = bound.arguments.get("include_path") or []
         theirs = list(given) if isinstance(given, (list, tuple)) else [given]
         wanted = bound.arguments.get("include_defaults", True) is not False
         # Not the folder that the user names anyway.
         ours = [folder for folder in _our_folder() if not _names(theirs, folder)] if wanted else []
-        if not ours:
-            if not host_asks:
-                original(self, *args, **kwargs)
-            return
-        bound.arguments["include_path"] = [*ours, *theirs]
-        global _added_by_hook  # noqa: PLW0603 - tells the entry point, which the host calls without arguments
-        _added_by_hook = True
-        try:
-            original(*bound.args, **bound.kwargs)
-        finally:
-            _added_by_hook = False
+        if ours:
+            bound.arguments["include_path"] = [*ours, *theirs]
+        original(*bound.args, **bound.kwargs)
 
     extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
@@ -159,9 +111,3 @@ def _names(folders: list[Any], ours: Path) -> bool:
     return not {Path(folder).resolve() for folder in folders}.isdisjoint(
         (ours.resolve(), *ours.resolve().parents)
     )
-
-
-def _knows_our_tasks(manager: Any) -> bool:
-    """Whether the host found any of our tasks by itself (files are named like their task)."""
-    names = {path.stem for folder in _our_folder() for path in folder.glob("*.yaml")}
-    return not names or not names.isdisjoint(getattr(manager, "all_tasks", names))

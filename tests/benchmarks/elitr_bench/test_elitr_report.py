@@ -168,8 +168,7 @@ def test_scores_over_measured_noise(options: Options, tmp_path: Path) -> None:
         task = write_run(tmp_path / "runs", options, name, lambda *_, value=value: value)
         rates = {case.cluster: case.labels.get("measured_wer", 0.0) for case in task.cases.cases}
         measured[name] = 100 * statistics.fmean(rates.values())
-    plot = tmp_path / "noise.svg"
-    found = tables(tmp_path, "--plot", plot)
+    found = tables(tmp_path)
     rows = [(row["target WER, %"], row["measured WER, %"], row["judge_score"]) for row in found["noise"]]
     assert rows == [
         ("0", "0.00", "9.00"),
@@ -177,7 +176,6 @@ def test_scores_over_measured_noise(options: Options, tmp_path: Path) -> None:
         ("100", f"{measured[f'{QA}_wer100']:.2f}", "3.00"),
     ]
     assert {row["task"] for row in found["noise"]} == {QA}
-    assert plot.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -> None:
@@ -256,7 +254,6 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         (("--test", "owl"), "--test owl: give two names"),
         (("--test", "owl,dog"), "--test dog: no judged run; models: owl; tasks: elitr_bench_qa_dev"),
         (("--test", "owl,owl"), "no task (or model) and judge in common"),
-        (("--plot", tmp_path / "x.svg"), "nothing to draw in ELITR-Bench"),
         (
             ("--metric", "accuracy"),
             "--metric accuracy: no judged run has it; there are answered, judge_score",

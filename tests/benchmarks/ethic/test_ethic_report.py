@@ -1,7 +1,6 @@
 """`lct report --section ethic`: figures by length, position, coverage and output length, from invented runs of both hosts."""
 
 import csv
-import importlib.util
 import json
 import math
 import shutil
@@ -197,7 +196,7 @@ def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
 def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: Any) -> None:
     for task in ("recall_books", "recall_debates", "summarize_books"):
         write(tmp_path / "runs", f"ethic_{task}", options, forgets_the_end, rate)
-    found = tables(tmp_path, "--plot", tmp_path / "heat.svg")
+    found = tables(tmp_path)
     assert set(found) == {"length", "position", "heat_map", "items"}
     task = load_task("ethic_recall_books", options)
     scores = [scores["strict_f1"].value or 0 for *_, scores in scored(task, forgets_the_end, None)]
@@ -299,9 +298,6 @@ def test_summaries_that_nobody_has_judged_are_named(tmp_path: Path, options: Opt
     write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
     result = lct(tmp_path / "runs")
     assert result.exit_code == 0 and "left out: ethic_summarize_books" in result.output
-    # What the labels recalled allow is drawn without any judged summary.
-    assert lct(tmp_path / "runs", "--plot", tmp_path / "heat.svg").exit_code == 0
-    assert "Place in the context" in (tmp_path / "heat.svg").read_text()
 
 
 def test_summaries_that_were_judged_later(tmp_path: Path, options: Options) -> None:
@@ -347,33 +343,10 @@ def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> 
     assert result.exit_code == 2 and "case another, which the task does not have" in result.output
 
 
-def test_bad_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_words(tmp_path: Path) -> None:
     assert "no run that can be used" in lct(tmp_path).output
-    plots = {"x.pdf": "give a name that ends with .svg or .png", "away/x.svg": "in a folder that exists"}
-    found = importlib.util.find_spec
-
-    def refused(plot: str) -> str:
-        result = lct(tmp_path / "nothing", "--plot", tmp_path / plot)
-        assert result.exit_code == 2
-        return " ".join(result.output.split())
-
-    for plot, said in plots.items():
-        assert said in refused(plot)
-    assert "not there" in refused("x.svg")
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name, *more: None if name == "matplotlib" else found(name, *more)
-    )
-    # A picture that cannot be had is refused before anything is read.
-    assert "pip install matplotlib" in refused("x.svg")
-
-
-@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG\r")])
-def test_a_picture_has_the_form_of_its_name(ending: str, begins: bytes) -> None:
-    from matplotlib.figure import Figure
-
-    from long_context_tasks.results.sections import picture_bytes
-
-    assert picture_bytes(Figure(), Path(f"x.{ending}"))[:5] == begins
+    result = lct(tmp_path / "nothing")
+    assert result.exit_code == 2 and "not there" in result.output
 
 
 def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: Path) -> None:
