@@ -538,8 +538,9 @@ _BLOCKS = _CONTAINERS | _LEAVES
 
 # A real image is the only way in which the tag's text can stand in a body: in code it is written &lt;img.
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
-# A post is a fragment; the frame of a whole page inside it would end the document for the parser.
-_FRAME = re.compile(r"</?(?:html|body)\b[^>]*>", re.IGNORECASE)
+# A post is a fragment; the frame of a whole page inside it would end the document for the parser. A tag that is not closed ends at
+# the next one: to look for its end further on takes time with the square of the length.
+_FRAME = re.compile(r"</?(?:html|body)\b[^<>]*>?", re.IGNORECASE)
 
 
 def is_text_only(html: str) -> bool:

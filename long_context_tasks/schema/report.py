@@ -172,13 +172,33 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of a figure: its name, and the points (x, y, lower and upper end of the interval)."""
+
+    name: str
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines with intervals over one axis; ``low`` and ``high`` are the ends of the scale."""
+
+    title: str
+    x_title: str
+    y_title: str
+    lines: tuple[Line, ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a report.
 
     Attributes:
         key: short name; files of its tables begin with it.
         title: as shown.
-        tables: in order; a table without rows is not shown.
+        tables, figures: in order; a table without rows is not shown.
         notes: sentences that a reader needs.
         problems: what is wrong or had to be left out; a command that prints the section ends with exit code 1.
     """
@@ -186,6 +206,7 @@ class Section:
     key: str
     title: str
     tables: tuple[Table, ...] = ()
+    figures: tuple[HeatMap | Lines, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 

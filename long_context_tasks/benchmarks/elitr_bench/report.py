@@ -15,6 +15,8 @@ from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
+    Line,
+    Lines,
     ScoredRun,
     Section,
     Table,
@@ -184,6 +186,7 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
     found = []
     for metric in metrics:
         measured = _measured(run for run in runs if run.metric == metric)
+        noise = _noise_points(measured)
         found.append(
             Section(
                 "elitr_bench" if len(metrics) == 1 else f"elitr_bench_{metric}",
@@ -192,9 +195,10 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
                     _labels_table(measured, metric),
                     _middle_table(measured, metric),
                     _differing_table(measured, metric),
-                    _noise_table(_noise_points(measured), metric),
+                    _noise_table(noise, metric),
                     _seeds_table(measured, metric),
                 ),
+                (_noise_figure(noise, metric, points_of_a_scale=measured[0].first.points),) if noise else (),
             )
         )
     return found
@@ -290,6 +294,39 @@ def _noise_table(points: Sequence[_NoisePoint], metric: str) -> Table:
     return Table(
         "noise", "scores over the measured word error rate (Fig. 1)", (*columns, "95 % interval"), tuple(rows)
     )
+
+
+def _noise_figure(points: Sequence[_NoisePoint], metric: str, *, points_of_a_scale: bool) -> Lines:
+    names = list(dict.fromkeys(point.line for point in points))
+    shared, labels = told_apart(names)
+    lines = tuple(
+        Line(
+            label,
+            tuple(
+                (point.measured, point.group.mean, point.group.interval.low, point.group.interval.high)
+                for point in points
+                if point.line == name
+            ),
+        )
+        for name, label in zip(names, labels, strict=True)
+    )
+    # The whole scale: a stretched one makes small differences look large.
+    means = [point.group.mean for point in points]
+    ends = (math.floor(min(1.0, *means)), math.ceil(max(10.0, *means))) if points_of_a_scale else (0.0, 1.0)
+    return Lines(shared, "measured word error rate, %", metric, lines, *ends)
+
+
+def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
+    """Return what names of several parts share, and what tells each from the others.
+
+    >>> told_apart([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
+    ('lm_eval, qa', ['A', 'B'])
+    """
+    same = [len(set(parts)) == 1 for parts in zip(*lines, strict=True)]
+    shared = ", ".join(part for part, one in zip(lines[0], same, strict=True) if one and part)
+    return shared, [
+        ", ".join(part for part, one in zip(line, same, strict=True) if part and not one) for line in lines
+    ]
 
 
 def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:

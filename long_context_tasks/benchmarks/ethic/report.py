@@ -413,6 +413,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
             "ethic",
             "ETHIC as in the paper's analyses",
             (coverage_table(measured), *split_tables(measured, bins)),
+            tuple(heat_map(one, bins) for one in measured if one.parts),
             notes if bare else (),
             tuple(left_out),
         )
