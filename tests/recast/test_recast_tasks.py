@@ -16,12 +16,14 @@ from long_context_tasks.benchmarks.ethic.synthetic.recast import (
     _counts_are_clear,
     _inserted,
     _names_are_clear,
+    _other,
     _plain_citations,
 )
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.recast.carriers import Passage, passages_of
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.synthetic.vocabulary import Vocabulary
 
 TASKS = [
     spec.name
@@ -200,6 +202,12 @@ def test_a_number_in_words_that_counts_things_is_clear() -> None:
         ["We followed 31 patients over three weeks in two teaching hospitals."], listed=True
     )
     assert _counts_are_clear(passage)
+
+
+def test_a_number_that_is_no_label_is_found_where_all_near_ones_are() -> None:
+    labels = set(map(str, range(2, 200)))
+    found = _other("medicine", ["7"], labels, Random(1), Vocabulary(1))
+    assert found not in labels and int(found) < 7 * 100
 
 
 def test_what_is_put_into_an_opinion_parts_no_citation() -> None:

@@ -412,7 +412,9 @@ def _balanced(passages: Sequence[Recast], domain: str, seed: int) -> Iterator[Pa
         yield Paragraph(text, labels)
 
 
-def _other(domain: str, asked: Sequence[str], every: set[str], dice: Random, vocabulary: Vocabulary) -> str:
+def _other(domain: str, asked: Sequence[str], every: Set[str], dice: Random, vocabulary: Vocabulary) -> str:
+    """Draw a name, or a number near one that is asked for, that is no label."""
+    tries = 0
     while True:
         if domain in ("books", "debates"):
             kind = dice.randrange(3)
@@ -425,9 +427,11 @@ def _other(domain: str, asked: Sequence[str], every: set[str], dice: Random, voc
             )
         else:
             near = int(re.sub(r"\D", "", dice.choice(asked)) or 50)
-            new = str(max(2, round(near * dice.uniform(0.6, 1.6))))
+            # All numbers near a small one may be labels.
+            new = str(max(2, round(near * dice.uniform(0.6, 1.6 * 2 ** (tries // 100)))))
         if new not in every:
             return new
+        tries += 1
 
 
 def _inserted(text: str, sentence: str, dice: Random) -> str:
