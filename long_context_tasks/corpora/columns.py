@@ -1,6 +1,7 @@
 """Remove numbers of columns that a printer's page left in the sentences of a debate ("Comparisons vary 2 between cases")."""
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
@@ -19,6 +20,8 @@ _LENGTHS = tuple(round(800 * 1.25**step) for step in range(14))
 _SHORTEST, _LONGEST = 0.5, 1.6
 """Shares of a column's length that two numbers may be apart, for each column between them."""
 _MOST_MISSING = 4
+_LAST = 32
+"""Of the numbers of one value far enough before another, so many are tried: text with more is a table."""
 _LEAST = 10
 """Numbers that make a run; fewer may be chance."""
 _LEAST_SHARE = 0.5
@@ -55,20 +58,24 @@ def _run(numbers: Sequence[tuple[int, int]], length: int) -> list[int]:
     by_value: dict[int, list[int]] = defaultdict(list)
     best: list[tuple[int, int]] = []
     for index, (at, value) in enumerate(numbers):
-        before = [
-            (best[other][0], other)
-            for step in range(1, _MOST_MISSING + 1)
-            for other in by_value[value - step]
-            if _SHORTEST * length * step <= at - numbers[other][0] <= _LONGEST * length * step
-        ]
+        before = []
+        for step in range(1, _MOST_MISSING + 1):
+            same = by_value[value - step]
+            last = bisect_right(same, at - _SHORTEST * length * step, key=lambda other: numbers[other][0])
+            near = same[max(0, last - _LAST) : last]
+            before += [
+                (best[other][0], other)
+                for other in near
+                if at - numbers[other][0] <= _LONGEST * length * step
+            ]
         size, previous = max(before, default=(0, -1))
         best.append((size + 1, previous))
         by_value[value].append(index)
     run: list[int] = []
-    last = max(range(len(best)), key=lambda index: best[index][0], default=-1)
-    while last >= 0:
-        run.append(last)
-        last = best[last][1]
+    end = max(range(len(best)), key=lambda index: best[index][0], default=-1)
+    while end >= 0:
+        run.append(end)
+        end = best[end][1]
     return run[::-1]
 
 

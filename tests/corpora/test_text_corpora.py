@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from long_context_tasks.corpora.columns import without_columns
 from long_context_tasks.corpora.documents import Study, read_debates, read_opinions, read_reviews
 from long_context_tasks.schema import InputError
 
@@ -142,6 +144,18 @@ def test_a_few_numbers_in_order_are_no_columns(tmp_path: Path) -> None:
     text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
     (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": [{"text": text}]}))
     assert next(read_debates(tmp_path / "x.jsonl")).speeches == (text,)
+
+
+def test_many_numbers_are_read_in_linear_time() -> None:
+    """A table of few values: each number has thousands before it that could be the last column."""
+
+    def seconds(pairs: int) -> float:
+        start = time.process_time()
+        without_columns(["one 2 two 3 " * pairs])
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(8000) < 10 * seconds(2000)
 
 
 def test_words_that_a_line_end_cut_and_typed_marks_of_a_record(tmp_path: Path) -> None:
