@@ -268,8 +268,10 @@ def seconds(expression: Expression, text: str) -> float:
 
 
 def _again(expression: Expression, attack: Attack, n: int) -> float:
-    """Measure a factor a second time: other work on the machine shows in one measurement, hardly in two."""
-    return seconds(expression, attack.text(n)) / seconds(expression, attack.text(n // 2))
+    """Return the least of three more measured factors: other work on the machine shows in one, hardly in all."""
+    return min(
+        seconds(expression, attack.text(n)) / seconds(expression, attack.text(n // 2)) for _ in range(3)
+    )
 
 
 def slow_attack(expression: Expression) -> tuple[Attack, float] | None:
