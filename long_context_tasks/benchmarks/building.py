@@ -32,6 +32,7 @@ from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, build_options, option
 
 T = TypeVar("T")
+R = TypeVar("R")
 S = TypeVar("S", bound=BuildSettings)
 Kind = TypeVar("Kind", bound=Options)
 
@@ -69,6 +70,12 @@ class Work(Progress):
         """Return a writer of a case folder."""
         return CaseWriter(folder, options, self.shard)
 
+    def _part(self, items: Sequence[T]) -> Sequence[T]:
+        return items if self.shard is None else self.shard.part(items)
+
+    def _mapped(self, make: Callable[[T], R], items: Sequence[T], what: str) -> Iterable[R]:
+        return self.over(self.engine.mapped(make, items), what, "case", len(items))
+
     def cases(
         self, writer: CaseWriter, make: Callable[[T], MadeCases], items: Sequence[T], what: str
     ) -> Iterator[Case]:
@@ -80,11 +87,43 @@ class Work(Progress):
             items: of a task or a part of it, such as numbers of cases of one length.
             what: is made, for the user.
         """
-        own = items if self.shard is None else self.shard.part(items)
         writer.begin_part()
-        for made in self.over(self.engine.mapped(make, own), what, "case", len(own)):
+        for made in self._mapped(make, self._part(items), what):
             writer.add_documents(made.documents)
             yield from made.cases
+
+    def cases_by_length(
+        self,
+        writer: CaseWriter,
+        make: Callable[[tuple[int, Sequence[int]]], Mapping[int, MadeCases]],
+        numbers: Mapping[int, int],
+        what: str,
+    ) -> Mapping[int, Iterator[Case]]:
+        """Make cases whose texts begin as those of the shorter lengths do: number by number, all lengths of one together.
+
+        Args:
+            writer: of the cases.
+            make: takes a number, from 0, and lengths; returns its cases of each.
+            numbers: length to how many numbers it has.
+            what: is made, for the user.
+
+        Returns:
+            The cases of each length in the order of their numbers, for the writer to write.
+        """
+        own = {length: self._part(range(number)) for length, number in numbers.items()}
+        every = sorted({number for part in own.values() for number in part})
+        wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
+        made: dict[int, list[Case]] = {length: [] for length in numbers}
+        for found in self._mapped(make, wanted, what):
+            for length, one in found.items():
+                writer.add_documents(one.documents)
+                made[length] += one.cases
+
+        def written(cases: Sequence[Case]) -> Iterator[Case]:
+            writer.begin_part()
+            yield from cases
+
+        return {length: written(cases) for length, cases in made.items()}
 
 
 @dataclass(frozen=True)

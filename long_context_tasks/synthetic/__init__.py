@@ -10,8 +10,13 @@ Equal seeds give equal texts on every machine. What a writer returns is in :mod:
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
-from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
-from long_context_tasks.synthetic.trials import write_abstracts, write_review
+from long_context_tasks.synthetic.opinions import (
+    OpinionGroup,
+    begin_opinion_group,
+    write_opinion_group,
+    write_opinions,
+)
+from long_context_tasks.synthetic.trials import begin_review, write_abstracts, write_review
 
 __all__ = [
     "Document",
@@ -21,6 +26,8 @@ __all__ = [
     "OpinionGroup",
     "Paragraph",
     "Requirements",
+    "begin_opinion_group",
+    "begin_review",
     "write_abstracts",
     "write_meeting",
     "write_opinion_group",

@@ -1,9 +1,12 @@
 """What a writer returns: paragraphs with the answers that are known because the writer decided them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from long_context_tasks.schema import InputError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,27 @@ class Document:
     id: str
     title: str
     paragraphs: tuple[Paragraph, ...]
+
+
+class Growing(Generic[T]):
+    """The beginning of an endless text. What is written for one length is kept, and begins the longer ones.
+
+    >>> numbers = Growing(iter(range(100)))
+    >>> next(iter(numbers)), [number for number, _ in zip(numbers, "abc")]
+    (0, [0, 1, 2])
+    """
+
+    def __init__(self, written: Iterator[T]) -> None:
+        """Take what writes the text, part by part."""
+        self._written = written
+        self._kept: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield the parts from the first one on."""
+        yield from self._kept
+        for part in self._written:
+            self._kept.append(part)
+            yield part
 
 
 def check_length(num_tokens: int, what: str = "a text") -> None:

@@ -93,8 +93,8 @@ def test_an_interrupted_build_says_so_and_leaves_nothing(tmp_path: Path) -> None
     command = [sys.executable, "-c", f"{heard}; from long_context_tasks.cli import app; app()", "build"]
     command += ["ethic_recall_synthetic", "--length", "128k", "--out", str(tmp_path / "cases"), "--jobs", "2"]
     build = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    # Both workers are at work when several cases are written; before, one that starts may have its own last words.
-    wait_for(lambda: any(path.stat().st_size > 2_000 for path in tmp_path.rglob("*.jsonl")))
+    # Both workers are at work when several documents are written; before, one that starts may have its own last words.
+    wait_for(lambda: any(path.stat().st_size > 2_000_000 for path in tmp_path.rglob("*.sqlite")))
     os.killpg(build.pid, signal.SIGINT)
     started = time.monotonic()
     _, said = build.communicate(timeout=60)

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -38,7 +39,9 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
         return Document(str(seed), " + ".join(names), tuple(Paragraph(one.text) for one in parts))
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
-    made = make_case("organize", domain, LENGTH, settings, number, {domain: Genre(write, ())})
+    made = make_case(
+        "organize", domain, LENGTH, settings, number, {domain: Genre(lambda seed: partial(write, seed), ())}
+    )
     assert made is not None
     shown = dict(_OPTION.findall(made.draft.slots["options"]))
     new = [shown[number] for number in made.draft.gold]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from long_context_tasks.results.plan.adaptive import SMALLEST_STEP, default_budget, ladder
 from long_context_tasks.stats import adaptive_length as adaptive
@@ -88,6 +89,12 @@ COMPARED = ("logistic, lapse 5 %", "cliff", "slow decay (1.2 octaves)", "guess 2
 
 def crossing_of(truth: Truth, curve: Curve) -> float:
     """log2 of the length at which the true score meets the bar; infinite where it never does."""
+    if truth.threshold is not None:
+        graded = curve
+
+        def curve(at: float) -> float:  # the share of scores above the threshold
+            return float(beta.sf(truth.threshold, 3 * graded(at), 3 * (1 - graded(at))))
+
     bar = truth.chance + FRACTION * (curve(START) - truth.chance) if truth.bar is None else truth.bar
     low, high = START, START + 30
     if curve(high) > bar:

@@ -7,10 +7,12 @@ in both kinds of segment: only their combination in one case does.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import Document, Paragraph, check_length, paragraphs_of
+from long_context_tasks.synthetic.document import Document, Growing, Paragraph, check_length, paragraphs_of
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
@@ -136,6 +138,73 @@ class _Companions:
         return self.writer.shuffled(found)
 
 
+def begin_opinion_group(
+    seed: int, *, characters_per_token: float = MASKED_CHARACTERS_PER_TOKEN
+) -> Callable[[int], OpinionGroup]:
+    """Return what writes :func:`write_opinion_group` of a seed at any length, each page once."""
+    writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
+    holding = writer.holding()
+    parties = writer.parties(holding)
+    writer.text = dict(parties.text)
+    target = Target(f"{seed}-target", parties.title, writer.told("target", holding), holding)
+    written = Growing(_pages(writer, holding))
+
+    def first(num_tokens: int) -> OpinionGroup:
+        check_length(num_tokens, "a group of opinions")
+        pages: list[_Page] = []
+        length = 0
+        for page in written:
+            pages.append(page)
+            length += len(page.text) + 16  # "<Segment 12>\n" and an empty line
+            if length >= num_tokens * characters_per_token and len(pages) > 1:
+                break
+        own: dict[int, list[_Page]] = {}
+        for page in pages:
+            own.setdefault(page.opinion, []).append(page)
+        opinions = []
+        for place, of_opinion in own.items():
+            texts = tuple(page.text for page in of_opinion)
+            cites = any(TARGET_MARK in text for text in texts)
+            opinions.append(
+                Opinion(
+                    f"{seed}-{place}",
+                    of_opinion[0].title,
+                    texts,
+                    (target.id,) if cites else (),
+                    {target.id: (TARGET_MARK,)} if cites else {},
+                )
+            )
+        segments = (Segment(page.text.replace(TARGET_MARK, MARK), page.cites, page.opinion) for page in pages)
+        return OpinionGroup(target, tuple(opinions), tuple(segments))
+
+    return first
+
+
+class _Page(NamedTuple):
+    """A page of a group; ``opinion`` counts from 0."""
+
+    opinion: int
+    title: str
+    text: str
+    cites: bool
+
+
+def _pages(writer: OpinionWriter, holding: Holding) -> Iterator[_Page]:
+    """Yield page after page for ever, four to nine of each opinion."""
+    companions = _Companions(writer, holding)
+    first = writer.chance(0.5)
+    number = 0
+    for opinion in count():
+        parties = writer.parties(writer.holding())
+        for _ in range(writer.whole(4, 9)):
+            # The first two differ, so that the shortest group has something to tell apart.
+            cites = writer.chance(CITING) if number > 1 else first is (number == 0)
+            cases = companions.cases(citing=cites)
+            text = writer.page(parties, [(case, TARGET_MARK if case is holding else MARK) for case in cases])
+            yield _Page(opinion, parties.title, text, cites)
+            number += 1
+
+
 def write_opinion_group(
     seed: int, num_tokens: int, *, characters_per_token: float = MASKED_CHARACTERS_PER_TOKEN
 ) -> OpinionGroup:
@@ -147,43 +216,7 @@ def write_opinion_group(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    check_length(num_tokens, "a group of opinions")
-    writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
-    holding = writer.holding()
-    parties = writer.parties(holding)
-    writer.text = dict(parties.text)
-    target = Target(f"{seed}-target", parties.title, writer.told("target", holding), holding)
-    companions = _Companions(writer, holding)
-    first = writer.chance(0.5)
-    pages: list[tuple[int, str, bool]] = []
-    titles: list[str] = []
-    length, left = 0.0, 0
-    while length < num_tokens * characters_per_token or len(pages) < 2:
-        if not left:
-            parties = writer.parties(writer.holding())
-            titles.append(parties.title)
-            left = writer.whole(4, 9)
-        left -= 1
-        # The first two differ, so that the shortest group has something to tell apart.
-        citing = writer.chance(CITING) if len(pages) > 1 else first is (len(pages) == 0)
-        text = writer.page(
-            parties,
-            [(case, TARGET_MARK if case is holding else MARK) for case in companions.cases(citing=citing)],
-        )
-        pages.append((len(titles) - 1, text, citing))
-        length += len(text) + 16  # "<Segment 12>\n" and an empty line
-    opinions = [
-        Opinion(
-            f"{seed}-{place}",
-            title,
-            own := tuple(text for opinion, text, _ in pages if opinion == place),
-            (target.id,) if any(TARGET_MARK in text for text in own) else (),
-            {target.id: (TARGET_MARK,)} if any(TARGET_MARK in text for text in own) else {},
-        )
-        for place, title in enumerate(titles)
-    ]
-    segments = (Segment(text.replace(TARGET_MARK, MARK), citing, opinion) for opinion, text, citing in pages)
-    return OpinionGroup(target, tuple(opinions), tuple(segments))
+    return begin_opinion_group(seed, characters_per_token=characters_per_token)(num_tokens)
 
 
 def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
@@ -198,6 +231,19 @@ def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
                 yield writer.footnote(parties)
 
 
+def begin_opinions(
+    seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
+) -> Callable[[int], Document]:
+    """Return what writes :func:`write_opinions` of a seed at any length, each paragraph once."""
+    written = Growing(_paragraphs(OpinionWriter(stream(seed, "opinions"), masked=False)))
+
+    def first(num_tokens: int) -> Document:
+        paragraphs = paragraphs_of(written, num_tokens, characters_per_token, "opinions")
+        return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", paragraphs)
+
+    return first
+
+
 def write_opinions(
     seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
 ) -> Document:
@@ -209,9 +255,7 @@ def write_opinions(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    writer = OpinionWriter(stream(seed, "opinions"), masked=False)
-    paragraphs = paragraphs_of(_paragraphs(writer), num_tokens, characters_per_token, "opinions")
-    return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", paragraphs)
+    return begin_opinions(seed, characters_per_token=characters_per_token)(num_tokens)
 
 
 def begins_opinion(text: str) -> bool:

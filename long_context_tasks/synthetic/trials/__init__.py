@@ -9,12 +9,14 @@ which of the two tells.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from math import atanh, erfc, exp, log, sqrt
 from random import Random
 
 from long_context_tasks.synthetic.document import (
     Document,
     Fact,
+    Growing,
     Paragraph,
     check_length,
     paragraphs_of,
@@ -427,6 +429,40 @@ def _ids(random: Random) -> Iterator[str]:
             yield str(number)
 
 
+def begin_review(seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Callable[[int], Review]:
+    """Return what writes :func:`write_review` of a seed at any length, each study once."""
+    writer = TrialWriter(stream(seed, "review"))
+    topic = writer.topic()
+    wanted = writer.criteria(topic)
+    background = writer.background(topic, wanted)
+    title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
+    studies = Growing(_studies(seed, writer, topic, wanted))
+
+    def first(num_tokens: int) -> Review:
+        check_length(num_tokens, "a review")
+        taken: list[Study] = []
+        length = 0
+        for study in studies:
+            taken.append(study)
+            length += len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
+            if length >= num_tokens * characters_per_token and len(taken) > 1:
+                break
+        return Review(f"synthetic-review-{seed}", title, background, tuple(taken))
+
+    return first
+
+
+def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[Study]:
+    """Yield study after study for ever."""
+    ids = _ids(Random(stream(seed, "review ids")))
+    first = writer.chance(0.5)
+    for number in count():
+        # The first two differ, so that the shortest review has something to tell apart.
+        included = writer.chance(INCLUDED) if number > 1 else first is (number == 0)
+        abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
+        yield Study(next(ids), abstract.title, abstract.text, included)
+
+
 def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Review:
     """Write a review with studies of at least ``num_tokens`` tokens, and at most one study more; two studies at least.
 
@@ -436,23 +472,20 @@ def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CH
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    check_length(num_tokens, "a review")
-    writer = TrialWriter(stream(seed, "review"))
-    topic = writer.topic()
-    wanted = writer.criteria(topic)
-    background = writer.background(topic, wanted)
-    ids = _ids(Random(stream(seed, "review ids")))
-    first = writer.chance(0.5)
-    studies: list[Study] = []
-    length = 0
-    while length < num_tokens * characters_per_token or len(studies) < 2:
-        # The first two differ, so that the shortest review has something to tell apart.
-        included = writer.chance(INCLUDED) if len(studies) > 1 else first is (len(studies) == 0)
-        abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
-        studies.append(Study(next(ids), abstract.title, abstract.text, included))
-        length += len(abstract.title) + len(abstract.text) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
-    title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
-    return Review(f"synthetic-review-{seed}", title, background, tuple(studies))
+    return begin_review(seed, characters_per_token=characters_per_token)(num_tokens)
+
+
+def begin_abstracts(
+    seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
+) -> Callable[[int], Document]:
+    """Return what writes :func:`write_abstracts` of a seed at any length, each abstract once."""
+    written = Growing(_abstracts(seed))
+
+    def first(num_tokens: int) -> Document:
+        paragraphs = paragraphs_of(written, num_tokens, characters_per_token, "a set of abstracts")
+        return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)
+
+    return first
 
 
 def write_abstracts(
@@ -465,8 +498,7 @@ def write_abstracts(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    paragraphs = paragraphs_of(_abstracts(seed), num_tokens, characters_per_token, "a set of abstracts")
-    return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)
+    return begin_abstracts(seed, characters_per_token=characters_per_token)(num_tokens)
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:

@@ -112,6 +112,22 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> N
     assert not {user for _, user in texts[1, 4]} & {user for _, user in texts[2, 2]}
 
 
+@pytest.mark.parametrize("task", ["recall", "attribute", "sections"])
+def test_lengths_made_together_are_those_made_alone(task: str, tmp_path: Path) -> None:
+    family = "ethic_sections" if task == "sections" else f"ethic_{task}_synthetic"
+
+    def lines(lengths: tuple[int, ...]) -> list[tuple[str, str]]:
+        folder = tmp_path / f"{family}_{len(lengths)}_{lengths[0]}"
+        build(family, None, SyntheticSettings(lengths, n=3, domain="law"), folder)
+        [name] = [path.stem for path in folder.glob("*.jsonl")]
+        cases = CaseSet.read(folder, name)
+        keys = [[user] if isinstance(user := case.inputs["user"], str) else user for case in cases.cases]
+        texts = ["".join(cases.documents[key] for key in own) for own in keys]
+        return list(zip((case.to_json() for case in cases.cases), texts, strict=True))
+
+    assert lines((4000, 1500, 2000)) == [*lines((4000,)), *lines((1500,)), *lines((2000,))]
+
+
 @pytest.mark.parametrize("domain", GENRES)
 def test_recall_and_summarize_share_the_prompt_up_to_the_instruction(domain: str) -> None:
     for number in range(3):

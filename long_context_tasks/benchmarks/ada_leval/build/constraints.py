@@ -20,10 +20,10 @@ from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, 
 from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only, read_posts
 from long_context_tasks.recast.carriers import recast_texts
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
-from long_context_tasks.synthetic.document import filled
+from long_context_tasks.synthetic.document import Growing, filled
 from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.wording import stream
-from long_context_tasks.tokens import CL100K, get_tokenizer
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _SHORTEST, _LONGEST = 60, 500  # characters of a real post; below 2k tokens fewer, for two answers to fit
 _MOST_POSTS = 50_000  # read of a dump
@@ -47,20 +47,26 @@ class Posed:
     answers: Iterable[str]
 
 
-def synthetic(settings: ConstraintSettings, length: int, place: int) -> Posed:
-    """Return a question written from a seed."""
+def synthetic(settings: ConstraintSettings, place: int) -> Callable[[int], Posed]:
+    """Return a question written from a seed, the same for each length."""
     asked = Requirements(stream(settings.seed, f"question {place}"))
-    return Posed(f"{settings.seed}_{place}", asked, asked.question, map(asked.answer, count()))
+    answers = Growing(map(asked.answer, count()))
+    posed = Posed(f"{settings.seed}_{place}", asked, asked.question, answers)
+    return lambda _: posed
 
 
-def recast(folder: Path, settings: ConstraintSettings, length: int, place: int) -> Posed:
-    """Return a real question with requirements added to it, and real answers of any question with parts.
+def recast(folder: Path, settings: ConstraintSettings, place: int) -> Callable[[int], Posed]:
+    """Return, for a length, a real question with requirements added to it, and real answers of any question with parts.
 
     Which real text the accepted part stands in is drawn as for any other, so that nothing but the parts tells it.
 
     Raises:
         InputError: no posts of the right size in the folder.
     """
+    return partial(_recast, folder, settings, place)
+
+
+def _recast(folder: Path, settings: ConstraintSettings, place: int, length: int) -> Posed:
     questions, answers = _posts(folder, settings.seed, min(_LONGEST, length // 4))
     asked = Requirements(stream(settings.seed, f"question {place}"))
     site, text = questions[place % len(questions)]
@@ -80,7 +86,7 @@ _DUMPS = frozenset((".xml", ".jsonl", ".7z"))
 """Endings of dumps, also before .gz; other files beside them are passed over."""
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)  # all lengths from 2k on share one
 def _posts(
     folder: Path, seed: int, longest: int
 ) -> tuple[Sequence[tuple[str, str]], Mapping[str, Sequence[str]]]:
@@ -107,7 +113,7 @@ def _posts(
 
 
 def build_constraints(
-    posed: Callable[[ConstraintSettings, int, int], Posed],
+    posed: Callable[[ConstraintSettings, int], Callable[[int], Posed]],
     settings: ConstraintSettings,
     writer: CaseWriter,
     work: Work,
@@ -117,7 +123,7 @@ def build_constraints(
     """Write the cases of all lengths into a case folder; ``*`` in the name stands for the length.
 
     Args:
-        posed: settings, length and number of a question to it.
+        posed: settings and number of a question to a function that returns it for a length.
         settings: with a number of cases.
         writer: an open writer.
         work: how to work.
@@ -126,13 +132,10 @@ def build_constraints(
     Raises:
         InputError: a length that is too short for a question with two answers.
     """
-    reports = []
-    for length in settings.lengths:
-        task = name.replace("*", format_length(length))
-        make = partial(_made, posed, settings, task, length)
-        cases = work.cases(writer, make, range(settings.n or 0), f"writing {task}")
-        reports.append(write_task(writer, task, cases, settings, _guess, {}))
-    return reports
+    numbers = dict.fromkeys(settings.lengths, settings.n or 0)
+    tasks = {length: name.replace("*", format_length(length)) for length in numbers}
+    made = work.cases_by_length(writer, partial(_made, posed, settings, tasks), numbers, f"writing {name}")
+    return [write_task(writer, tasks[length], cases, settings, _guess, {}) for length, cases in made.items()]
 
 
 def _guess(case: Case) -> float:
@@ -140,13 +143,19 @@ def _guess(case: Case) -> float:
 
 
 def _made(
-    posed_of: Callable[[ConstraintSettings, int, int], Posed],
+    posed_of: Callable[[ConstraintSettings, int], Callable[[int], Posed]],
     settings: ConstraintSettings,
-    task: str,
-    length: int,
-    place: int,
+    tasks: Mapping[int, str],
+    wanted: tuple[int, Sequence[int]],
+) -> Mapping[int, MadeCases]:
+    place, lengths = wanted
+    tokenizer, posed = settings.measure.fresh(), posed_of(settings, place)
+    return {length: _case(settings, tokenizer, posed(length), tasks[length], length) for length in lengths}
+
+
+def _case(
+    settings: ConstraintSettings, tokenizer: Tokenizer, posed: Posed, task: str, length: int
 ) -> MadeCases:
-    tokenizer, posed = settings.measure.fresh(), posed_of(settings, length, place)
 
     def size(question: str, answers: Iterable[str]) -> int:
         return tokenizer.count_parts(prompts.bestanswer_parts(question, answers))

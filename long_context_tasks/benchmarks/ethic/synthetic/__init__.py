@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from math import nan
 from pathlib import Path
+from typing import Any
 
 from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
@@ -100,12 +101,12 @@ def _cases(
     sizes: dict[int, list[int]],
 ) -> Iterator[Case]:
     """Yield the cases of a domain, length by length; the tokens of each go into ``sizes``."""
-    measure = settings.measure.name
-    for length in settings.lengths:
-        make = partial(_made, family, domain, source, settings, length)
-        what = f"writing {family} {domain} {format_length(length)}"
-        documents = -(-(settings.n or CASES) // _questions(BENCHMARK.builders[family].task, length))
-        for case in work.cases(writer, make, range(documents), what):
+    task, measure = BENCHMARK.builders[family].task, settings.measure.name
+    documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
+    make = partial(_made, family, domain, source, settings)
+    made = work.cases_by_length(writer, make, documents, f"writing {family} {domain}")
+    for length, cases in made.items():
+        for case in cases:
             sizes[length].append(case.num_tokens[measure])
             yield case
 
@@ -121,22 +122,32 @@ def _questions(task: str, length: int) -> int:
 
 
 def _made(
-    family: str, domain: str, source: Path | None, settings: SyntheticSettings, length: int, number: int
-) -> MadeCases:
+    family: str,
+    domain: str,
+    source: Path | None,
+    settings: SyntheticSettings,
+    wanted: tuple[int, Sequence[int]],
+) -> Mapping[int, MadeCases]:
+    """Return the cases of each wanted length that a number has."""
+    number, lengths = wanted
     builder = BENCHMARK.builders[family]
     task, edition, genres = builder.task, SYNTHETIC, GENRES
     if builder.source is not None:
         edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,), task)
     own = settings.fitted().fresh()
-    cases: list[Case] = []
-    texts: dict[str, str] = {}
-    # Of the last document as many as are wanted.
-    left = (settings.n or CASES) - number * _questions(task, length)
-    for made in make_cases(task, domain, length, own, number, genres)[:left]:
-        case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
-        cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
-        texts.update(documents)
-    return MadeCases(tuple(cases), tuple(texts.items()))
+    begun: dict[tuple[Any, int], Any] = {}
+    found: dict[int, MadeCases] = {}
+    for length in lengths:
+        cases: list[Case] = []
+        texts: dict[str, str] = {}
+        # Of the last document as many as are wanted.
+        left = (settings.n or CASES) - number * _questions(task, length)
+        for made in make_cases(task, domain, length, own, number, genres, begun)[:left]:
+            case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
+            cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
+            texts.update(documents)
+        found[length] = MadeCases(tuple(cases), tuple(texts.items()))
+    return found
 
 
 def make_case(
@@ -159,16 +170,27 @@ def make_cases(
     settings: FittedSettings,
     number: int,
     genres: Mapping[str, Genre] = GENRES,
+    begun: dict[tuple[Any, int], Any] | None = None,
 ) -> Sequence[Made]:
     """Return the case of a number, or all that ask about one document, from the first of a few documents that makes them.
+
+    Args:
+        task: recall, summarize, organize, attribute or sections.
+        domain: of the documents.
+        length: most tokens of a prompt.
+        settings: with tokenizers.
+        number: of the case, from 0.
+        genres: domain to how its documents are written.
+        begun: texts of the number that were begun for other lengths, and those that are begun now.
 
     Raises:
         InputError: none does.
     """
+    begun = {} if begun is None else begun
     make: Callable[[Maker], Made | None]
     make = {"attribute": attribute, "organize": organize}.get(task, Maker.made)
     for attempt in range(WRITINGS):
-        maker = Maker(task, domain, length, settings, number, attempt, genres)
+        maker = Maker(task, domain, length, settings, number, attempt, genres, begun)
         if task == SECTIONS:
             if found := section_questions(maker):
                 return found

@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_t
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.corpora.documents import Opinion, Review, Study
-from long_context_tasks.synthetic import write_opinion_group, write_review
+from long_context_tasks.synthetic import begin_opinion_group, begin_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
@@ -44,7 +44,7 @@ def _supply(maker: Maker) -> int:
 
 
 def _medicine(maker: Maker) -> Made | None:
-    written = write_review(maker.seed, _supply(maker))
+    written = maker.written(begin_review, _supply(maker))
     studies = tuple(Study(one.id, one.title, one.abstract, one.included) for one in written.studies)
     review = Review(written.id, written.title, written.background, studies, pubmed=False)
     texts = {study.id: study_text(study) for study in review.studies}
@@ -58,7 +58,7 @@ def _medicine(maker: Maker) -> Made | None:
 
 
 def _law(maker: Maker) -> Made | None:
-    written = write_opinion_group(maker.seed, _supply(maker))
+    written = maker.written(begin_opinion_group, _supply(maker))
     target, *citing = (
         Opinion(one.id, one.title, one.pages, one.cites, one.citation_strings) for one in written.all_opinions
     )

@@ -7,7 +7,7 @@ cache of prefixes computes it once. A case is written, cut to its length, and st
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import (
     beginnings,
@@ -29,20 +29,22 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Genre:
     """How the documents of a domain are written.
 
     Attributes:
-        write: seed and tokens of cl100k to a document that has at least about so many.
+        begin: seed to a function that returns, for tokens of cl100k, the beginning of a document that has at least about so many.
         fillers: short sentences that hold no label and no fact, for what is left of a length.
         forms: a label that is a number to the words that it may have in the text; None where labels are names.
         parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
         together: tasks that show the same context; the longest prompt of them is fitted to the length.
     """
 
-    write: Callable[[int, int], Document]
+    begin: Callable[[int], Callable[[int], Document]]
     fillers: tuple[str, ...]
     forms: Callable[[str], tuple[str, ...]] | None = None
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
@@ -64,7 +66,7 @@ def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
 
 GENRES: Mapping[str, Genre] = {
     "medicine": Genre(
-        trials.write_abstracts,
+        trials.begin_abstracts,
         (
             "Limits are discussed.",
             "Further research is needed.",
@@ -76,7 +78,7 @@ GENRES: Mapping[str, Genre] = {
         parts=lambda paragraphs: list(range(len(paragraphs))),
     ),
     "law": Genre(
-        opinions.write_opinions,
+        opinions.begin_opinions,
         (
             "We agree.",
             "That settles the point.",
@@ -150,6 +152,7 @@ class Maker:
         number: of the case, from 0.
         attempt: of the document, from 0; a document that makes no case is replaced.
         genres: domain to how its documents are written.
+        begun: texts of the number, for all lengths; see :meth:`written`.
     """
 
     task: str
@@ -159,6 +162,7 @@ class Maker:
     number: int
     attempt: int = 0
     genres: Mapping[str, Genre] = field(default_factory=lambda: GENRES)
+    begun: dict[tuple[Any, int], Any] = field(default_factory=dict, repr=False)
 
     @property
     def genre(self) -> Genre:
@@ -196,15 +200,23 @@ class Maker:
         """Return the tokens of cl100k, in which writers count, for a token of the lengths; some more for another tokenizer."""
         if self.settings.measure.name == CL100K:
             return 1.0
-        sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
+        sample = JOINT.join(one.text for one in self.written(self.genre.begin, 3000).paragraphs)
         # The settings count in cl100k last.
         return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
+
+    def written(self, begin: Callable[[int], Callable[[int], T]], tokens: int) -> T:
+        """Return a text of the case's seed; what is there of it, for a shorter length too, is not written again."""
+        key = begin, self.seed
+        if key not in self.begun:
+            self.begun[key] = begin(self.seed)
+        found: T = self.begun[key](tokens)
+        return found
 
     def document(self) -> Document:
         """Return the document, longer than the context can be."""
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
-            document = self.genre.write(self.seed, wanted)
+            document = self.written(self.genre.begin, wanted)
             if sum(self.sizes(document.paragraphs)) >= self.length:
                 return document
             wanted = int(wanted * 1.4)

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -530,13 +530,13 @@ def recast_genres(options: Options, domains: Sequence[str], task: str) -> Mappin
     for domain in domains:
         folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_{task}_{domain}_recast")
 
-        def write(seed: int, tokens: int, folder: Path = folder, domain: str = domain) -> Document:
-            return _write(folder, domain, task == "recall", int(stable_seed(seed, task)[:12], 16), tokens)
+        def begin(seed: int, folder: Path = folder, domain: str = domain) -> Callable[[int], Document]:
+            return partial(_write, folder, domain, task == "recall", int(stable_seed(seed, task)[:12], 16))
 
         if domain in GENRES:
-            genres[domain] = replace(GENRES[domain], write=write, parts=_PARTS[domain], together=(task,))
+            genres[domain] = replace(GENRES[domain], begin=begin, parts=_PARTS[domain], together=(task,))
         else:
-            genres[domain] = Genre(write, _FILLERS[domain], together=(task,))
+            genres[domain] = Genre(begin, _FILLERS[domain], together=(task,))
     return genres
 
 
