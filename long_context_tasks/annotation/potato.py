@@ -8,8 +8,6 @@ are its ``user_state.json`` files, and the ``annotated_instances.jsonl`` of vers
 import html
 import importlib.resources
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from long_context_tasks.annotation.records import (
 )
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, read_json, yaml_value
+from long_context_tasks.schema.files import json_rows, read_json, whole_folder, yaml_value
 
 _OUTPUT = "annotation_output"
 _DOCUMENT_MAX = 400_000
@@ -56,20 +54,14 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
     ]
     if not items:
         raise InputError(f"{study.path}: no candidates to annotate; make them with `lct annotate prepare`")
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    try:
-        (part / "data").mkdir(parents=True)
+    with whole_folder(folder) as part:
+        (part / "data").mkdir()
         lines = "".join(json.dumps(item, ensure_ascii=True) + "\n" for item in items)
         (part / "data" / "items.jsonl").write_text(lines, encoding="utf-8")
         config = yaml.safe_dump(
             potato_config(study.scale, port), sort_keys=False, allow_unicode=True, width=120
         )
         (part / "config.yaml").write_text(config, encoding="utf-8")
-        part.rename(folder)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error}); choose another place") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return len(items)
 
 

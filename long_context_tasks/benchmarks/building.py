@@ -28,8 +28,9 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import Shard, cached_folder, read_manifest
+from long_context_tasks.schema.validated import described_fields
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, build_options, option
+from long_context_tasks.tokens.build_settings import BuildSettings, flag_of, settings_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -200,15 +201,11 @@ def bound_of(card: TaskCard, length: int) -> int:
     return int(card.bounds.get(format_length(length), length))
 
 
-def min_fill_option(check: Check) -> Any:
-    """Make the field ``min_fill`` of settings, an option of several builders."""
-    return option(
-        0.8,
-        "Least share of the bound that a case must fill; questions with too few similar answers, or documents that are too "
-        "short, are left out. Default: 0.8",
-        ALL_TASKS,
-        check=check,
-    )
+MIN_FILL = (
+    "Least share of the bound that a case must fill; questions with too few similar answers, or documents that are too short, are left "
+    "out. Default: 0.8"
+)
+"""Help of the option ``--min-fill``, which several builders have."""
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
@@ -262,16 +259,17 @@ def run_settings(kind: type[S], options: Options, cases: int, **own: Any) -> S:
         own: fields of the builder's own.
 
     Raises:
-        InputError: a length that is too short.
+        InputError: a length that is too short, or a value that does not fit.
     """
-    return kind(
-        lengths=(options.length or DEFAULT_LENGTH,),
-        seed=options.seed,
-        n=options.n or options.subset or cases,
-        tokenizer=options.tokenizer if options.length_policy == "same_tokens" else None,
-        length_policy=options.length_policy,
+    values = {
+        "lengths": (options.length or DEFAULT_LENGTH,),
+        "seed": options.seed,
+        "n": options.n or options.subset or cases,
+        "tokenizer": options.tokenizer if options.length_policy == "same_tokens" else None,
+        "length_policy": options.length_policy,
         **own,
-    )
+    }
+    return settings_of(kind, values, "options")
 
 
 def cached_cases(
@@ -419,14 +417,10 @@ def _builder(name: str) -> tuple[Benchmark, Builder]:
 def _settings(
     name: str, kind: type[BuildSettings], given: Mapping[str, Any], lengths: tuple[int, ...]
 ) -> BuildSettings:
-    options = {each.name: each for each in build_options(kind)}
-    for each in given:
-        if each not in options:
-            raise InputError(f"{name} takes no --{each.replace('_', '-')}; see `lct build --help`")
-    common = [each.name for each in build_options(BuildSettings)]
+    if unknown := [option for option in given if option not in described_fields(kind)]:
+        raise InputError(f"{name} takes no {flag_of(unknown[0])}; see `lct build --help`")
+    common = described_fields(BuildSettings)
     run: Options = resolve_options({f"lct_{option}": given.get(option) for option in common})
     values = {option: getattr(run, option) for option in common if option in run.given}
-    values |= {
-        option: options[option].value_of(value) for option, value in given.items() if option not in common
-    }
-    return kind(lengths=lengths, **values)
+    values |= {option: value for option, value in given.items() if option not in common}
+    return settings_of(kind, {"lengths": lengths, **values}, name)

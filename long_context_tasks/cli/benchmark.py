@@ -1,9 +1,7 @@
 """`lct new` and `lct check`: begin a benchmark of your own, and see what is missing or wrong in it."""
 
 import keyword
-import os
 import re
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +10,7 @@ import typer
 from long_context_tasks.cli.options import Json, complete_benchmark, examples
 from long_context_tasks.cli.output import add_table, give, say
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import make_folder, write_whole
+from long_context_tasks.schema.files import make_folder, whole_folder, write_whole
 
 new_app = typer.Typer(add_completion=False)
 check_app = typer.Typer(add_completion=False)
@@ -45,20 +43,14 @@ def new(
     folder = out / name
     if folder.exists():
         raise InputError(f"{folder}: is there already; choose another name or folder")
-    part = out / f".{name}.{os.getpid()}.part"
     written = []
-    try:
+    with whole_folder(folder, remedy=_OTHER) as part:
         for source in sorted(_SKELETON.rglob("*.txt")):
             place = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
             place = place.replace("package", f"{name}_benchmark")
             make_folder((part / place).parent, remedy=_OTHER)
             write_whole(part / place, source.read_text(encoding="utf-8").replace("NAME", name), remedy=_OTHER)
             written.append(folder / place)
-        part.rename(folder)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}); {_OTHER}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     for path in written:
         say(str(path))
     say(f"Next: pip install -e {folder}; lct check {name} --write")

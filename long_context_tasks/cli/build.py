@@ -14,6 +14,7 @@ from long_context_tasks.cli.options import (
     Json,
     complete_family,
     examples,
+    field_options,
     parameters_of,
     typed_options,
 )
@@ -25,7 +26,6 @@ from long_context_tasks.schema.report import interval_text
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import TaskReport, Work
     from long_context_tasks.engines import Engine
-    from long_context_tasks.tokens.build_settings import BuildOption
 
 _MERGE = "merge"
 """In the place of a builder: put shards together."""
@@ -144,32 +144,17 @@ class _BuildCommand(TyperCommand):
 
 
 def _parameters() -> list[Any]:
-    """The builders' options as parameters of a command."""
-    return parameters_of(
-        [
-            (
-                option.name,
-                option.type,
-                None,
-                {"help": option.help, "rich_help_panel": option.panel, "show_default": False},
-            )
-            for option in _options()
-        ]
-    )
-
-
-def _options() -> "list[BuildOption]":
-    """Sources and settings of all builders, each name once."""
+    """Sources and settings of all builders as parameters of a command, each name once."""
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.tokens.build_settings import BuildOption, build_options
 
-    options: dict[str, BuildOption] = {}
+    options: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {}
     for benchmark, builder in catalogue.builders().values():
         if (source := benchmark.source_of(builder)) is not None:
-            options.setdefault(source.name, BuildOption(source.name, Path, source.help, source.panel, None))
-        for option in build_options(benchmark.settings_of(builder)):
-            options.setdefault(option.name, option)
-    return list(options.values())
+            shown = {"help": source.help, "rich_help_panel": source.panel, "show_default": False}
+            options.setdefault(source.name, (source.name, Path, None, shown))
+        for option in field_options(benchmark.settings_of(builder)):
+            options.setdefault(option[0], option)
+    return parameters_of(list(options.values()))
 
 
 @app.command(

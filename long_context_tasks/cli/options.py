@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from long_context_tasks.cli.output import want_json
 from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema.validated import described_fields
 
 
 def with_default(name: str) -> type[TyperGroup]:
@@ -43,7 +44,8 @@ def _is_argument(word: str) -> bool:
 
 
 _TYPED = "lct_typed_options"
-_KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
+_KINDS = {"integer": int, "number": float, "boolean": bool, "path": Path}
+"""Type or format of a field in its JSON schema to what a command line reads; all else is text."""
 
 
 def parameters_of(options: Sequence[tuple[str, Any, Any, dict[str, Any]]]) -> list[Any]:
@@ -86,8 +88,25 @@ def typed_options(ctx: typer.Context) -> dict[str, Any]:
     return typed
 
 
+def field_options(kind: type) -> list[tuple[str, Any, Any, dict[str, Any]]]:
+    """Return what :func:`parameters_of` takes for every described field of a model or dataclass.
+
+    A field with a panel states its default in its help; it is typed only where the user gives it.
+    """
+    options = []
+    for name, field in described_fields(kind).items():
+        forms = [form for form in field.get("anyOf", [field]) if form["type"] != "null"]
+        kinds = {_KINDS.get(form.get("format", form["type"]), str) for form in forms}
+        panel = field.get("panel")
+        shown = {"rich_help_panel": panel, "show_default": False} if panel else {}
+        default = None if panel else field["default"]
+        kind = kinds.pop() if len(kinds) == 1 else str
+        options.append((name, kind, default, {"help": field["description"], **shown}))
+    return options
+
+
 def with_settings(place: str, leave_out: Collection[str] = ()) -> type[TyperCommand]:
-    """Return the class of a command with an option for every described field of a pydantic model.
+    """Return the class of a command with an option for every described field of settings.
 
     Args:
         place: ``module:class``, imported when the command runs or shows its help.
@@ -100,17 +119,8 @@ def with_settings(place: str, leave_out: Collection[str] = ()) -> type[TyperComm
         def get_params(self, ctx: Any) -> list[Any]:
             """Add the options of the fields."""
             module, _, name = place.partition(":")
-            fields = getattr(importlib.import_module(module), name).model_json_schema()["properties"]
-            options = [
-                (
-                    name,
-                    _KINDS[field.get("anyOf", [field])[0]["type"]],
-                    field["default"],
-                    {"help": field["description"]},
-                )
-                for name, field in fields.items()
-                if "description" in field and name not in leave_out
-            ]
+            options = field_options(getattr(importlib.import_module(module), name))
+            options = [option for option in options if option[0] not in leave_out]
             own = super().get_params(ctx)
             end = next(at for at, each in enumerate(own) if each.name in ("as_json", "help"))
             return [*own[:end], *parameters_of(options), *own[end:]]

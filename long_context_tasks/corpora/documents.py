@@ -31,7 +31,7 @@ from long_context_tasks.corpora.plain_files import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import validated
-from long_context_tasks.tokens.sentences import sentence_ends
+from long_context_tasks.tokens.chunks import sentence_ends
 
 DEBATE_FORMS = (
     '.jsonl[.gz] with "debate_id" (or "id"), "title" and "turns": [{"speaker": ..., "text": ...}], or .txt[.gz] transcripts, '

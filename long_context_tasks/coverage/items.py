@@ -27,6 +27,7 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.case_folder import read_manifest, text_key
 from long_context_tasks.schema.files import json_rows, read_json
+from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.validated import Checked, validated
 
 GAP = "[...]"
@@ -319,18 +320,13 @@ def _case_folders(path: Path) -> list[Path]:
 def _said(value: Any) -> str:
     """A text or a number, stripped; empty for anything else."""
     known = isinstance(value, str | int) and not isinstance(value, bool)
-    return _whole(str(value)).strip() if known else ""
-
-
-def _whole(text: str) -> str:
-    """A text with a question mark for half of a surrogate pair, which has no bytes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return writable(str(value)).strip() if known else ""
 
 
 def _filled(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
-    return _whole(text)
+    return writable(text)
 
 
 _Said = Annotated[str, BeforeValidator(_said)]

@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from math import fsum
 from typing import Any
 
@@ -27,6 +25,7 @@ from long_context_tasks.judges import (
 )
 from long_context_tasks.schema import InputError, Message, Score
 from long_context_tasks.schema.case_folder import stable_seed, text_key
+from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.response import without_thinking
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
@@ -82,12 +81,7 @@ def check_evaluator(config: JudgeConfig) -> None:
 def evaluator_prompt(passage: str, query: str) -> str:
     """Return the prompt of appendix A, to the byte; what is filled in is never searched for slots."""
     values = {"<context>": passage, "<query>": query}
-    return _SLOT.sub(lambda match: values[match[0]], _template())
-
-
-@cache
-def _template() -> str:
-    return (files(__package__) / "evaluator.txt").read_text(encoding="utf-8")
+    return _SLOT.sub(lambda match: values[match[0]], packaged_text(__package__, "evaluator.txt"))
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:

@@ -23,7 +23,7 @@ from long_context_tasks.judges.verdict import (
     TopLogprobs,
     Usage,
     Verdict,
-    panel,
+    mean_score,
     summarize,
 )
 from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
@@ -48,8 +48,8 @@ __all__ = [
     "last_boxed",
     "last_result",
     "load_judge",
+    "mean_score",
     "official_boxed",
     "official_result",
-    "panel",
     "summarize",
 ]

@@ -223,30 +223,11 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
     )
 
 
-class Panel(NamedTuple):
-    """Several scores of one item: of several judges, or of several seeds of one.
+def mean_score(scores: Sequence[float | None]) -> float | None:
+    """Return the mean of an item's scores, by several seeds of a judge; missing ones are left out.
 
-    Attributes:
-        mean: of the scores that there are; None without any.
-        spread: their sample standard deviation; None below two.
-        n, total: scores that there are, and that were asked for.
-    """
-
-    mean: float | None
-    spread: float | None
-    n: int
-    total: int
-
-
-def panel(scores: Sequence[float | None]) -> Panel:
-    """Return mean and spread of an item's scores; a missing one (None) is left out and shows in ``n``.
-
-    Judges with different scales are brought to one first, by the benchmark's own rule.
-
-    >>> panel([8.0, 6.0, None])
-    Panel(mean=7.0, spread=1.4142135623730951, n=2, total=3)
+    >>> mean_score([8.0, 6.0, None]), mean_score([None])
+    (7.0, None)
     """
     there = [score for score in scores if score is not None]
-    mean = statistics.fmean(there) if there else None
-    spread = statistics.stdev(there) if len(there) > 1 else None
-    return Panel(mean, spread, len(there), len(scores))
+    return statistics.fmean(there) if there else None

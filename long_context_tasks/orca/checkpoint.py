@@ -14,8 +14,6 @@ A checkpoint is written beside its place and moved there whole. Nothing is ever 
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ import yaml
 
 from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError, file_sha256
-from long_context_tasks.schema.files import read_yaml
+from long_context_tasks.schema.files import bring_back, read_yaml, whole_folder
 from long_context_tasks.schema.validated import validated
 
 if TYPE_CHECKING:
@@ -340,16 +338,6 @@ def _head_of(model: "OrcaModel") -> dict[str, Any]:
     return head | {name: each for name, each in more.items() if each is not None}
 
 
-def _aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.old")
-
-
-def restore_checkpoint(folder: Path) -> None:
-    """Bring back the earlier checkpoint where a writer was killed after it had moved that aside."""
-    if not folder.exists() and _aside(folder).is_dir():
-        _aside(folder).replace(folder)
-
-
 def save_checkpoint(
     folder: Path,
     model: "OrcaModel",
@@ -375,9 +363,7 @@ def save_checkpoint(
     import torch
 
     folder = folder.absolute()
-    aside = _aside(folder)
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    restore_checkpoint(folder)
+    bring_back(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}: there is something else than a checkpoint; name another folder")
     config = {
@@ -387,9 +373,8 @@ def save_checkpoint(
         **({} if model.token_weights is None else {"token_weights": True}),
     }
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        (part / "model").mkdir(parents=True)
+    with whole_folder(folder) as part:
+        (part / "model").mkdir()
         _write_yaml(part / "model" / "config.yaml", config)
         for adapter in getattr(model.lm, "peft_config", {}).values():
             if isinstance(adapter.target_modules, set):  # in the order of no process
@@ -402,17 +387,6 @@ def save_checkpoint(
             _write_yaml(part / "metrics.yaml", metrics)
         if also is not None:
             also(part)
-        if folder.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-            folder.replace(aside)
-        part.replace(folder)
-        shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: cannot be written ({error.strerror or error}); choose another place"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _write_yaml(path: Path, values: Mapping[str, Any]) -> None:

@@ -4,14 +4,14 @@ The released models read prompt, context, question, correct answer and candidate
 rationale out, or adding the transcript, are the ablations of the paper's section 6.3 and options of training and scoring alike.
 """
 
-import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import packaged_text
+from long_context_tasks.schema.response import writable
 
 _AT_ONCE = 256
 
@@ -111,10 +111,9 @@ class Encoded:
     fits: bool = True
 
 
-@lru_cache
 def _template(name: str) -> tuple[str, str]:
-    file = importlib.resources.files(__package__) / "prompts" / f"{name}.txt"
-    before, _, after = file.read_bytes().decode("utf-8").partition(f"{{{name}}}")
+    text = packaged_text(__package__, "prompts", f"{name}.txt")
+    before, _, after = text.partition(f"{{{name}}}")
     return before, after
 
 
@@ -168,7 +167,7 @@ def encode_items(
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
         pieces = [
-            [_whole(piece) for piece in _pieces(item, form)] for item in items[start : start + _AT_ONCE]
+            [writable(piece) for piece in _pieces(item, form)] for item in items[start : start + _AT_ONCE]
         ]
         texts = ["".join(each) for each in pieces]
         rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -182,11 +181,6 @@ def encode_items(
     return encoded
 
 
-def _whole(text: str) -> str:
-    """Put a question mark for half of a surrogate pair, which a model's response may hold: it has no bytes to make tokens of."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _encoded_pairs(items: Sequence[OrcaItem], tokenizer: Any, window: int | None) -> list[Encoded]:
     """Encode reference and candidate as two texts; neither is shortened. An empty text becomes the padding token if the tokenizer adds none of its own."""
     nothing = [tokenizer.pad_token_id or 0]
@@ -194,7 +188,7 @@ def _encoded_pairs(items: Sequence[OrcaItem], tokenizer: Any, window: int | None
     for start in range(0, len(items), _AT_ONCE):
         some = items[start : start + _AT_ONCE]
         sides = [
-            tokenizer([_whole(str(text)) for text in texts], verbose=False)["input_ids"]
+            tokenizer([writable(str(text)) for text in texts], verbose=False)["input_ids"]
             for texts in ([item.reference for item in some], [item.candidate for item in some])
         ]
         for reference, candidate in zip(*sides, strict=True):

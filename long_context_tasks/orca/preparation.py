@@ -1,9 +1,7 @@
 """Rated answers of several sources become ORCA's training data, whole or in parts."""
 
 import json
-import os
 import random
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +11,7 @@ from pydantic import Field
 from long_context_tasks.orca.data import ROWS, SCALE, OrcaItem, check_own_id, check_trainable, item_of_row
 from long_context_tasks.orca.splits import PARTS, model_splits, question_numbers, unseen_questions
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, write_whole
+from long_context_tasks.schema.files import json_rows, whole_folder, write_whole
 from long_context_tasks.schema.validated import Checked
 
 SHUFFLED = "ratings shuffled"
@@ -31,8 +29,9 @@ class DataSettings(Checked):
     """
 
     sources: tuple[str, ...] = ()
-    several_raters: bool = Field(False, description="Only answers with two ratings or more.")
-    sample: int | None = Field(None, ge=0, description="Of the answers with one rating, take so many.")
+    sample: int | None = Field(
+        None, ge=0, description="Of the answers with one rating, take so many; 0 for none."
+    )
     keep_rationale: bool = Field(
         False, description="`rationale` is a context of the question, no rater's remark."
     )
@@ -62,10 +61,6 @@ def prepare(
     Raises:
         InputError: a file or a row cannot be used, two rows have the same id, or nothing is left.
     """
-    if settings.several_raters and settings.sample is not None:
-        raise InputError(
-            "--several-raters takes no answers with one rating, --sample takes all with several and some of the rest: give one of them"
-        )
     sources = [source for path in files for source in _read(path)]
     sources += [(f"published, {row['id']}", row, item_of_row(row, row["id"])) for row in published]
     if not sources:
@@ -89,8 +84,6 @@ def prepare(
     if not settings.keep_improper:
         keep(lambda row, _: not row.get("improper_question"), "the question is marked as flawed")
     keep(lambda _, item: bool(item.ratings), "no rating")
-    if settings.several_raters:
-        keep(lambda _, item: len(item.ratings) > 1, "only one rating")
     if settings.sample is not None:
         single = [place for place, (_, _, item) in enumerate(sources) if len(item.ratings) == 1]
         drawn = random.Random(f"sample {settings.seed}").sample(single, min(settings.sample, len(single)))
@@ -211,24 +204,16 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
         )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output}: is there already; name a new folder")
-    part_folder = output.with_name(f".{output.name}.{os.getpid()}.part")
     said = [f"{output}: {len(splits)} splits by {settings.split}"]
-    try:
+    with whole_folder(output, remedy="choose another --out") as whole:
         for number, split in enumerate(splits):
-            folder = part_folder / f"split_{number}"
-            folder.mkdir(parents=True)
+            folder = whole / f"split_{number}"
+            folder.mkdir()
             for part in PARTS:
                 text = "".join(lines[place] for place in getattr(split, part))
                 (folder / f"{part}.jsonl").write_text(text, encoding="utf-8")
             counts = ", ".join(f"{part} {len(getattr(split, part))}" for part in PARTS)
             said.append(f"  {folder.name} ({split.name}): {counts}")
-        part_folder.replace(output)
-    except OSError as error:
-        raise InputError(
-            f"{output}: cannot be written ({error.strerror or error}); choose another --out"
-        ) from error
-    finally:
-        shutil.rmtree(part_folder, ignore_errors=True)
     return said
 
 

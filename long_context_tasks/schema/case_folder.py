@@ -25,7 +25,16 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import DISK_FAULTS, InputError, lines, loads, make_folder
+from long_context_tasks.schema.files import (
+    DISK_FAULTS,
+    InputError,
+    aside,
+    bring_back,
+    lines,
+    loads,
+    make_folder,
+    put_in_place,
+)
 from long_context_tasks.schema.options import cache_dir
 
 T = TypeVar("T")
@@ -160,9 +169,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        if not folder.exists() and _aside(folder).is_dir():
+        if not folder.exists() and aside(folder).is_dir():
             raise InputError(
-                f"{folder}: a build was stopped while it replaced this folder; the old cases are in {_aside(folder)}: "
+                f"{folder}: a build was stopped while it replaced this folder; the old cases are in {aside(folder)}: "
                 "move them back, or build again"
             )
         raise InputError(
@@ -273,11 +282,6 @@ def _remove_abandoned(pattern: str, folder: Path) -> None:
                 os.close(handle)
 
 
-def _aside(folder: Path) -> Path:
-    """Return the place where an old folder waits while the new one takes its place."""
-    return folder.with_name(f".{folder.name}.old")
-
-
 @dataclass(frozen=True)
 class Shard:
     """A part of a build that is made apart from the others.
@@ -355,9 +359,7 @@ class CaseWriter:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with _alone_in(parent):
-                if not self.folder.exists() and _aside(self.folder).is_dir():
-                    # An earlier writer was killed between its last two steps.
-                    _aside(self.folder).replace(self.folder)
+                bring_back(self.folder)
                 if self.folder.exists() and any(self.folder.iterdir()):
                     read_manifest(self.folder)
                 _remove_abandoned(f"{glob.escape(prefix)}????????", parent)
@@ -465,14 +467,8 @@ class CaseWriter:
         )
         (self._temporary / MANIFEST).write_text(manifest, encoding="utf-8")
         self._temporary.chmod(0o755)
-        # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
-        aside = _aside(self.folder)
         with _alone_in(self.folder.parent):
-            if self.folder.exists():
-                shutil.rmtree(aside, ignore_errors=True)
-                self.folder.replace(aside)
-            self._temporary.replace(self.folder)
-            shutil.rmtree(aside, ignore_errors=True)
+            put_in_place(self._temporary, self.folder)
 
 
 _PATTERN = ".shard-*-of-*"

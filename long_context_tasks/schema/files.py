@@ -2,13 +2,16 @@
 
 import errno
 import gzip
+import importlib.resources
 import json
 import math
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -88,6 +91,45 @@ def write_whole(
     finally:
         with suppress(OSError):  # it was moved, or not even made
             part.unlink()
+
+
+def aside(folder: Path) -> Path:
+    """Return the place where an old folder waits while a new one takes its place."""
+    return folder.with_name(f".{folder.name}.old")
+
+
+def bring_back(folder: Path) -> None:
+    """Put an old folder back where a writer was killed after it had moved that aside."""
+    if not folder.exists() and aside(folder).is_dir():
+        aside(folder).replace(folder)
+
+
+def put_in_place(part: Path, folder: Path) -> None:
+    """Move a finished folder to its place. An older one, which cannot be replaced in one step, steps aside before and is removed."""
+    if folder.exists():
+        shutil.rmtree(aside(folder), ignore_errors=True)
+        folder.replace(aside(folder))
+    part.replace(folder)
+    shutil.rmtree(aside(folder), ignore_errors=True)
+
+
+@contextmanager
+def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
+    """Give a new folder to write into, which takes the place of ``folder`` when all went well and leaves no trace otherwise.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
+        put_in_place(part, folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:
@@ -270,6 +312,17 @@ def _weigh(events: Iterable[Any]) -> None:
             size += weights.get(str(event.anchor), 1)
         if size > MOST_NODES:
             raise ValueError(f"holds more than {MOST_NODES} values, aliases written out")
+
+
+@cache
+def packaged_text(package: str, *path: str) -> str:
+    """Return the text of a file that a package brings, such as a prompt, to the byte."""
+    return importlib.resources.files(package).joinpath(*path).read_bytes().decode("utf-8")
+
+
+def packaged_yaml(package: str, name: str) -> Any:
+    """Return what a YAML file holds that a package brings."""
+    return yaml_value(packaged_text(package, name), name, remedy="install the package again")
 
 
 def json_value(value: Any) -> Any:

@@ -77,6 +77,12 @@ def validated(
     raise InputError(text + (f"; {remedy}" if remedy else ""))
 
 
+def described_fields(kind: type) -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of every field of a model or dataclass that has a description: the fields that are options of a command."""
+    fields = _adapter(kind).json_schema()["properties"]
+    return {name: field for name, field in fields.items() if "description" in field}
+
+
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

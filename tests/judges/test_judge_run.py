@@ -22,7 +22,6 @@ from long_context_tasks.judges import (
     check_judge,
     judge_all,
     last_boxed,
-    panel,
 )
 from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.verdict import Reply, summarize
@@ -307,8 +306,3 @@ def test_killed_writers_lose_nothing_that_counted(tmp_path: Path) -> None:
             done = int(rest[-1]) if rest else 0
             assert all(store.get(f"{turn}.{n}-{i}") for i in range(done + 1))
     assert len(Store(path).damaged) <= 6
-
-
-def test_panels() -> None:
-    assert (panel([None]).mean, panel([4.0]).spread) == (None, None)
-    assert panel([2.0, 4.0, None])[:3] == (3, pytest.approx(2**0.5), 2)

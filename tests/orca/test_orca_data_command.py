@@ -42,8 +42,6 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
     study("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
     assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
-    study("data", source, "-o", tmp_path / "several.jsonl", "--several-raters")
-    assert [row["id"] for row in read(tmp_path / "several.jsonl")] == ["a", "c"]
     study("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
     assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
     assert "--sources u: not there; there are: s, t" in bad(
@@ -61,9 +59,6 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert f"no rows in {empty}" in bad("data", empty, "-o", tmp_path / "no")
     unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
     assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
-    assert "give one of them" in bad(
-        "study", "data", source, "-o", tmp_path / "no", "--several-raters", "--sample", "1"
-    )
     assert "Missing option '--out'" in bad("data", source)
     assert "--raters goes with --published" in bad("study", "data", "-o", tmp_path / "no", "--raters", "gold")
     assert "no benchmark of this name" in bad("study", "data", "-o", tmp_path / "no", "--published", "x")

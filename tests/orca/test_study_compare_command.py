@@ -112,10 +112,6 @@ def test_missing_scores_are_said(tmp_path: Path, folder: Path) -> None:
         in done.output
     )
     assert "1 rated answers are in no split" in done.output
-    done = lct(file, "--splits", folder, "--out", out, "--own-items")
-    found = figures(done, out)
-    assert (found["a"]["n"], found["b"]["n"]) == (48, 46)
-    assert "each rater on its own answers of 48; without a score: b 2" in done.output
 
 
 def test_a_fusion_that_nobody_asked_for_is_left_out_where_only_tests_are_rated(

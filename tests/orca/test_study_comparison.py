@@ -104,18 +104,13 @@ def test_a_missing_score_is_left_out_and_counted(splits: list[SplitItems]) -> No
     assert by_name(found, "a").rho.by_split[0] == pytest.approx(
         scipy_stats.spearmanr(x, [TRUTH[item.id] for item in kept]).statistic
     )
-    own = compare_raters(splits, [a, b, mean], own_items=True, against="b")
-    assert [each.n for each in own.figures] == [48, 42, 42] and own.left_out == 0
-    assert own.lacking == found.lacking
-    assert [each.n for each in own.against] == [42, 42]  # pairs need both
 
 
 def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> None:
     [a] = judges({"a": 0.5})
     none = Rater("none", "judge", ({}, *a.by_split[1:]))
-    for own in (False, True):
-        with pytest.raises(InputError, match=r"split_0: no answer of its test part has a score of .*none 16"):
-            compare_raters(splits, [a, none], own_items=own)
+    with pytest.raises(InputError, match=r"split_0: no answer of its test part has a score of .*none 16"):
+        compare_raters(splits, [a, none])
     with pytest.raises(InputError, match="--against c: no such rater; there are: a"):
         compare_raters(splits, [a], against="c")
 

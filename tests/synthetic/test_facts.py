@@ -10,7 +10,7 @@ from synthetic_text_checks import CASES
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Fact, Paragraph
 from long_context_tasks.synthetic.opinions import write_opinions
-from long_context_tasks.synthetic.opinions.facts import alternatives, said_facts
+from long_context_tasks.synthetic.opinions.text import alternatives, said_facts
 from long_context_tasks.synthetic.wording import clause, lines_of, variants, words
 
 pytestmark = pytest.mark.slow

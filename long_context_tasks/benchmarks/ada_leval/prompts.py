@@ -4,7 +4,6 @@ BestAnswer prompts are the official code's. Published TSort files bring their ow
 are reconstructed from Appendix B of the paper with the white space of the official BestAnswer prompt.
 """
 
-import importlib.resources
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +11,8 @@ from functools import lru_cache
 
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, Message
+from long_context_tasks.schema.files import packaged_text
 
-_PACKAGE = "long_context_tasks.benchmarks.ada_leval"
 QUESTION = "The question is given below.\n"
 ANSWERS = "Possible answers are given below.\n"
 FOOTER = (
@@ -23,11 +22,9 @@ FOOTER = (
 GAP = "\n\n"
 
 
-@lru_cache
 def template(name: str) -> str:
     """Return a text of the folder ``prompts``."""
-    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
-    return file.read_text(encoding="utf-8")
+    return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:

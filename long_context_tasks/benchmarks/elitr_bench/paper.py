@@ -7,7 +7,6 @@ archive holds one; those are shown as published, with the archive's run beside t
 Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Table 9 and 10 once.
 """
 
-import importlib.resources
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Any, Literal
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Response
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.schema.files import yaml_value
+from long_context_tasks.schema.files import packaged_yaml
 from long_context_tasks.schema.report import Section, Table, interval_text
 from long_context_tasks.stats import (
     Interval,
@@ -233,10 +232,7 @@ class Scores:
 @cache
 def published() -> dict[str, Any]:
     """Return the paper's figures, as printed."""
-    file = importlib.resources.files(__package__) / "paper.yaml"
-    figures: dict[str, Any] = yaml_value(
-        file.read_text(encoding="utf-8"), file.name, remedy="install the package again"
-    )
+    figures: dict[str, Any] = packaged_yaml(__package__, "paper.yaml")
     return figures
 
 

@@ -9,19 +9,17 @@ The official scripts send the same texts in three ways, which are the *styles* h
   training. It is sent as a single message, and the host must not apply a chat template to it.
 """
 
-import importlib.resources
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
+from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.response import without_thinking
 from long_context_tasks.tokens import Tokenizer
 
-_PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
 CHAT, GPT = "chat", "gpt"
 GAP = "\n\n"
 
@@ -62,11 +60,9 @@ CONVERSATIONS: Mapping[str, Conversation] = {
 STYLES = (CHAT, GPT, *CONVERSATIONS)
 
 
-@lru_cache
 def template(name: str) -> str:
     """Return a text of the folder ``prompts``."""
-    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
-    return file.read_text(encoding="utf-8")
+    return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

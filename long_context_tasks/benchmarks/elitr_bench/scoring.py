@@ -15,9 +15,9 @@ from long_context_tasks.judges import (
     Verdict,
     last_boxed,
     last_result,
+    mean_score,
     official_boxed,
     official_result,
-    panel,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
 from long_context_tasks.schema.response import (
@@ -210,7 +210,7 @@ def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
     """Return the mean over the seeds that gave a score; without any, the reason."""
     if not verdicts:
         return Score(None, NOT_JUDGED)
-    mean = panel(scores).mean
+    mean = mean_score(scores)
     if mean is not None:
         return Score(mean)
     failed = any(verdict.reason == ENDPOINT_FAILED and not verdict.replies for verdict in verdicts)

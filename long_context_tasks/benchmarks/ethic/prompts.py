@@ -9,16 +9,14 @@ The official script sends messages, except to three families of models, for whic
 * ``llama-3.1``, ``phi``: one string with the marks of the model's training in it. The host must apply no chat template to it.
 """
 
-import importlib.resources
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import pairwise
 
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
+from long_context_tasks.schema.files import packaged_text
 
-_PACKAGE = "long_context_tasks.benchmarks.ethic"
 CHAT, FOLDED = "chat", "folded"
 GEMINI = "{system_msg}\n\n{user_msg}"
 PLAIN: Mapping[str, str] = {
@@ -39,11 +37,9 @@ BEGINNINGS = "beginnings"
 """Input of a case whose context has no markers: the first words of each section, which occur once."""
 
 
-@lru_cache
 def template(name: str) -> str:
     """Return a text as it lies in ``prompts/``."""
-    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
-    return file.read_text(encoding="utf-8")
+    return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
 def official_style(model: str) -> str:

@@ -269,12 +269,6 @@ def compare(
     against: Annotated[
         str | None, typer.Option(help="Rater that all others are compared with, pair by pair.")
     ] = None,
-    own_items: Annotated[
-        bool,
-        typer.Option(
-            "--own-items", help="Each rater on all its answers, not on those that every rater scored."
-        ),
-    ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -301,11 +295,10 @@ def compare(
         fusions=fusion or (),
         orca=orca or (),
         against=against,
-        own_items=own_items,
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    _print_comparison(found, splits, own_items, against)
+    _print_comparison(found, splits, against)
     for name, fusions in learned.items():
         # Adding 0 makes -0.0 a plain 0.
         weights = [
@@ -322,7 +315,6 @@ def compare(
                 {"name": split.name, **{part: len(getattr(split, part)) for part in PARTS}}
                 for split in splits
             ],
-            "own_items": own_items,
             "against": against,
             "comparison": figures,
             "fusions": {name: list(map(asdict, fusions)) for name, fusions in learned.items()},
@@ -331,9 +323,7 @@ def compare(
         give(None, file=out)
 
 
-def _print_comparison(
-    found: "Comparison", splits: "Sequence[SplitItems]", own_items: bool, against: str | None
-) -> None:
+def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", against: str | None) -> None:
     from long_context_tasks.orca.study.comparison import over_wordings
 
     spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
@@ -362,13 +352,8 @@ def _print_comparison(
             ["judge", "wordings", "Spearman's rho", "MAE of mean"],
             [[name, str(n), _spread(rho), _spread(mae)] for name, n, rho, mae in wordings],
         )
-    lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
-    if own_items:
-        say(
-            f"each rater on its own answers of {found.total}"
-            + (f"; without a score: {lacking}" if lacking else "")
-        )
-    elif found.left_out:
+    if found.left_out:
+        lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
         say(
             f"{found.left_out} of {found.total} test answers left out, as a rater has no score for them: {lacking}"
         )

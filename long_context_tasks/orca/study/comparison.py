@@ -20,9 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.orca.controls import traits_of
 from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, Ends, OrcaItem
-from long_context_tasks.orca.metrics import item_agreement
+from long_context_tasks.orca.metrics import item_agreement, traits_of
 from long_context_tasks.orca.results import Scored, read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, SCALES, WORDINGS
@@ -480,7 +479,7 @@ class Comparison:
     Attributes:
         figures: of every rater.
         total: answers in the test parts.
-        left_out: those that did not count, as some rater has no score; 0 where each rater has its own.
+        left_out: those that did not count, as some rater has no score.
         lacking: rater to the test answers that it has no score for; only those with some.
         against: differences to one rater, where one was named.
     """
@@ -493,18 +492,13 @@ class Comparison:
 
 
 def compare_raters(
-    splits: Sequence[SplitItems],
-    raters: Sequence[Rater],
-    *,
-    own_items: bool = False,
-    against: str | None = None,
+    splits: Sequence[SplitItems], raters: Sequence[Rater], *, against: str | None = None
 ) -> Comparison:
-    """Measure how raters agree with people on the test part of every split.
+    """Measure how raters agree with people on the answers in the test part of every split that all of them have a score for.
 
     Args:
         splits: with ratings.
         raters: all rows of the table.
-        own_items: each rater on all answers that it has a score for; else all on those that everyone has one for.
         against: rater that the others are subtracted from, see :class:`Against`.
 
     Raises:
@@ -513,42 +507,33 @@ def compare_raters(
     by_name = {rater.name: rater for rater in raters}
     if against is not None and against not in by_name:
         raise InputError(f"--against {against}: no such rater; there are: {', '.join(by_name)}")
-
-    def tested(*who: Rater) -> list[list[OrcaItem]]:
-        """The test items of each split for which all of these raters have a score."""
-        return [
-            [item for item in split.test if all(item.id in rater.by_split[number] for rater in who)]
-            for number, split in enumerate(splits)
-        ]
-
-    total = sum(len(split.test) for split in splits)
-    own = {name: tested(rater) for name, rater in by_name.items()}
-    lacking = {name: missing for name, parts in own.items() if (missing := total - sum(map(len, parts)))}
-    common = tested(*raters)
-    kept = own if own_items else dict.fromkeys(by_name, common)
-    for name, parts in kept.items():
-        for split, items in zip(splits, parts, strict=True):
-            if not items:
-                without = ", ".join(f"{each} {count}" for each, count in lacking.items()) or "none"
-                raise InputError(
-                    f"{split.name}: no answer of its test part has a score of {name if own_items else 'every rater'}; "
-                    f"its ids are such as {split.test[0].id} (without a score: {without})"
-                )
-    differences: list[Against] = []
+    tested = list(enumerate(splits))
+    lacking = {
+        rater.name: missing
+        for rater in raters
+        if (missing := sum(item.id not in rater.by_split[at] for at, split in tested for item in split.test))
+    }
+    kept = [
+        [item for item in split.test if all(item.id in rater.by_split[at] for rater in raters)]
+        for at, split in tested
+    ]
+    for split, items in zip(splits, kept, strict=True):
+        if not items:
+            without = ", ".join(f"{each} {count}" for each, count in lacking.items()) or "none"
+            raise InputError(
+                f"{split.name}: no answer of its test part has a score of every rater; its ids are such as {split.test[0].id} "
+                f"(without a score: {without})"
+            )
     known = all_items(splits)
     questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
-    if against is not None:
-        differences = [
-            _against(rater, by_name[against], kept[name], questions)
-            for name, rater in by_name.items()
-            if name != against
-        ]
+    others = [] if against is None else [rater for rater in raters if rater.name != against]
+    total = sum(len(split.test) for split in splits)
     return Comparison(
-        tuple(_figures(rater, kept[name], questions) for name, rater in by_name.items()),
+        tuple(_figures(rater, kept, questions) for rater in raters),
         total,
-        0 if own_items else total - sum(map(len, common)),
+        total - sum(map(len, kept)),
         lacking,
-        tuple(differences),
+        tuple(_against(rater, by_name[str(against)], kept, questions) for rater in others),
     )
 
 
@@ -597,10 +582,7 @@ def _against(
         (one[item.id].mean, other[item.id].mean, item.rating_mean, (number, item.model), questions[item.id])
         for number, (items, one, other) in enumerate(zip(parts, first.by_split, second.by_split, strict=True))
         for item in items
-        if item.id in one and item.id in other
     ]
-    if not rows:
-        raise InputError(f"--against {second.name}: {first.name} has a score for none of its answers")
     x, y, truth, models, clusters = (list(column) for column in zip(*rows, strict=True))
     return Against(
         first.name,

@@ -10,7 +10,6 @@ best one counts.
 """
 
 import hashlib
-import importlib.resources
 import re
 import string
 from collections import Counter
@@ -23,12 +22,12 @@ from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, kind_of
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, panel, summarize
-from long_context_tasks.orca.controls import with_other_references
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, mean_score, summarize
 from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.metrics import with_other_references
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.schema.files import yaml_value
+from long_context_tasks.schema.files import packaged_text, packaged_yaml
 
 Condition = Literal[
     "with_context",
@@ -66,16 +65,12 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 def prompt_file(wording: Wording) -> str:
     """Return the complete prompt of a file."""
-    file = importlib.resources.files("long_context_tasks.judges") / "prompts" / f"{_FILES[wording]}.txt"
-    return file.read_bytes().decode("utf-8")
+    return packaged_text("long_context_tasks.judges", "prompts", f"{_FILES[wording]}.txt")
 
 
 @cache
 def _prompt_template(wording: Wording, question: bool, rationale: bool, transcript: bool) -> str:
-    file = importlib.resources.files(__package__) / "prompt_edits.yaml"
-    edits = yaml_value(file.read_text(encoding="utf-8"), file.name, remedy="install the package again")[
-        wording
-    ]
+    edits = packaged_yaml(__package__, "prompt_edits.yaml")[wording]
     text = prompt_file(wording)
     removed = [] if question else ["question"]
     if not rationale and not transcript:
@@ -231,7 +226,7 @@ def rate_answers(
         columns.append(
             Column(
                 f"{config.name}:{condition}" + ("" if wording == "paper" else f":{wording}"),
-                tuple(panel(scores).mean for scores in by_seed),
+                tuple(map(mean_score, by_seed)),
                 BOUNDS,
                 by_seed if len(config.seeds) > 1 else (),
             )

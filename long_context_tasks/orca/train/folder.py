@@ -14,9 +14,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from long_context_tasks.orca.checkpoint import read_yaml_mapping, restore_checkpoint
+from long_context_tasks.orca.checkpoint import read_yaml_mapping
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, loads, read_json, write_whole
+from long_context_tasks.schema.files import bring_back, json_value, loads, read_json, write_whole
 
 LOG = "log.jsonl"
 STATE = "state.json"
@@ -140,7 +140,7 @@ def tidy_stage(folder: Path) -> None:
     """Make a stage's folder, or put it right after a run that was killed while it wrote."""
     folder.mkdir(exist_ok=True)
     for name in ("last", "best"):
-        restore_checkpoint(folder / name)
+        bring_back(folder / name)
     for part in folder.glob(".*.part"):
         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 

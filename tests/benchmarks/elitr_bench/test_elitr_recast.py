@@ -9,7 +9,7 @@ import pytest
 from meeting_reader import answer, guesses, rejects
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found
-from long_context_tasks.benchmarks.elitr_bench.recast import _SENTENCE, FEWEST, RealTalk
+from long_context_tasks.benchmarks.elitr_bench.synthetic import _SENTENCE, FEWEST, RealTalk
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.meetings import clean, read_meetings
 from long_context_tasks.schema import InputError, LoadedTask, Options

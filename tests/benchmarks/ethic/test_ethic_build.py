@@ -310,8 +310,8 @@ def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("family", "items", "said"),
     [
-        ("ethic_summarize", "2;4", "--items 2;4: give whole numbers with commas"),
-        ("ethic_summarize", "1,4", "--items must be at least 2 each, not 1,4"),
+        ("ethic_summarize", "2;4", "--items, item 1 must be a whole number"),
+        ("ethic_summarize", "1,4", "--items, item 1 must be at least 2"),
         ("ethic_recall", "4", "ethic_recall takes no --items"),
         ("ada_leval_bestanswer_synthetic", "4", "takes no --items"),
     ],

@@ -1,6 +1,5 @@
 """Responses to scores: official and repaired, what is counted with a reason, and laws that hold for any text."""
 
-import itertools
 import json
 import time
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
-from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
@@ -95,20 +93,6 @@ def test_only_a_right_order_of_the_right_length_is_wholly_right(order: list[int]
     scores = scoring.score_organize(case([str(number) for number in gold]), response)
     assert (scores["strict_lcs"].value == 1) == (order == gold)
     assert (scores["length_adjusted_lcs"].value == 1) == (order == gold)
-
-
-def _naive_lcs(a: list[int], b: list[int]) -> int:
-    return max(
-        n
-        for n in range(len(a) + 1)
-        if not n
-        or {tuple(x) for x in itertools.combinations(a, n)} & {tuple(x) for x in itertools.combinations(b, n)}
-    )
-
-
-@given(st.lists(st.integers(0, 3), max_size=7), st.lists(st.integers(0, 3), max_size=7))
-def test_the_common_subsequence_is_as_long_as_any(a: list[int], b: list[int]) -> None:
-    assert lcs_length(a, b) == lcs_length(b, a) == _naive_lcs(a, b)
 
 
 @given(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rapidfuzz.distance import LCSseq
 from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
@@ -14,9 +15,6 @@ from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
-from long_context_tasks.benchmarks.ethic.scoring.official import (
-    lcs_length,
-)
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
 from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
@@ -52,7 +50,7 @@ def test_f1(shared: Path) -> None:
 
 def test_longest_common_subsequence(shared: Path) -> None:
     for number, row in _rows(shared, "lcs.jsonl"):
-        assert lcs_length(row["prediction"], row["answer"]) == len(row["lcs"]), number
+        assert LCSseq.similarity(row["prediction"], row["answer"]) == len(row["lcs"]), number
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,9 @@ def test_organizing(shared: Path) -> None:
             assert row["prediction"] == official.REFUSAL
             assert (scores["official_lcs"].value, scores["official_lcs"].reason) == (0.0, "refused")
             continue
-        assert lcs_length(official.order_of(row["prediction"]), answer) == len(row["result"]["lcs"]), number
+        assert LCSseq.similarity(official.order_of(row["prediction"]), answer) == len(row["result"]["lcs"]), (
+            number
+        )
         assert scores["official_lcs"].value == _near(row["score"]), number
         assert scores["strict_lcs"].value <= scores["length_adjusted_lcs"].value + 1e-12, number
 

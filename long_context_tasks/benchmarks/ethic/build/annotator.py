@@ -32,7 +32,7 @@ from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.validated import Checked, validated
-from long_context_tasks.tokens.sentences import sentence_ends
+from long_context_tasks.tokens.chunks import sentence_ends
 
 MOST_SENTENCES = 5
 _QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")

@@ -2,21 +2,20 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from long_context_tasks.benchmarks.building import min_fill_option
-from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
+from pydantic import AfterValidator, Field
+
+from long_context_tasks.benchmarks.building import MIN_FILL
 from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.build_settings import (
+    ALL_TASKS,
     BuildSettings,
+    Listed,
     SourceOption,
-    at_least,
-    between,
-    each,
-    one_of,
     option,
-    whole_numbers,
 )
 
 RESERVE = 500
@@ -33,14 +32,13 @@ DOCUMENTS = SourceOption(
 )
 
 
-def domain_option() -> Any:
-    """Make the field ``domain`` of settings."""
-    return option(
-        None,
+Domain = Annotated[
+    Literal["books", "debates", "medicine", "law"] | None,
+    option(
         "books, debates, medicine or law. Default: read from the documents' form; plain texts are books.",
         PANEL,
-        check=one_of(DOMAINS),
-    )
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -50,37 +48,44 @@ class EthicSettings(BuildSettings):
     SHORTEST: ClassVar[int] = 1_000
     INSTRUCTION: ClassVar[str] = str(RESERVE)
 
-    domain: str | None = domain_option()
-    annotator: Path | None = option(
-        None,
-        "Model that labels and summarizes chunks: a YAML file as for judges. Its answers are kept in the cache; the same command "
-        "asks only for what is missing.",
-        PANEL,
-    )
-    chunk_tokens: int = option(1024, "Most tokens of a chunk. Default: 1024", PANEL, check=at_least(32))
-    section_tokens: int | None = option(
-        None,
-        "Tokens of a section to be summarized, about. Default: 1024, or an eighth of the length if that is more.",
-        PANEL,
-        check=at_least(32),
-    )
-    items: tuple[int, ...] = option(
-        (),
-        "Numbers of options (ethic_organize) or sections (ethic_summarize), with commas: 2,4,8 makes a case of each from the same "
-        "context, so that the answer's length varies and the input's does not. Default: as many as the text gives",
-        PANEL,
-        check=each(at_least(2)),
-        read=whole_numbers,
-    )
-    min_document: int = option(
-        10_000, "Leave out documents of fewer tokens. Default: 10000", PANEL, check=at_least(0)
-    )
-    min_fill: float = min_fill_option(between(0, 1))
-    check_labels: Path | None = option(
-        None,
-        'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',
-        PANEL,
-    )
+    domain: Domain = None
+    annotator: Annotated[
+        Path | None,
+        option(
+            "Model that labels and summarizes chunks: a YAML file as for judges. Its answers are kept in the cache; the same command "
+            "asks only for what is missing.",
+            PANEL,
+        ),
+    ] = None
+    chunk_tokens: Annotated[Whole, option("Most tokens of a chunk. Default: 1024", PANEL, ge=32)] = 1024
+    section_tokens: Annotated[
+        Whole | None,
+        option(
+            "Tokens of a section to be summarized, about. Default: 1024, or an eighth of the length if that is more.",
+            PANEL,
+            ge=32,
+        ),
+    ] = None
+    items: Annotated[
+        Listed[Annotated[Whole, Field(ge=2)]],
+        AfterValidator(lambda numbers: tuple(sorted(set(numbers)))),
+        option(
+            "Numbers of options (ethic_organize) or sections (ethic_summarize), with commas: 2,4,8 makes a case of each from the same "
+            "context, so that the answer's length varies and the input's does not. Default: as many as the text gives",
+            PANEL,
+        ),
+    ] = ()
+    min_document: Annotated[
+        Whole, option("Leave out documents of fewer tokens. Default: 10000", PANEL, ge=0)
+    ] = 10_000
+    min_fill: Annotated[Number, option(MIN_FILL, ALL_TASKS, ge=0, le=1)] = 0.8
+    check_labels: Annotated[
+        Path | None,
+        option(
+            'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',
+            PANEL,
+        ),
+    ] = None
 
     @property
     def counted_in(self) -> tuple[Tokenizer, ...]:
@@ -128,7 +133,7 @@ class SyntheticSettings(BuildSettings):
 
     SHORTEST: ClassVar[int] = 1_000
 
-    domain: str | None = domain_option()
+    domain: Domain = None
 
     def fitted(self) -> FittedSettings:
         """The settings of the builders, with the tokenizers that count."""

@@ -14,8 +14,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from rapidfuzz.distance import LCSseq
+
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, official, repaired
-from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, lcs_length, rates
+from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, rates
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
@@ -109,7 +111,7 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
     gold = list(turn.gold)
     answer = answer_of(response)
     order = [] if answer.failure else repaired.listed_order(answer.text)
-    common = lcs_length(order, gold)
+    common = LCSseq.similarity(order, gold)
     failure = answer.failure
     if failure is None and len(order) != len(gold):
         failure = _failure(answer.text, common, parsed=bool(order)) or WRONG_LENGTH
@@ -163,7 +165,7 @@ def rouge_l(summary: str, right: str) -> F1:
     words = [_WORD.findall(text.casefold()) for text in (summary, right)]
     if not all(words):
         return NOTHING
-    return rates(lcs_length(*words), len(words[0]), len(words[1]))
+    return rates(LCSseq.similarity(*words), len(words[0]), len(words[1]))
 
 
 def score_qa(case: Case, response: str | None, status: str | None = None) -> CaseScores:

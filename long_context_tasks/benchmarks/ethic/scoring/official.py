@@ -5,25 +5,10 @@
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-
-def lcs_length(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> int:
-    """Return the length of the longest common subsequence, from bits that each element of ``prediction`` clears.
-
-    >>> lcs_length("3124", "1234")
-    3
-    """
-    places: dict[Hashable, int] = {}
-    for place, element in enumerate(answer):
-        places[element] = places.get(element, 0) | 1 << place
-    row = full = (1 << len(answer)) - 1
-    for element in prediction:
-        used = row & places.get(element, 0)
-        row = ((row + used) | (row - used)) & full
-    return len(answer) - row.bit_count()
-
+from rapidfuzz.distance import LCSseq
 
 REFUSAL = "FAILED"
 """What the official code stores where a model's API gave no text."""
@@ -126,7 +111,7 @@ def organizing(prediction: str, answer: Sequence[str]) -> float:
         prediction: text of the model. A refusal crashes.
         answer: the right order; an empty one crashes.
     """
-    return lcs_length(order_of(prediction), answer) / len(answer)
+    return LCSseq.similarity(order_of(prediction), answer) / len(answer)
 
 
 def rating(token: str) -> int | None:

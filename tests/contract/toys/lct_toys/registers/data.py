@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from long_context_tasks.benchmarks.building import TaskReport, built_file, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import card, parse_task
@@ -21,7 +22,7 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.report import ScoredRun, Section, Table
 from long_context_tasks.tokens import CL100K, get_tokenizer
-from long_context_tasks.tokens.build_settings import BuildSettings, between, option
+from long_context_tasks.tokens.build_settings import BuildSettings, option
 
 PROMPT = "{register}\n\nHow many keys are in box {box}? Reply with the number only."
 
@@ -30,7 +31,7 @@ PROMPT = "{register}\n\nHow many keys are in box {box}? Reply with the number on
 class Settings(BuildSettings):
     """Settings of `lct build registers_keys`."""
 
-    most_keys: int = option(99, "Most keys in a box. Default: 99", "Registers", check=between(2, 999))
+    most_keys: Annotated[int, option("Most keys in a box. Default: 99", "Registers", ge=2, le=999)] = 99
 
 
 def load_task(name: str, options: Options) -> LoadedTask:
