@@ -11,8 +11,7 @@ from typing import Any
 
 from long_context_tasks.audit import attackers
 from long_context_tasks.audit.challenge import Challenge
-from long_context_tasks.audit.overlap import masked_overlap
-from long_context_tasks.audit.real_texts import real_grams, real_texts
+from long_context_tasks.audit.overlap import masked_overlap, real_grams, real_texts
 from long_context_tasks.schema import Case, Documents, LoadedTask
 
 UNDERSTANDING = "understanding"

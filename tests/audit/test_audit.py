@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from long_context_tasks.audit.challenge import Challenge
-from long_context_tasks.audit.overlap import masked_grams, masked_overlap
-from long_context_tasks.audit.real_texts import real_grams, real_texts
+from long_context_tasks.audit.overlap import masked_grams, masked_overlap, real_grams, real_texts
 from long_context_tasks.audit.run import CONSTANT, FIRST_HALF, UNDERSTANDING, Audit, Questions, audit
 from long_context_tasks.schema import Case, Documents, LoadedTask, Options, Score, Turn
 from long_context_tasks.schema.case_folder import CaseSet

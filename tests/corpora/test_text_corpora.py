@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from long_context_tasks.corpora.columns import without_columns
-from long_context_tasks.corpora.documents import Study, read_debates, read_opinions, read_reviews
+from long_context_tasks.corpora.documents import (
+    Study,
+    read_debates,
+    read_opinions,
+    read_reviews,
+    without_columns,
+)
 from long_context_tasks.schema import InputError
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from long_context_tasks.benchmarks.ethic.prompts import context_of, user_text
-from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build, make_cases
+from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build, make_cases, questions_at
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
-from long_context_tasks.benchmarks.ethic.synthetic.sections import questions_at
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
