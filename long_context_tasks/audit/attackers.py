@@ -5,6 +5,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from statistics import fmean
@@ -57,35 +58,58 @@ def _masked(token: str) -> str:
     return f"<{_shape(token)} {len(token)}>" if token[0].isdigit() else token.casefold()
 
 
+@lru_cache(maxsize=_KEPT)
+def _all_masked(text: str) -> Sequence[str]:
+    return tuple(map(_masked, _tokens(text)))
+
+
 def _around(tokens: Sequence[str], at: int) -> Iterator[tuple[int, str]]:
     for place in range(max(0, at - WINDOW), min(len(tokens), at + WINDOW + 1)):
         if place != at:
             yield place - at, _masked(tokens[place])
 
 
-@lru_cache(maxsize=_WORDS)
 def _bare_features(word: str) -> Features:
     parts = {f"shape {_shape(word)}", f"is {word}", f"long {len(word)}"}
     parts |= {f"ends {word[-n:]}" for n in (1, 2, 3, 4)} | {f"begins {word[:n]}" for n in (1, 2, 3)}
     return dict.fromkeys(parts, 1.0)
 
 
-def _window_features(tokens: Sequence[str], at: int) -> Features:
-    found: dict[str, float] = {}
-    around = list(_around(tokens, at))
-    for place, token in around:
-        found[f"{place} {token}"] = found[f"left {token}" if place < 0 else f"right {token}"] = 1.0
-    pair = [token for place, token in around if place in (-2, -1, 1, 2)]
-    return found | {f"pair {' '.join(pair[:2])}": 1.0, f"pair {' '.join(pair[-2:])}": 1.0}
+def _window_features(sides: tuple[Sequence[str], Sequence[str]]) -> Features:
+    left, right = sides
+    found = {f"left {token}" for token in left} | {f"right {token}" for token in right}
+    found |= {f"-{place} {token}" for place, token in enumerate(reversed(left), 1)}
+    found |= {f"{place} {token}" for place, token in enumerate(right, 1)}
+    pair = [*left[-2:], *right[:2]]
+    return dict.fromkeys(found | {f"pair {' '.join(pair[:2])}", f"pair {' '.join(pair[-2:])}"}, 1.0)
 
 
-_LIST: Mapping[str, Callable[[Sequence[str], int, Counter[str]], Features]] = {
-    "bare word": lambda tokens, at, counts: _bare_features(tokens[at]),
-    "window": lambda tokens, at, counts: _window_features(tokens, at),
-    "tf-idf": lambda tokens, at, counts: {f"tf {min(9, counts[tokens[at]])}": 1.0, "per cent": 100 * counts[tokens[at]] / len(tokens)},
-    "position": lambda tokens, at, counts: {f"tenth {10 * at // len(tokens)}": 1.0, f"first {min(at, 9)}": 1.0},
-    "length": lambda tokens, at, counts: {f"long {len(tokens[at])}": 1.0},
-}  # fmt: skip
+@dataclass(frozen=True)
+class _Words:
+    """What there is to see in a context: its tokens, also masked, and how often each occurs."""
+
+    tokens: Sequence[str]
+    masked: Sequence[str]
+    counts: Counter[str]
+
+
+# Of each attacker what it sees of a word at a place, and the features of that; what it sees again has the same odds.
+_LIST: Mapping[str, tuple[Callable[[_Words, int], Any], Callable[[Any], Features]]] = {
+    "bare word": (lambda seen, at: seen.tokens[at], _bare_features),
+    "window": (
+        lambda seen, at: (seen.masked[max(0, at - WINDOW) : at], seen.masked[at + 1 : at + WINDOW + 1]),
+        _window_features,
+    ),
+    "tf-idf": (
+        lambda seen, at: (seen.counts[seen.tokens[at]], len(seen.tokens)),
+        lambda key: {f"tf {min(9, key[0])}": 1.0, "per cent": 100 * key[0] / key[1]},
+    ),
+    "position": (
+        lambda seen, at: (10 * at // len(seen.tokens), min(at, 9)),
+        lambda key: {f"tenth {key[0]}": 1.0, f"first {key[1]}": 1.0},
+    ),
+    "length": (lambda seen, at: len(seen.tokens[at]), lambda key: {f"long {key}": 1.0}),
+}
 
 
 def _bare_options(challenge: Challenge) -> list[Features]:
@@ -180,38 +204,41 @@ def _split(known: Sequence[Challenge]) -> tuple[list[Challenge], list[Challenge]
     return [each for at, each in enumerate(known) if at % _HELD_OUT] or held, held
 
 
-def _learn_list(features: Callable[[Sequence[str], int, Counter[str]], Features]) -> Learner:
+def _learn_list(see: Callable[[_Words, int], Any], features: Callable[[Any], Features]) -> Learner:
     """Score every word of the context that is of the shape of right ones; name those from the best threshold on."""
 
     def learn(known: Sequence[Challenge]) -> Attack:
         learned, held = _split(known)
         shapes = frozenset(_shape(item) for each in known for item in each.gold if item)
 
-        def candidates(challenge: Challenge) -> tuple[list[str], list[Features]]:
+        def candidates(challenge: Challenge) -> list[tuple[str, Any]]:
             tokens = _tokens(challenge.context)
-            counts = Counter(tokens)
+            seen = _Words(tokens, _all_masked(challenge.context), Counter(tokens))
             places = _places(challenge.context, shapes)
-            return [tokens[at].replace(",", "") for at in places], [
-                features(tokens, at, counts) for at in places
-            ]
+            return [(tokens[at].replace(",", ""), see(seen, at)) for at in places]
 
         def scored(challenge: Challenge) -> dict[str, float]:
-            words, rows = candidates(challenge)
+            found = dict.fromkeys(candidates(challenge))
+            new = list(dict.fromkeys(key for _, key in found if key not in odds))
+            odds.update(zip(new, map(float, odds_of([features(key) for key in new])), strict=True))
             best: dict[str, float] = {}
-            for word, odds in zip(words, odds_of(rows), strict=True):
-                best[word] = max(odds, best.get(word, odds))
+            for word, key in found:
+                best[word] = max(odds[key], best.get(word, odds[key]))
+            if len(odds) > _WORDS:
+                odds.clear()
             return best
 
-        pairs: list[tuple[list[str], list[Features], set[str]]] = []
+        pairs: list[tuple[list[tuple[str, Any]], set[str]]] = []
         for each in learned:
-            pairs.append((*candidates(each), {*each.gold}))
-            if sum(len(words) for words, *_ in pairs) > _ENOUGH:
+            pairs.append((candidates(each), {*each.gold}))
+            if sum(len(words) for words, _ in pairs) > _ENOUGH:
                 break
-        labels = [float(word in gold) for words, _, gold in pairs for word in words]
-        odds_of = fit([row for _, rows, _ in pairs for row in rows], labels)
-        found = [(scored(each), {*each.gold}) for each in held[: len(pairs)]]
-        least = best_threshold([(best.values(), [word in gold for word in best]) for best, gold in found])
-        return lambda challenge: [word for word, odds in scored(challenge).items() if odds >= least]
+        labels = [float(word in gold) for words, gold in pairs for word, _ in words]
+        odds_of = fit([features(key) for words, _ in pairs for _, key in words], labels)
+        odds: dict[Any, float] = {}
+        rated = [(scored(each), {*each.gold}) for each in held[: len(pairs)]]
+        least = best_threshold([(best.values(), [word in gold for word in best]) for best, gold in rated])
+        return lambda challenge: [word for word, odd in scored(challenge).items() if odd >= least]
 
     return learn
 
@@ -277,7 +304,7 @@ def learned(name: str) -> Learner:
         form = known[0].form
         if name == "tf-idf" and form == "order":
             return _learn_order(known)
-        return _learn_list(_LIST[name])(known) if form == "list" else _learn_options(_OPTIONS[name])(known)
+        return _learn_list(*_LIST[name])(known) if form == "list" else _learn_options(_OPTIONS[name])(known)
 
     return learn
 
