@@ -411,7 +411,8 @@ def _builder(name: str) -> tuple[Benchmark, Builder]:
         f"{each} (needs --{source.name})" if (source := benchmark.source_of(builder)) else each
         for each, (benchmark, builder) in builders.items()
     ]
-    raise InputError(f"nothing builds {name!r}; there are: {', '.join(needs)}")
+    wrong = f"no builder {name!r}" if name else "name what to build: `lct build BUILDER`"
+    raise InputError(f"{wrong}; builders: {', '.join(needs)}")
 
 
 def _settings(

@@ -22,7 +22,6 @@ from long_context_tasks.schema.validated import described_fields
 def with_default(name: str) -> type[TyperGroup]:
     """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``.
 
-    A word that is neither a command nor a path stays an unknown command, so that a slip is reported as such.
     """
 
     class DefaultCommand(TyperGroup):
@@ -33,6 +32,12 @@ def with_default(name: str) -> type[TyperGroup]:
             if args and args[0] not in self.list_commands(ctx) and _is_argument(args[0]):
                 args = [name, *args]
             return list(super().parse_args(ctx, args))
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            """Find a command; say of another word that it names no path either."""
+            if args[0] not in self.list_commands(ctx):
+                raise InputError(f"{args[0]}: no such folder, file or command; see `{ctx.command_path} --help`")
+            return super().resolve_command(ctx, args)
 
     return DefaultCommand
 
