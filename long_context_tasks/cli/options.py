@@ -20,9 +20,7 @@ from long_context_tasks.schema.validated import described_fields
 
 
 def with_default(name: str) -> type[TyperGroup]:
-    """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``.
-
-    """
+    """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``."""
 
     class DefaultCommand(TyperGroup):
         """See :func:`with_default`."""
@@ -36,7 +34,9 @@ def with_default(name: str) -> type[TyperGroup]:
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             """Find a command; say of another word that it names no path either."""
             if args[0] not in self.list_commands(ctx):
-                raise InputError(f"{args[0]}: no such folder, file or command; see `{ctx.command_path} --help`")
+                raise InputError(
+                    f"{args[0]}: no such folder, file or command; see `{ctx.command_path} --help`"
+                )
             return super().resolve_command(ctx, args)
 
     return DefaultCommand
