@@ -5,6 +5,7 @@ A download is resumed after a break, checked, and in place only when it is whole
 this run or a later one, asks for the rest with a ``Range`` header.
 """
 
+import asyncio
 import gzip
 import json
 import os
@@ -243,9 +244,11 @@ def fetch_file(
     Raises:
         InputError: no address gave the file; names each with its reason, and what to do.
     """
-    import httpx
+    import aiohttp
     import stamina
     from filelock import FileLock, Timeout
+
+    from long_context_tasks.judges.client import wait_for
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,9 +266,9 @@ def fetch_file(
                     on=_is_passing, attempts=attempts, wait_initial=wait, wait_max=20.0, timeout=None
                 ):
                     with attempt:
-                        _download(url, path, on_bytes)
+                        wait_for(_download(url, path, on_bytes))
                 return _finish(url, path, sha256, check)
-            except (httpx.HTTPError, httpx.InvalidURL, _Unusable) as error:
+            except (aiohttp.ClientError, TimeoutError, asyncio.TimeoutError, _Unusable) as error:
                 failures.append(f"{url}: {_reason(error)}")
             except OSError as error:
                 raise InputError(
@@ -285,19 +288,20 @@ def fetch_file(
 
 def _is_passing(error: Exception) -> bool:
     """Return whether a later try can go better: breaks and overload, not wrong addresses."""
-    import httpx
+    import aiohttp
 
-    if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code in _TRY_AGAIN
-    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return error.status in _TRY_AGAIN
+    passing = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError, asyncio.TimeoutError)
+    return isinstance(error, passing)
 
 
 def _reason(error: Exception) -> str:
-    import httpx
+    import aiohttp
 
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"the server answers {error.response.status_code} {error.response.reason_phrase}".rstrip()
-    if isinstance(error, httpx.ConnectError):
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"the server answers {error.status} {error.message}".rstrip()
+    if isinstance(error, aiohttp.ClientConnectorError):
         return f"no connection ({error}); check the network, or set HTTPS_PROXY to a proxy"
     return str(error) or type(error).__name__
 
@@ -328,9 +332,9 @@ def _arrived(url: str, path: Path) -> tuple[int, str | None]:
     return size, version if isinstance(version, str) else None
 
 
-def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
+async def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
     """One try: ask for what is missing and append it; a server that ignores the range begins anew."""
-    import httpx
+    import aiohttp
 
     start, version = _arrived(url, path)
     headers = {"Accept-Encoding": "identity"}
@@ -338,31 +342,32 @@ def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
         headers["Range"] = f"bytes={start}-"
         if version:
             headers["If-Range"] = version
-    timeout = httpx.Timeout(30.0, read=60.0)
-    with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=timeout) as response:
-        status, sent = response.status_code, response.headers.get("Content-Range", "")
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=60.0)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, trust_env=True, auto_decompress=False) as session,
+        session.get(url, headers=headers) as response,
+    ):
+        status, sent = response.status, response.headers.get("Content-Range", "")
         if status == 416 and start and sent.lower() == f"bytes */{start}":
             return
         ranged = status == 206
         if (status == 416 and start) or (ranged and not sent.lower().startswith(f"bytes {start}-")):
             _forget(path)
-            raise httpx.RemoteProtocolError(
-                "the server sent another range than was asked for; the file is fetched anew",
-                request=response.request,
+            raise aiohttp.ClientPayloadError(
+                "the server sent another range than was asked for; the file is fetched anew"
             )
         response.raise_for_status()
         etag = response.headers.get("ETag", "")
         # A weak tag promises no equal bytes, so it cannot be used to ask for the rest.
         version = etag if etag and not etag.startswith("W/") else response.headers.get("Last-Modified")
         done = start if ranged else 0
-        length = response.headers.get("Content-Length", "")
-        total = done + int(length) if length.isdigit() else None
+        total = None if response.content_length is None else done + response.content_length
         with _part(path).open("ab" if done else "wb") as file:
             _notes(path).write_text(json.dumps({"url": url, "version": version}), encoding="utf-8")
             if on_bytes:
                 on_bytes(done, total)
             # As it comes: pieces of a fixed size would be lost with the connection when they are not full.
-            for chunk in response.iter_bytes():
+            async for chunk in response.content.iter_any():
                 file.write(chunk)
                 if on_bytes:
                     on_bytes(file.tell(), total)

@@ -24,7 +24,7 @@ NO_RESULT = {
     ("orca", "train"): "hours of progress, and a folder",
 }
 HEAVY = (
-    *("numpy", "polars", "pandas", "torch", "transformers", "tiktoken", "httpx", "lxml", "tqdm", "scipy"),
+    *("numpy", "polars", "pandas", "torch", "transformers", "tiktoken", "aiohttp", "lxml", "tqdm", "scipy"),
     "datasets",
 )
 
