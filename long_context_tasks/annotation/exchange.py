@@ -247,10 +247,6 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
 
     The texts are those of the newest version: an expert changes them and sets ``decision``. What an expert had before them when they
     decided to keep a question is not shown again.
-
-    Args:
-        study: open.
-        every: all questions that count.
     """
     candidates = {one.id: one for one in study.candidates(current=True)}
     seen = study.seen()
@@ -356,13 +352,7 @@ def question_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> list[dict[str, Any]]:
-    """Return the scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads.
-
-    Args:
-        study: open.
-        judge: its name.
-        scores: candidate id to score, None where the judge gave none.
-    """
+    """Return the scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads."""
     ratings = ratings_of(study.annotations())
     return [
         {

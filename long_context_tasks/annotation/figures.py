@@ -139,10 +139,6 @@ class Figures:
 def study_figures(study: Study, level: Level = "ordinal") -> Figures:
     """Compute the statistics.
 
-    Args:
-        study: open.
-        level: of measurement, for alpha.
-
     Raises:
         InputError: NLTK is not installed.
     """
@@ -263,12 +259,7 @@ _BAR = 24
 
 
 def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
-    """Return all tables of a study.
-
-    Args:
-        figures: of the study.
-        labels: feedback code to what it is called.
-    """
+    """Return all tables of a study."""
     parts = (("before", figures.before), ("removed", figures.removed), ("after", figures.after))
     sizes = ("questions", "pairs", "ratings", "feedback", "annotations")
     filtering = Table(

@@ -33,11 +33,6 @@ _DOCUMENT_MAX = 400_000
 def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
     """Write a POTATO project with all candidates that count; the folder is there whole or not at all.
 
-    Args:
-        study: open.
-        folder: must not be there.
-        port: on which POTATO will serve.
-
     Returns:
         How many items it has.
 

@@ -47,11 +47,6 @@ def _source(study: Study, asked: Question) -> str:
 def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tuple[Message, ...]:
     """Return the prompt for the rationale of a question.
 
-    Args:
-        study: holds the document.
-        asked: the question.
-        prompts: a key of :data:`PROMPTS`.
-
     Raises:
         InputError: the question has no document.
     """
@@ -120,12 +115,6 @@ def write_missing(
     study: Study, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
 ) -> Written:
     """Let a model write the rationales that a study lacks, or answer the questions to whose newest version it has no answer.
-
-    Args:
-        study: is changed.
-        config: the model.
-        what: is missing.
-        prompts: for rationales, a key of :data:`PROMPTS`.
 
     Raises:
         InputError: as :func:`ask_model`, or a question has no document.

@@ -60,13 +60,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def make_app(study: Study, token: str, port: int) -> web.Application:
-    """Make the application.
-
-    Args:
-        study: open, in the thread that serves.
-        token: that the browser must show.
-        port: on which it is served, for the names that ``Host`` may hold.
-    """
+    """Make the application."""
     page = _Page(study, token, port)
     app = web.Application(middlewares=[page.guard], client_max_size=_BODY_MAX)
     for path in _FILES:
@@ -233,11 +227,6 @@ def listen(port: int) -> socket.socket:
 
 def serve(study: Study, port: int, ready: Callable[[str], None]) -> None:
     """Serve until the process is interrupted.
-
-    Args:
-        study: open, in this thread.
-        port: on 127.0.0.1; 0 takes a free one.
-        ready: called with the link once the page can be opened.
 
     Raises:
         InputError: the port is taken.

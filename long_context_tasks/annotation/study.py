@@ -207,12 +207,6 @@ class Study:
 def create(path: Path, scale: Scale, *, seed: int = 0, raters: int = 0) -> None:
     """Make an empty study.
 
-    Args:
-        path: of the file; must not be there.
-        scale: what annotators are asked.
-        seed: of the order in which annotators see candidates.
-        raters: annotators a candidate is offered to; 0: all.
-
     Raises:
         InputError: the file is there, or cannot be written.
     """
@@ -405,11 +399,6 @@ def set_rationales(study: Study, rationales: Iterable[tuple[Question, str]]) -> 
 
 def annotate(study: Study, annotations: Iterable[Annotation], *, replace: bool = True) -> int:
     """Store annotations, all or none.
-
-    Args:
-        study: open.
-        annotations: checked against the scale here.
-        replace: whether they may change what the same person said of the same candidate before.
 
     Returns:
         How many are new or changed.

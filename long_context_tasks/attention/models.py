@@ -73,10 +73,6 @@ def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
     >>> attention_settings("rerope", {"window": "256"})
     ReRoPESettings(window=256, training_length=0)
 
-    Args:
-        name: of the method.
-        given: whole numbers, also as text.
-
     Raises:
         InputError: no such method or setting, or no whole number.
     """
@@ -123,11 +119,6 @@ def describe(name: str, settings: Settings) -> str:
 
 def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
     """Let a loaded model attend in another way, from now on.
-
-    Args:
-        model: a causal language model of transformers, of a type in ``MODEL_TYPES``.
-        name: of the method.
-        given: its settings.
 
     Returns:
         The method with its settings, which the model's config has as ``lct_attention``.

@@ -210,11 +210,7 @@ def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
 
 
 def end_with_problems(problems: Sequence[str]) -> None:
-    """End a command that has left something out, after its result: one line on standard error and exit code 1.
-
-    Args:
-        problems: those shown by :func:`tell`; nothing happens without any.
-    """
+    """End a command that has left something out, after its result: one line on standard error and exit code 1."""
     if problems:
         several = "s" * (len(problems) > 1)
         typer.echo(f"{len(problems)} problem{several}, named above; exit code 1", err=True)

@@ -55,13 +55,6 @@ def write_gate(
 ) -> Path:
     """Write ``gate.json``, the runs of the endpoints and the page; return the page.
 
-    Args:
-        gate: the verdict.
-        stacks: A and B.
-        cells: of the gate.
-        out: folder.
-        private: show prompts and gold whatever the benchmarks' cards say.
-
     Raises:
         InputError: the folder cannot be written.
     """

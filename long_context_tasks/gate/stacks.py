@@ -193,11 +193,6 @@ def gate_tasks() -> list[str]:
 def planned_cells(tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]) -> list[Cell]:
     """Load every task at every length, each with a seed of its own so that no two share a document.
 
-    Args:
-        tasks: names; none: :func:`gate_tasks`.
-        lengths: such as ``8k``.
-        given: other options of a run, by ``lct_`` name.
-
     Raises:
         InputError: a task that a judge scores or that compares likelihoods, or that takes no length.
     """

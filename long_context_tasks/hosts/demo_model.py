@@ -78,10 +78,6 @@ def _make(weights: Path, folder: Path) -> None:
 def convert_gguf(weights: Path, folder: Path) -> None:
     """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32.
 
-    Args:
-        weights: the GGUF file.
-        folder: an existing, empty folder.
-
     Raises:
         InputError: transformers, torch or gguf is missing, or transformers is too new to write a folder that both
             hosts read: with what transformers 5 writes, transformers 4 takes a wrong rotary base without a word.

@@ -245,11 +245,6 @@ def options_of(
 ) -> Options:
     """The options of a run, without its judge; other options in today's environment do not count.
 
-    Args:
-        run: any.
-        places: where its data lie now.
-        environ: the environment.
-
     Raises:
         InputError: an option that this version does not know.
     """

@@ -15,15 +15,7 @@ from long_context_tasks.schema import LoadedTask
 
 
 def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
-    """Name the cases that got no answer.
-
-    Args:
-        task: of the cases.
-        ids: of those.
-        n: how many cases ran.
-        why: what happened to them.
-        window: of the run.
-    """
+    """Name the cases that got no answer."""
     what = " from the turn on that does not fit" if task.is_conversation else ""
     shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
     return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{what}: {shown}"

@@ -202,12 +202,6 @@ def answer_places(
 
     Right options are marked where they are shown, a right value where the context mentions it, and the words of a right list at each
     occurrence. An order has no such place, and neither has an option that the prompt was cut to leave out.
-
-    Args:
-        take_apart: a benchmark's ``challenges``, see :class:`long_context_tasks.benchmarks.plugin.Benchmark`.
-        case: whose prompt it is.
-        documents: of its task.
-        prompt: role and content of each message.
     """
     try:
         challenges = take_apart(case, documents)

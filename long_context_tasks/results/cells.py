@@ -368,11 +368,6 @@ def turns_of_cells(
 ) -> dict[int, pl.DataFrame]:
     """Place of a cell to its turns, repeats averaged; cells without scores are left out.
 
-    Args:
-        collection: that the cells are of.
-        cells: any.
-        metric: None: the headline of each.
-
     Returns:
         Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
     """
@@ -395,11 +390,6 @@ def pooled_cells(
     collection: Collection, cells: Sequence[Cell], members: Mapping[str, Sequence[str]]
 ) -> list[Cell]:
     """A cell for each group, model, judge and settings that has a cell of every member, newest versions only.
-
-    Args:
-        collection: that the cells are of.
-        cells: see :func:`long_context_tasks.results.cells.cells_of`.
-        members: name of a group to the names of all its tasks.
 
     Returns:
         Cells whose task is the group: the headline and the other metrics over the turns of all cases; ranked where all parts are.

@@ -283,14 +283,7 @@ def _label(one: Evaluation) -> str:
 def score_rows(
     run: str, headline: str | None, turns: Iterable[TurnScores], labels_of: _Labels
 ) -> pl.DataFrame | None:
-    """Rows of :data:`SCORES`, metric by metric, headline first; None where no turn has a score.
-
-    Args:
-        run: key of the run.
-        headline: the metric whose reasons are kept; None: the first one.
-        turns: of the run; a column is a list while they are read.
-        labels_of: see :data:`_Labels`.
-    """
+    """Rows of :data:`SCORES`, metric by metric, headline first; None where no turn has a score."""
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}

@@ -157,10 +157,6 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
 def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
     """The models to compare.
 
-    Args:
-        known: names in the results.
-        asked: names that the user gave; none: there must be two in all.
-
     Raises:
         InputError: an unknown model, one twice, or fewer than two.
     """
@@ -204,12 +200,6 @@ def compare_models(
     margins: Mapping[bool, float] = MappingProxyType({}),
 ) -> Comparisons:
     """Every pair of some models on every task that they share.
-
-    Args:
-        collection: that the cells are of.
-        cells: see :func:`long_context_tasks.results.cells.cells_of`.
-        models: two or more names in it.
-        margins: see :func:`read_margins`.
 
     Raises:
         InputError: no pair shares a task, or a case; or there are margins, and none of the kind that a shared task has.
@@ -514,12 +504,7 @@ def as_row(row: Compared) -> dict[str, Any]:
 
 
 def text_in(suffix: str, found: Comparisons) -> str:
-    """The whole comparison in a format.
-
-    Args:
-        suffix: one of :data:`FORMATS`.
-        found: the comparison.
-    """
+    """The whole comparison in a format."""
     if suffix == ".json":
         return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".csv":

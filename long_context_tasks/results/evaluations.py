@@ -31,13 +31,7 @@ _NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digi
 
 
 def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Path:
-    """Where the numbers go; the rows lie beside them, as ``.jsonl``.
-
-    Args:
-        run: the run.
-        name: of the judge.
-        description: all that can change its verdicts.
-    """
+    """Where the numbers go; the rows lie beside them, as ``.jsonl``."""
     return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
 
 
@@ -61,11 +55,6 @@ def judge_label(name: str, description: Mapping[str, Any]) -> str:
 
 def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows, then numbers, each file at one stroke.
-
-    Args:
-        path: see :func:`judged_path` and :func:`rescored_path`.
-        numbers: what the file says; not-a-number becomes ``null``.
-        rows: one for each turn.
 
     Raises:
         InputError: the folder cannot be written.
@@ -278,10 +267,6 @@ def scored_cases(
     evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
 ) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
     """The cases of a run with the scores of their turns; a turn that a later judge's rows lack has no scores.
-
-    Args:
-        evaluation: any.
-        cases: of its run; None: all.
 
     Raises:
         InputError: a damaged file.

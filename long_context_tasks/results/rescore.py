@@ -406,12 +406,6 @@ class _VerdictRow(Checked):
 def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: str = "a verdict") -> Verdict:
     """A verdict from its row (see :meth:`long_context_tasks.judges.Verdict.row`), with the score by today's rules.
 
-    Args:
-        row: of a file.
-        rubric: of today, which reads the replies.
-        weighed: the judge was asked for log-probabilities.
-        place: begins the message of an error.
-
     Raises:
         InputError: no row of a verdict.
     """
@@ -500,10 +494,6 @@ def to_rescore(runs: Sequence[StoredRun], tasks: "RunTasks") -> Iterator[tuple[E
     """The evaluations of runs with today's tasks, and what is wrong with others, in order.
 
     A run that judges scored is there once for each of them; one without a judge once.
-
-    Args:
-        runs: any.
-        tasks: loads their tasks.
     """
     for run, task in _with_tasks(runs, tasks):
         if isinstance(task, str):
@@ -535,11 +525,6 @@ def rescored_run(tasks: "RunTasks", write: bool, run: StoredRun) -> list[Rescore
 
 def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) -> Rescored:
     """Score an evaluation again.
-
-    Args:
-        evaluation: of the host, of ``lct judge run``, or none; not one that is scored again already.
-        task: of today, without a judge.
-        write: write the numbers and the rows beside the run.
 
     Raises:
         InputError: no responses on disk, damaged files, responses to other data, a rubric that is no more, log-likelihoods whose

@@ -69,12 +69,6 @@ def benchmark_sections(
 ) -> list[Section]:
     """A benchmark's own report, and the tests that the user names.
 
-    Args:
-        benchmark: one of :func:`with_sections`.
-        collection: runs by the names that reports show.
-        evaluations: run to what its files hold.
-        wanted: see there.
-
     Raises:
         InputError: an unknown benchmark, no run that can be split, a damaged file, or data of a task that are not here.
     """
@@ -136,11 +130,6 @@ def scored_runs(
     runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: Wanted
 ) -> tuple[list[ScoredRun], list[StoredRun]]:
     """Runs for a benchmark's sections, and those whose answers no judge has read.
-
-    Args:
-        runs: rows of :data:`long_context_tasks.results.tidy.RUNS`.
-        evaluations: run to what its files hold.
-        wanted: see there.
 
     Raises:
         InputError: no run has the metric.
@@ -225,10 +214,6 @@ _Side = tuple[ScoredRun, list[float]]
 
 def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
     """One-tailed Welch tests of whether FIRST scores lower than SECOND; each is a model, a task, or MODEL:TASK.
-
-    Args:
-        runs: those of one setting count as one, with the mean score of each turn.
-        wanted: pairs with a comma between.
 
     Raises:
         InputError: not two names, a name of no run, or nothing that can be compared.

@@ -123,10 +123,6 @@ def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataF
     one by one. Runs of a part of another's cases are its repeats. Cases that are written from a seed and nothing else are the same
     whenever they are written, so that parts of them belong together.
 
-    Args:
-        runs: see ``RUNS``.
-        scores: see ``SCORES``.
-
     Returns:
         The runs, and a note on each model and task that has such runs.
     """

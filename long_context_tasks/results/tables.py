@@ -72,12 +72,6 @@ def write_tables(
 ) -> list[Path]:
     """Write all files into a folder, each at one stroke.
 
-    Args:
-        folder: made where it is missing.
-        collection: that the cells are of.
-        cells: see :func:`long_context_tasks.results.cells.cells_of`.
-        lengths: effective context lengths, for the Markdown.
-
     Returns:
         Their paths.
 
@@ -252,13 +246,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 0) -> list[str]:
-    """Lines of a table whose first column and so many of the last ones are text, and the others figures.
-
-    Args:
-        columns: headings, as text.
-        rows: cells, as Markdown.
-        texts: columns of text at the end.
-    """
+    """Lines of a table whose first column and so many of the last ones are text, and the others figures."""
     figures = len(columns) - 1 - texts
     heading = " | ".join(map(escape_markdown, columns))
     return [

@@ -303,15 +303,7 @@ def write_badges(
     tasks: Mapping[str, str],
     template: jinja2.Template,
 ) -> None:
-    """Write ``badge/<model>/<task>.svg``, under the names of their pages.
-
-    Args:
-        folder: of the site.
-        cells: of each model and task the first without other settings than the defaults counts, else the first.
-        models: name to the name of its page.
-        tasks: likewise.
-        template: ``badge.svg.j2``.
-    """
+    """Write ``badge/<model>/<task>.svg``, under the names of their pages."""
     chosen: dict[tuple[str, str], Cell] = {}
     for cell in sorted(cells, key=lambda one: one.settings not in ("", "{}")):
         chosen.setdefault((cell.model, cell.task), cell)

@@ -14,7 +14,8 @@ from run_commands import lct
 from scored_again import scored, write_runs
 from stored_runs import judge_by_seed, judge_file
 
-from long_context_tasks.engines import engine_of, on_ray
+from long_context_tasks import engines
+from long_context_tasks.engines import engine_of
 from long_context_tasks.schema import InputError
 
 pytestmark = pytest.mark.engines
@@ -80,7 +81,7 @@ def test_a_node_that_goes_takes_nothing_with_it(cluster: Any, tmp_path: Path) ->
 
 
 def test_a_worker_that_always_dies_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "_TRIES_AGAIN", 1)
+    monkeypatch.setattr(engines, "_TRIES_AGAIN", 1)
     with (
         pytest.raises(InputError, match="lost the worker of one piece 2 times"),
         engine_of(name="ray") as engine,
@@ -118,7 +119,7 @@ def test_workers_have_the_settings_but_no_secrets(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LCT_ELITR_PASSWORD", "open sesame")
     with engine_of(name="ray") as engine:
         assert set(engine.mapped(pieces.cache_dir, range(3))) == {"elsewhere"}
-    assert "LCT_ELITR_PASSWORD" not in on_ray._settings()
+    assert "LCT_ELITR_PASSWORD" not in engines._settings()
 
 
 def test_judging_and_rescoring_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

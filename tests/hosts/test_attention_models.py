@@ -22,8 +22,8 @@ def test_lm_eval_runs_a_model_with_another_attention(published: Path, tiny: Path
 
 def test_opencompass_runs_a_model_with_another_attention(tiny: Path) -> None:
     pytest.importorskip("opencompass")
-    from long_context_tasks.hosts.opencompass.attention import AttentionBaseModel, AttentionModel
     from long_context_tasks.hosts.opencompass.send import applies_chat_template, model_facts
+    from long_context_tasks.hosts.opencompass.task import AttentionBaseModel, AttentionModel
 
     cpu = {"path": str(tiny), "model_kwargs": {"device_map": "cpu"}}
     models: list[Any] = [

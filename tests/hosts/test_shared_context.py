@@ -7,7 +7,6 @@ import pytest
 from context_runs import reads, responses
 from tiny_model import make_tiny_model
 
-from long_context_tasks.hosts.lm_eval.models.contexts import context_end, shared_tokens
 from long_context_tasks.hosts.lm_eval.models.presses import find_press, make_press
 from long_context_tasks.schema import InputError
 
@@ -31,6 +30,9 @@ TASKS = (SECTIONS, "ethic_recall_medicine_synthetic", CHOICES)
 def test_the_question_begins_behind_the_context(
     prompt: str, context: str, before_question: str | None
 ) -> None:
+    pytest.importorskip("lm_eval")
+    from long_context_tasks.hosts.lm_eval.models.shared_context import context_end
+
     end = context_end(prompt, context)
     assert (None if end is None else prompt[:end]) == before_question
 
@@ -57,6 +59,9 @@ def test_without_kvpress_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_tokens_are_shared_up_to_the_first_difference() -> None:
+    pytest.importorskip("lm_eval")
+    from long_context_tasks.hosts.lm_eval.models.shared_context import shared_tokens
+
     assert [shared_tokens([1, 2], other) for other in ([], [1], [1, 2, 3], [2, 2])] == [0, 1, 2, 0]
 
 

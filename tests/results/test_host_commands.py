@@ -49,7 +49,6 @@ PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "ev
 
 CONFIG = """
 datasets=[dict(abbr='{task}', lct_task='{task}', lct_n=4, n=1, type='x'), dict(abbr='{other}', lct_task='{other}', n=1)]
-infer=dict(partitioner=dict(num_worker=3, type='p'), runner=dict(max_num_workers=3))
 models=[dict(abbr='tiny', path='/models/tiny', type='opencompass.models.{kind}', {more})]
 """
 
@@ -68,22 +67,21 @@ def begun(folder: Path, kind: str = "HuggingFacewithChatTemplate", more: str = "
     return run
 
 
-def test_a_task_that_left_nothing_is_told_and_gone_on_with(tmp_path: Path) -> None:
+def test_a_run_goes_on_with_the_config_that_the_host_wrote(tmp_path: Path) -> None:
+    """Also a task that left nothing; a later config counts for the tasks in it."""
     run = begun(tmp_path)
     setups = list(find_setups(tmp_path))
-    assert [setup.folder for setup in setups] == [run] and setups[0].workers == 3
-    cells = find_cells([wanted(TASK), wanted(OTHER)], ["tiny"], [find_runs(tmp_path)], setups)
+    assert [setup.folder for setup in setups] == [run]
+    tasks = [wanted(TASK), wanted(OTHER)]
+    cells = find_cells(tasks, ["tiny"], [find_runs(tmp_path)], setups)
     assert [(cell.state, cell.remedy) for cell in cells] == [(PARTIAL, GO_ON), (FAILED, GO_ON)]
-    [command] = commands(cells, [], PLACE)
-    assert command.words == ("opencompass", str(PLACE.config), "-w", str(tmp_path), "-r", run.name)
-    assert command.variables == {
-        "LCT_MODEL": "/models/tiny",
-        "LCT_TASKS": f"{TASK},{OTHER}",
-        # As they were given then: the host refuses to go on with others.
-        "LCT_N": "4",
-        "LCT_WINDOW": "500",
-        "LCT_WORKERS": "3",
-    }
+    first, later = (run / "configs" / f"20260101_000000_{number}.py" for number in (1, 3))
+    ending = ("-w", str(tmp_path), "-r", run.name)
+    [command] = commands(cells, [], replace(PLACE, options={"n": "1"}))
+    assert (command.words, command.variables) == (("opencompass", str(first), *ending), {})
+    later.write_text(f"datasets=[dict(abbr='{OTHER}', lct_task='{OTHER}')]")
+    made = commands(cells, [], PLACE)
+    assert [(one.tasks, one.words[1]) for one in made] == [((TASK,), str(first)), ((OTHER,), str(later))]
 
 
 @pytest.mark.parametrize(
@@ -108,30 +106,11 @@ def test_the_model_comes_from_the_config_of_the_run(
 ) -> None:
     run = begun(tmp_path, kind, more)
     assert read_setup(run).models["tiny"]["path"] == "/models/tiny"
-    cells = find_cells([wanted(TASK)], ["tiny"], [find_runs(tmp_path)], list(find_setups(tmp_path)))
-    [command] = commands(cells, [], PLACE)
-    left_out = ("LCT_TASKS", "LCT_N", "LCT_WINDOW", "LCT_WORKERS")
-    assert {key: value for key, value in command.variables.items() if key not in left_out} == variables
+    before = stored(host="opencompass", folder=run)
+    cells = find_cells([wanted("ada_leval_tsort_8k")], ["tiny"], [FoundRuns((before,), ())])
+    [command] = commands(cells, [], PLACE, [before])
+    assert {**command.variables, "LCT_TASKS": ""} == {**variables, "LCT_TASKS": ""}
     assert "secret" not in command.text
-
-
-def failed_cell(run: Path) -> list[Cell]:
-    return find_cells([wanted(OTHER)], ["tiny"], [find_runs(run.parent)], list(find_setups(run.parent)))
-
-
-def test_a_run_without_answers_goes_on_with_the_options_of_the_user(tmp_path: Path) -> None:
-    """The environment that it was begun with is written nowhere."""
-    run = begun(tmp_path)
-    place = replace(PLACE, options={"n": "1", "answer_budget": "64"})
-    [beside] = commands(failed_cell(run), [], place)
-    # The answers to the other task tell it.
-    assert (beside.variables["LCT_N"], beside.variables["LCT_WINDOW"]) == ("4", "500")
-    assert "LCT_ANSWER_BUDGET" not in beside.variables
-    for path in (run / "predictions" / "tiny").iterdir():
-        path.unlink()
-    [alone] = commands(failed_cell(run), [], place)
-    assert "-r" in alone.words
-    assert (alone.variables["LCT_N"], alone.variables["LCT_ANSWER_BUDGET"]) == ("1", "64")
 
 
 JUDGED, SUMMARY = "elitr_bench_qa_dev", "ethic_summarize_books"
@@ -312,7 +291,8 @@ def test_opencompass_takes_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path
         words = [word for word in shlex.split(command.text) if not word.startswith("LCT_")]
         monkeypatch.setattr("sys.argv", words)
         taken = parse_args()
-        assert (taken.mode, taken.reuse, taken.config) == (mode, reuse, str(PLACE.config))
+        config = run / "configs" / "20260101_000000_1.py" if reuse else PLACE.config
+        assert (taken.mode, taken.reuse, taken.config) == (mode, reuse, str(config))
         assert taken.work_dir == (str(tmp_path) if reuse else "outputs/all")
 
 
@@ -397,7 +377,6 @@ def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, 
         [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
         assert (cell.state, cell.remedy) == (PARTIAL, GO_ON)
         [command] = commands([cell], [model], place)
-        assert command.variables["LCT_TOKENIZER"] == tokenizer
         forked(command, tmp_path, data)
         assert len(stub.requests) == asked + 2
         [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))

@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import expand_tasks, parse_task, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-from long_context_tasks.results.plan import loading as plan_loading
+from long_context_tasks.results.plan import cost
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
     Price,
@@ -281,6 +281,6 @@ def test_a_slow_plan_says_how_far_it_is_on_a_terminal_only(
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: terminal)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(plan_loading, "QUIET_SECONDS", 0.0)
-    assert list(plan_loading.counted(["a", "b"])) == ["a", "b"]
+    monkeypatch.setattr(cost, "QUIET_SECONDS", 0.0)
+    assert list(cost.counted(["a", "b"])) == ["a", "b"]
     assert ("reading tasks" in screen.getvalue()) is terminal

@@ -30,15 +30,7 @@ def task_yaml(spec: TaskSpec) -> str:
 def group_yaml(
     name: str, members: Sequence[str], metrics: Sequence[str], version: int, *, pooled: bool = False
 ) -> str:
-    """Text of the file of a group: the mean of its members' metrics, every length with the same weight.
-
-    Args:
-        name: of the group.
-        members: names of its tasks.
-        metrics: that are averaged.
-        version: of the benchmark.
-        pooled: every case has the same weight instead.
-    """
+    """Text of the file of a group: the mean of its members' metrics, every length with the same weight."""
     aggregate: list[dict[str, object]] = [
         {"metric": metric, "aggregation": "mean", "weight_by_size": pooled, "filter_list": "none"}
         for metric in metrics

@@ -23,9 +23,6 @@ def extend_task_manager(module: ModuleType) -> None:
     A task in the user's ``include_path`` so still wins over one of ours with the same name. With
     ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
 
-    Args:
-        module: ``lm_eval.tasks.manager``, just loaded.
-
     Raises:
         TypeError: the host's ``TaskManager`` no longer takes ``include_path``.
     """
@@ -62,11 +59,7 @@ def extend_task_manager(module: ModuleType) -> None:
 
 
 def extend_table(utils: Any) -> None:
-    """Make the host's ``make_table`` print runs with tasks of ours as :mod:`.table` has them; others stay as they are.
-
-    Args:
-        utils: ``lm_eval.utils``, loaded.
-    """
+    """Make the host's ``make_table`` print runs with tasks of ours as :mod:`.table` has them; others stay as they are."""
     original = utils.make_table
     if hasattr(original, "__wrapped__"):
         return

@@ -65,12 +65,7 @@ def is_api_model(model: object) -> bool:
 
 
 def takes_run_seed(model: object | None, arguments: Mapping[str, Any]) -> bool:
-    """Return whether requests go to a server that takes a seed, and the user gives none in the model arguments.
-
-    Args:
-        model: the host's model where it can be reached, else None.
-        arguments: of the model.
-    """
+    """Return whether requests go to a server that takes a seed, and the user gives none in the model arguments."""
     if "seed" in arguments:
         return False
     if model is None:

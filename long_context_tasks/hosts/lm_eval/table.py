@@ -46,15 +46,7 @@ def printed(
     column: str,
     *more: Any,
 ) -> str:
-    """Return lm-eval's table of a run with tasks of ours, and below its last table ours by length.
-
-    Args:
-        make_table: the host's function.
-        results: of the run, as the host hands them to it; left as they are.
-        ours: metadata of our tasks.
-        column: ``results`` or ``groups``.
-        more: further arguments of the host's function.
-    """
+    """Return lm-eval's table of a run with tasks of ours, and below its last table ours by length."""
     members = results.get("group_subtasks", {})
     of_tasks = {task: _main_metrics(task, metadata) for task, metadata in ours.items()}
 
@@ -118,12 +110,7 @@ def _is_failure(metric: str, value: Any) -> bool:
 
 
 def lengths(results: Mapping[str, Any], ours: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the table by length of the tasks that have numbers; empty when none has.
-
-    Args:
-        results: of the run.
-        ours: metadata of our tasks.
-    """
+    """Return the table by length of the tasks that have numbers; empty when none has."""
     entries = list(_entries(results, ours))
     if not entries:
         return ""

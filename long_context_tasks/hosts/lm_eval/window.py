@@ -83,11 +83,7 @@ def find_window(
 
 
 def has_chat_template(arguments: Mapping[str, Any]) -> bool:
-    """Whether the tokenizer that the host loads for a model has a chat template; False where it loads none.
-
-    Args:
-        arguments: the host's metadata, which holds the model arguments.
-    """
+    """Whether the tokenizer that the host loads for a model has a chat template; False where it loads none."""
     if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
         return False
     try:

@@ -45,11 +45,6 @@ show_input_errors_in_one_line()  # a mistake in a variable is seen while a confi
 def whole(name: str, default: int, least: int = 1) -> int:
     """Return the whole number in a variable.
 
-    Args:
-        name: of the variable.
-        default: where it is not set, or empty.
-        least: that it may be.
-
     Raises:
         InputError: something else; the variable is named.
     """
@@ -58,11 +53,6 @@ def whole(name: str, default: int, least: int = 1) -> int:
 
 def number(name: str, default: float, most: float = math.inf) -> float:
     """Return the number of 0 or more in a variable.
-
-    Args:
-        name: of the variable.
-        default: where it is not set, or empty.
-        most: that it may be.
 
     Raises:
         InputError: something else; the variable is named.
@@ -162,9 +152,6 @@ def vllm_preset() -> dict[str, Any]:
 def chosen_attention(chat: bool) -> dict[str, Any]:
     """Return class and arguments for the attention in LCT_ATTENTION; empty without one. Where LCT_WINDOW is given, the host cuts nothing before.
 
-    Args:
-        chat: whether the model has a chat template.
-
     Raises:
         InputError: no such attention or setting.
     """
@@ -180,7 +167,7 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
 
 
 def _attention(name: str, settings: dict[str, Any], chat: bool) -> dict[str, Any]:
-    kind = f"{_OURS}.attention.Attention{'' if chat else 'Base'}Model"
+    kind = f"{_OURS}.task.Attention{'' if chat else 'Base'}Model"
     return {"type": kind, "attention": {"name": name, **settings}}
 
 
@@ -279,11 +266,7 @@ def official_groups() -> list[str]:
 
 
 def not_run(tasks: Iterable[str]) -> list[str]:
-    """Sentences on the names in LCT_TASKS that a run holds no task for, with the remedy.
-
-    Args:
-        tasks: the tasks of the run.
-    """
+    """Sentences on the names in LCT_TASKS that a run holds no task for, with the remedy."""
     held = set(tasks)
     groups = official_groups()
     published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
@@ -304,14 +287,12 @@ def not_run(tasks: Iterable[str]) -> list[str]:
 
 
 def dataset(task: str, **options: Any) -> dict[str, Any]:
-    """Return the host's config of a task.
-
-    Args:
-        task: its name.
-        options: ``lct_*`` options of it.
-    """
+    """Return the host's config of a task, with the options in the environment: the config that the host writes down goes on with a run."""
     task = full_name(task, options.pop("lct_variant", None))
     of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
+    given = catalogue.task_options(task, {**of_preset, **options})
+    # Another judge may go on with the answers.
+    written = {key: value for key, value in given.resolved().items() if key[4:] in given.given - {"judge"}}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
     openicl = "opencompass.openicl"
@@ -332,7 +313,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
             "inferencer": {"type": f"{module}.{kind}{'' if likely else 'Gen'}Inferencer"},
         },
         "eval_cfg": {"evaluator": {"type": f"{module}.{kind}Evaluator"}},
-        **of_preset,
+        **written,
         **options,
     }
 
@@ -351,9 +332,6 @@ def _part() -> dict[str, str]:
 
 def datasets(group: str) -> list[dict[str, Any]]:
     """Return the datasets of a dataset file: all of them when LCT_TASKS is not given, else those that it names.
-
-    Args:
-        group: name of the file.
 
     Raises:
         InputError: LCT_TASKS names a task that does not exist.

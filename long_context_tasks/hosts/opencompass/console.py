@@ -34,14 +34,7 @@ class Progress:
     """Counts the cases of a task, and says at times how many are done and how long the others take."""
 
     def __init__(self, task: str, total: int, done: int, *, shown: bool = True) -> None:
-        """Begin.
-
-        Args:
-            task: its name.
-            total: number of cases.
-            done: of them before, by an earlier run.
-            shown: False in all processes of a model but the first.
-        """
+        """Begin."""
         self._task, self._total, self._done, self._before = task, total, done, done
         self._shown = shown
         self._start = self._said = time.monotonic()

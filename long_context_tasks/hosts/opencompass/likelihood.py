@@ -97,11 +97,7 @@ class Scorer:
         self._keeps_cache = True
 
     def log_likelihoods(self, texts: Sequence[Sequence[int]]) -> list[float]:
-        """Sum of the log-probabilities (nats) of all tokens of each text.
-
-        Args:
-            texts: tokens of each text.
-        """
+        """Sum of the log-probabilities (nats) of all tokens of each text."""
         results = [0.0] * len(texts)
         path = _Path()
         for place in sorted(range(len(texts)), key=lambda place: list(texts[place])):

@@ -42,14 +42,14 @@ class Setup:
         folder: the host's folder, named by the time.
         models: name to the model's config: type, path and so on.
         datasets: name of a dataset to its config; only those of our tasks.
-        workers: into how many parts a task may be split.
+        configs: task of a dataset to the last config file that the host wrote with it.
         unsure: models whose arguments of generation are not the same in all configs of the folder.
     """
 
     folder: Path
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    workers: int = 1
+    configs: Mapping[str, Path] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:
@@ -72,12 +72,12 @@ def find_setups(path: Path) -> Iterator[Setup]:
 def read_setup(folder: Path) -> Setup:
     """The setup of a run's folder, from the config files that the host has written there; empty when none can be read.
 
-    A run that was continued has several; the first says how the work was split, and later ones add tasks. Which of them an answer was made
-    under is not written down. Nothing in them is executed.
+    A run that was continued has several; later ones may add tasks. Which of them an answer was made under is not written down. Nothing in
+    them is executed.
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
-    workers: list[int] = []
+    configs: dict[str, Path] = {}
     unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
@@ -92,16 +92,15 @@ def read_setup(folder: Path) -> Setup:
             if isinstance(target, ast.Name)
         }
         calls = [_plain(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        datasets.update(_by_name(calls, "lct_task"))
+        named = _by_name(calls, "lct_task")
+        datasets.update(named)
+        configs.update(dict.fromkeys((str(row["lct_task"]) for row in named.values()), path))
         read = _by_name(variables.get("models"), "type")
         unsure |= {
             name for name in read.keys() & models if _generation(read[name]) != _generation(models[name])
         }
         models.update(read)
-        partitioner = _mapping(_mapping(variables.get("infer")).get("partitioner"))
-        if isinstance(number := partitioner.get("num_worker"), int):
-            workers.append(number)
-    return Setup(folder, models, datasets, (workers or [1])[0] or 1, frozenset(unsure))
+    return Setup(folder, models, datasets, configs, frozenset(unsure))
 
 
 _CALLED_WITH = (

@@ -73,9 +73,6 @@ class RowStore:
     def restore(self, cases: Sequence[str]) -> int:
         """Take over what an earlier, killed run has finished; a line that was cut is dropped.
 
-        Args:
-            cases: ids of all cases, in the order in which they run.
-
         Returns:
             How many cases are done.
 

@@ -186,11 +186,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
 
 
 def model_facts(model: Any) -> dict[str, str]:
-    """What a row of predictions says of a model and the host's config file does not: type of numbers and RoPE settings, where known.
-
-    Args:
-        model: the host's model object.
-    """
+    """What a row of predictions says of a model and the host's config file does not: type of numbers and RoPE settings, where known."""
     inner = getattr(model, "model", None)
     of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
@@ -259,14 +255,7 @@ class Sender:
     """Sends prompts through a model of the host."""
 
     def __init__(self, model: Any, window: Window, answer_budget: int, options: dict[str, Any]) -> None:
-        """Remember how to send.
-
-        Args:
-            model: the host's model object.
-            window: what prompts are held against.
-            answer_budget: tokens that may be generated.
-            options: more keyword arguments of the host's ``generate``; those that this model does not take are dropped.
-        """
+        """Remember how to send."""
         self.model = model
         self.window = window
         self.answer_budget = answer_budget

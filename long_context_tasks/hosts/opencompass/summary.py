@@ -124,14 +124,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         summary_groups: Sequence[Any] = (),
         prompt_db: Any = None,
     ) -> None:
-        """See the host for the arguments.
-
-        Args:
-            config: the whole configuration of the run.
-            dataset_abbrs: rows of the host's table; by default the main metrics of every dataset.
-            summary_groups: as in the host.
-            prompt_db: as in the host.
-        """
+        """See the host for the arguments."""
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
         self._stale: list[Entry] = []

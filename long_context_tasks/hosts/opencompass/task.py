@@ -1,4 +1,4 @@
-"""Any benchmark of the catalogue in OpenCompass: dataset, inferencer and evaluator.
+"""Any benchmark of the catalogue in OpenCompass: dataset, inferencer and evaluator; and models for configs.
 
 Configs name these classes for the tasks of all benchmarks. The rows of a dataset hold ids only: the long texts are rendered when a case is sent and are never kept, neither in
 memory nor in the prediction files (which hold the beginning and end of every prompt and its SHA-256).
@@ -17,7 +17,7 @@ from typing import Any
 import opencompass
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
-from opencompass.models import HuggingFacewithChatTemplate
+from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET, MODELS
@@ -25,6 +25,7 @@ from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 
 import long_context_tasks
+from long_context_tasks.attention.models import use_attention
 from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
@@ -67,14 +68,31 @@ class DemoModel(HuggingFacewithChatTemplate):  # type: ignore[misc]
         super().__init__(path=str(demo_model_path()), **options)
 
 
-def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Reply]]:
-    """The turns of each case, in order. Conversations advance together, turn by turn.
+class _WithAttention:
+    """Changes the attention of a model of the host once it is loaded."""
 
-    Args:
-        task: of the cases.
-        cases: ids, a batch of them.
-        sender: sends to the model.
-    """
+    def __init__(self, attention: Mapping[str, Any], **options: Any) -> None:
+        """Load the model.
+
+        Raises:
+            InputError: an attention, a setting or a model that does not fit.
+        """
+        super().__init__(**options)
+        settings = dict(attention)
+        if model := getattr(self, "model", None):  # none where the host wants the tokenizer alone
+            use_attention(model, settings.pop("name"), settings)
+
+
+class AttentionModel(_WithAttention, HuggingFacewithChatTemplate):  # type: ignore[misc]
+    """``HuggingFacewithChatTemplate`` with another attention."""
+
+
+class AttentionBaseModel(_WithAttention, HuggingFaceBaseModel):  # type: ignore[misc]
+    """``HuggingFaceBaseModel`` with another attention."""
+
+
+def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Reply]]:
+    """The turns of each case, in order. Conversations advance together, turn by turn."""
     if not task.is_conversation:
         yield from ([reply] for reply in sender.answers([task.messages(task.by_id[case]) for case in cases]))
         return
@@ -100,12 +118,7 @@ def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[li
 
 
 def dataset_of(task: LoadedTask, given: Options) -> Dataset:
-    """The rows that the host sees: ids, gold, and which task with which options they belong to.
-
-    Args:
-        task: the task.
-        given: the options as the config and the environment have them.
-    """
+    """The rows that the host sees: ids, gold, and which task with which options they belong to."""
     given_text = json.dumps(given_of(task.version, given), sort_keys=True)
     options = json.dumps(task.options.resolved(), sort_keys=True)
     rows = [
@@ -278,18 +291,7 @@ def host_result(
     details: Sequence[Mapping[str, Any]],
     judge: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases.
-
-    Args:
-        task: of the cases.
-        cases: their ids.
-        given: see :func:`given_of`.
-        scores: of the turns of each case.
-        truncated: whether the host cut a prompt of the case.
-        window: of the run.
-        details: a row for each case.
-        judge: which judge scored; empty where none did.
-    """
+    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases."""
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated: float = sum(map(bool, truncated))
     if not n_truncated and window == UNCHECKED:

@@ -92,10 +92,6 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
 def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a task, one after the other; the text of a case is made when its row is.
 
-    Args:
-        task: any.
-        gold: with what is right.
-
     Raises:
         InputError: a conversation whose prompts mark the roles themselves: an earlier answer changes the text around it.
     """

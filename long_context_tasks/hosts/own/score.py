@@ -49,12 +49,7 @@ def file_name(task: str, made: str) -> str:
 
 
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """The runs whose files lie in a folder.
-
-    Args:
-        folder: any.
-        files: names of the files in it.
-    """
+    """The runs whose files lie in a folder."""
     found: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
@@ -181,13 +176,6 @@ def score_own(
     pipeline: str = "",
 ) -> StoredRun:
     """Score responses and write them as a run; a judged task waits for ``lct judge run``.
-
-    Args:
-        task: of the responses.
-        responses: case to one response per turn.
-        model: its name in reports.
-        folder: gets a folder of the model.
-        pipeline: what made the responses, in words, for the provenance.
 
     Returns:
         The run as it was written.

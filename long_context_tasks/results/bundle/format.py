@@ -268,13 +268,7 @@ def bundle_bytes(
     responses: Mapping[str, Sequence[Mapping[str, Any]]],
     made_with: str,
 ) -> bytes:
-    """A bundle as the bytes of its file; the same runs always give the same bytes.
-
-    Args:
-        runs: one or more, with what the manifest states.
-        responses: name to rows of :data:`RESPONSES`.
-        made_with: version of this package.
-    """
+    """A bundle as the bytes of its file; the same runs always give the same bytes."""
     text = pl.col(pl.Categorical).cast(pl.String())
     scores = pl.concat([run.scores.with_columns(text) for run, _ in runs]).select(*SCORES).to_arrow()
     members = {SCORES_MEMBER: _parquet(scores.cast(_SCORES))}

@@ -119,9 +119,6 @@ def _labels(text: str | None) -> dict[str, Any]:
 def find_runs_and_bundles(path: Path) -> FoundRuns:
     """Every run under a path, of either host and in bundles; a bundle's run comes once for each judge.
 
-    Args:
-        path: a folder, or a bundle.
-
     Raises:
         InputError: no such path, or a file that is no bundle.
     """

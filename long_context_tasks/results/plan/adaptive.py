@@ -204,11 +204,6 @@ def default_budget(lengths: Iterable[int]) -> int:
 def progress(search: Search, results: Sequence[Path], place: Place) -> Progress:
     """Read what was run, and plan the next step.
 
-    Args:
-        search: see there.
-        results: folders with runs, and bundles.
-        place: where new runs go, and of which host.
-
     Raises:
         InputError: no such folder, a damaged file, ratings on a scale, or a task whose cases are not there.
     """

@@ -1,7 +1,6 @@
 """The missing cells of ``lct plan --missing``, and the exact commands that fill them: of the hosts, and of ``lct judge run``."""
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +16,7 @@ from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, OPENCOMPASS, Store
 from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
-from long_context_tasks.results.plan.cost import NotPlanned, first_names
-from long_context_tasks.results.plan.loading import counted
+from long_context_tasks.results.plan.cost import NotPlanned, counted, first_names
 from long_context_tasks.results.plan.missing import (
     DONE,
     EVALUATE,
@@ -36,9 +34,7 @@ from long_context_tasks.results.plan.missing import (
     unassigned,
     wanted,
 )
-from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
@@ -128,12 +124,6 @@ def commands(
     A model that was run before is run again as it was: on its host, with its arguments, into its folder, with its cache. lm-eval
     keeps sample logs and one cache of responses for each model, so that no answer is asked for twice. OpenCompass (-r) and inspect_ai
     (eval-retry) go on where a run was stopped. Tasks that are judged have the judge file that the user named, else that of the model's own runs.
-
-    Args:
-        cells: any; those that only another window would help get no command.
-        models: as the user gave them; others are known by their runs alone.
-        place: where new runs go.
-        runs: of any model, also with other options: they tell how a model is run.
     """
     known = list(runs)
     made: list[Command] = []
@@ -151,15 +141,7 @@ def commands(
 def step_command(
     model: Model, task: str, cases: range, place: Place, runs: Iterable[StoredRun] = ()
 ) -> Command:
-    """The command that runs neighbouring cases of a task, on the host of ``place``; a model that was run before is run as it was.
-
-    Args:
-        model: see there.
-        task: its name.
-        cases: their places in the task.
-        place: where the run goes, with its options.
-        runs: of the model.
-    """
+    """The command that runs neighbouring cases of a task, on the host of ``place``; a model that was run before is run as it was."""
     seen = [run for run in runs if not is_bundle(run.folder)]
     if lacks_template(model.name, seen):
         model = replace(model, base=True)
@@ -231,13 +213,7 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
             retry = ("inspect", "eval-retry", str(log), "--log-dir", str(log.parent))
             made.append(Command(INSPECT, model.name, (cell.task,), {}, retry))
     begun = [cell for cell in todo if cell.remedy in (GO_ON, EVALUATE) and cell.host == OPENCOMPASS]
-    for folder in dict.fromkeys(cell.folder for cell in begun):
-        assert folder is not None
-        for remedy in (GO_ON, EVALUATE):
-            own = [cell for cell in begun if cell.folder == folder and cell.remedy == remedy]
-            for judge, tasks in _by_judge(own, seen, place):
-                variables, words = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
-                made.append(Command(OPENCOMPASS, model.name, tuple(tasks), variables | judge, words))
+    made += _continued(model, begun, place, seen)
     for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy == JUDGE):
         own = [cell for cell in todo if cell.folder == folder and cell.remedy == JUDGE]
         for judge, tasks in _by_judge(own, seen, place):
@@ -437,30 +413,29 @@ def _opencompass(
     variables = _model_variables(model, read_setup(before) if before is not None else Setup(Path()))
     if not (askable := _askable(tasks, served="LCT_API_BASE" in variables)):
         return []
-    variables |= {"LCT_TASKS": ",".join(askable)} | _typed(place) | judge
+    options = {f"LCT_{name.upper()}": value for name, value in place.options.items()}
+    variables |= {"LCT_TASKS": ",".join(askable)} | options | judge
     work = before.parent if before is not None else place.work
     words = ("opencompass", str(place.config), "-w", str(work))
     return [Command(OPENCOMPASS, model.name, askable, variables, words)]
 
 
-def _continued(
-    model: Model, tasks: Sequence[str], folder: Path, place: Place, *, evaluate: bool
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return variables and words of the command that goes on with a run, with the options that it was begun with."""
-    setup = read_setup(folder)
-    variables = {**_model_variables(model, setup), "LCT_TASKS": ",".join(tasks)}
-    variables |= _begun_with(folder, tasks, setup, place)
-    if setup.workers > 1:
-        variables["LCT_WORKERS"] = str(setup.workers)
-    if repeats := {int(row.get("n") or 1) for row in setup.datasets.values()} - {1}:
-        variables["LCT_RUNS"] = str(max(repeats))
-    mode = ("-m", "eval") if evaluate else ()
-    return variables, ("opencompass", str(place.config), "-w", str(folder.parent), *mode, "-r", folder.name)
-
-
-def _typed(place: Place) -> dict[str, str]:
-    """Return the options that the user gave, as variables."""
-    return {f"LCT_{name.upper()}": value for name, value in place.options.items()}
+def _continued(model: Model, cells: Sequence[Cell], place: Place, runs: Sequence[StoredRun]) -> list[Command]:
+    """Go on with runs of OpenCompass by the configs that it wrote down, with the models, tasks and options of then."""
+    parts: dict[tuple[Path, str, Path], list[Cell]] = {}
+    for cell in cells:
+        assert cell.folder is not None
+        if config := read_setup(cell.folder).configs.get(cell.task):
+            parts.setdefault((cell.folder, cell.remedy, config), []).append(cell)
+    made = []
+    for (folder, remedy, config), own in parts.items():
+        mode = ("-m", "eval") if remedy == EVALUATE else ()
+        words = ("opencompass", str(config), "-w", str(folder.parent), *mode, "-r", folder.name)
+        judged = [cell.task for cell in own if cell.judged]
+        judge = place.judge or next(filter(None, (_judge_before(task, runs) for task in judged)), "")
+        variables = {"LCT_JUDGE": judge} if judged and judge else {}
+        made.append(Command(OPENCOMPASS, model.name, tuple(cell.task for cell in own), variables, words))
+    return made
 
 
 def _model_variables(model: Model, setup: Setup) -> dict[str, str]:
@@ -482,52 +457,6 @@ def _model_variables(model: Model, setup: Setup) -> dict[str, str]:
     types = {"HuggingFaceBaseModel": "base", "VLLMwithChatTemplate": "vllm"}
     of_type = types.get(kind, "base" if not kind and model.base else "")
     return {"LCT_MODEL": path, **({"LCT_MODEL_TYPE": of_type} if of_type else {}), **sampling}
-
-
-def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup, place: Place) -> dict[str, str]:
-    """The options in the environment of a run that was begun: the host must be given the same again.
-
-    They stand in the first row of what it has answered, to these tasks or to others beside them. A run without any answer does not
-    tell what stood in its environment: then they are what the user gives now, and what its config says.
-    """
-    given: dict[str, Any] = {}
-    beside: dict[str, Any] = {}
-    typed: dict[str, str] = {}
-    for path in sorted(folder.glob("predictions/*/*.json*")):
-        stem = path.name.removeprefix("tmp_").split(".")[0]
-        if any(stem == task or re.fullmatch(rf"{task}_\d+", stem) for task in tasks):
-            given = _given_in(path) or given
-        elif not given:
-            beside = beside or _given_in(path)
-    given = given or beside
-    if not given:
-        typed = _typed(place)
-        rows = [row for row in setup.datasets.values() if row.get("lct_task") in tasks]
-        given = {key: value for row in rows for key, value in row.items() if key.startswith("lct_")}
-    any_length = any(task.endswith("_any") or "_any_" in task for task in tasks)
-    left_out = {"lct_task", "lct_judge", *(() if any_length else ("lct_length",))}
-    kept = {
-        key: value
-        for key, value in given.items()
-        if key not in left_out
-        and value not in (None, "", DEFAULTS.get(key))
-        and (key, value) != ("lct_seed", 0)
-    }
-    needed = {
-        key.upper(): str(value) for key, value in kept.items() if os.environ.get(key.upper()) != str(value)
-    }
-    return needed | typed
-
-
-def _given_in(path: Path) -> dict[str, Any]:
-    """``lct_given`` of the first row of a file of answers; empty when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            row = loads(next(lines(file))) if path.suffix == ".jsonl" else loads(file.read())["0"]
-        given = row["lct_given"]
-    except (OSError, StopIteration, ValueError, KeyError, TypeError):
-        return {}
-    return {key: value for key, value in dict(given).items() if key.startswith("lct_")}
 
 
 @dataclass(frozen=True)
@@ -596,15 +525,6 @@ def find_missing(
     loading: Callable[[], AbstractContextManager[None]],
 ) -> Missing:
     """Compare what was run with what should be.
-
-    Args:
-        names: of tasks.
-        results: folders with runs, and bundles.
-        models: that the user named; none: those of the runs.
-        options: of the runs.
-        place: where new runs go.
-        environ: may name a judge.
-        loading: the context in which data are read.
 
     Raises:
         InputError: no such folder, or no model is known.

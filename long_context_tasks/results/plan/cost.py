@@ -16,7 +16,7 @@ With a cache of prefixes (:mod:`.prefixes`) every prompt is rendered and encoded
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +25,6 @@ from typing import Any
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, StoredRun
-from long_context_tasks.results.plan.loading import counted
 from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
@@ -39,6 +38,8 @@ AROUND_MESSAGE = 16
 _NAMED = 5
 _ELAPSED = re.compile(r"time elapsed: *([0-9.]+)s")
 _END = 65_536
+QUIET_SECONDS = 2.0
+"""A plan that is ready within them shows no bar."""
 _ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
 
 
@@ -326,14 +327,15 @@ def facts_of_folder(model: str) -> dict[str, str]:
     return {**known, **({"window": str(found[0])} if found else {})}
 
 
-def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:
-    """The plan of several tasks; one whose data are missing does not stop the others.
+def counted(names: Sequence[str]) -> Iterable[str]:
+    """Return the names of tasks that are loaded one after the other; on a terminal a bar says how many of them are done."""
+    from tqdm import tqdm
 
-    Args:
-        names: of tasks.
-        options: of the run.
-        settings: see there.
-    """
+    return tqdm(names, desc="reading tasks", unit="task", delay=QUIET_SECONDS, disable=None, leave=False)
+
+
+def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:
+    """The plan of several tasks; one whose data are missing does not stop the others."""
     planned: list[TaskPlan] = []
     failed: list[NotPlanned] = []
     prompts = Prompts()
@@ -410,13 +412,7 @@ def _fits(task: LoadedTask, plan: CasePlan, settings: Settings) -> bool:
 
 
 def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> CasePlan:
-    """What a case sends; see the top of this module for how it is counted.
-
-    Args:
-        task: of the case.
-        case: any of its cases.
-        counters: tokenizer to a function that counts texts in it.
-    """
+    """What a case sends; see the top of this module for how it is counted."""
     turns, answers, again = len(case.turns), 1, 0
     if task.candidates is not None:
         answers = 0
@@ -447,11 +443,6 @@ def measured_rate(
     runs: Sequence[StoredRun], counter: Counter, places: stored.Places = stored.AS_IN_THE_RUN
 ) -> tuple[Rate, list[str]]:
     """The rate of some runs of one model, and lines for the user: what it was measured on, and why it may be wrong.
-
-    Args:
-        runs: of one model; those whose host tells no time are passed over, and named in the notes.
-        counter: counts texts in the tokenizer that the rate is for.
-        places: where their data lie now.
 
     Raises:
         InputError: no run tells its time and has its data there, or there are several models.

@@ -108,11 +108,6 @@ def lacks_template(model: str, runs: Iterable[StoredRun], setups: Iterable[Setup
 
     lm-eval writes down a hash of the template that it applied, and bundles keep it. OpenCompass has another type of model for base
     models, which stands in the config of a run and not in bundles. What a server does to messages is not known.
-
-    Args:
-        model: name.
-        runs: of any model.
-        setups: of OpenCompass, of any model.
     """
     same = [
         not run.provenance.get("chat_template_sha")
@@ -211,13 +206,6 @@ def wanted(
 ) -> Wanted:
     """A task as it should be run, from its cases where they are there, else from the options alone.
 
-    Args:
-        name: of the task.
-        task: with its cases; None when it could not be loaded.
-        options: that the user gave.
-        reason: why it could not be loaded.
-        digest: of the folder of built cases; see :class:`long_context_tasks.results.plan.missing.BuiltCases`.
-
     Raises:
         InputError: no such task.
     """
@@ -278,15 +266,7 @@ def find_cells(
     setups: Sequence[Setup] = (),
     base: Iterable[str] = (),
 ) -> list[Cell]:
-    """The state of every cell, model by model.
-
-    Args:
-        tasks: as they should have been run.
-        models: names.
-        found: runs and what is wrong with files of runs.
-        setups: what OpenCompass was asked to run.
-        base: names of models without a chat template; of others their runs may tell.
-    """
+    """The state of every cell, model by model."""
     runs = [run for one in found for run in one.runs]
     stopped = {one.path: unfinished_run(one.path) for each in found for one in each.problems}
     runs += [run for run in stopped.values() if run is not None]

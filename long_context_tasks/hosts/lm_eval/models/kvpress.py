@@ -22,12 +22,6 @@ class KVPressLM(SharedContextLM):
     ) -> None:
         """Load the model.
 
-        Args:
-            pretrained: as for lm-eval's ``hf``, and all other arguments of it.
-            press: see :func:`~long_context_tasks.hosts.lm_eval.models.presses.make_press`; ``none`` keeps the whole cache.
-            ratio: see :func:`~long_context_tasks.hosts.lm_eval.models.presses.make_press`.
-            arguments: those that begin with ``press_`` are settings of the press.
-
         Raises:
             InputError: see :func:`~long_context_tasks.hosts.lm_eval.models.presses.make_press`.
         """
