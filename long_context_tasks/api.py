@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from long_context_tasks.noise import Noisy, Rules
-    from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema.response import Response
 
@@ -285,8 +284,8 @@ def load_results(*paths: str | Path) -> "pl.DataFrame":
 def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs as a Polars frame with a row per model, task, judge and settings.
 
-    ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval, ``coverage`` the share of turns with
-    a score, ``ranked`` whether the row may be compared with others of its task.
+    The columns are those of ``leaderboard.parquet``: ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval,
+    ``coverage`` the share of turns with a score, ``ranked`` whether the row may be compared with others of its task.
 
     Args:
         *paths: as in :func:`load_results`.
@@ -295,13 +294,13 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
         InputError: a folder that is missing, or Polars, which the extra ``report`` installs.
     """
     _need_polars("leaderboard")
-    import polars as pl
-
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.tables import leaderboard as table
 
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths), versions)])
+    collection = _collection(paths)
+    return table(collection, cells_of(collection, versions))
 
 
 def _need_polars(function: str) -> None:
@@ -317,26 +316,3 @@ def _collection(paths: Sequence[str | Path]) -> "Collection":
     for problem in collection.problems:
         warnings.warn(problem, stacklevel=3)
     return collection
-
-
-def _row(cell: "Cell") -> dict[str, Any]:
-    return {
-        "benchmark": cell.benchmark,
-        "task": cell.task,
-        "length": cell.length,
-        "model": cell.model,
-        "judge": cell.judge,
-        "settings": cell.settings,
-        "metric": cell.metric,
-        "value": cell.mean.value,
-        "low": cell.mean.low,
-        "high": cell.mean.high,
-        "se": cell.mean.se,
-        "n": cell.mean.total,
-        "n_scored": cell.mean.n,
-        "coverage": cell.mean.coverage,
-        "ranked": cell.ranked,
-        "why_unranked": cell.why_unranked,
-        "hosts": list(cell.hosts),
-        "runs": list(cell.runs),
-    }

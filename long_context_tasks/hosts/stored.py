@@ -1,5 +1,7 @@
 """A run of one task as a host has left it on disk, in one form for all hosts; and its task, loaded again with the run's options."""
 
+import hashlib
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,9 +12,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+import long_context_tasks
 from long_context_tasks.benchmarks import catalogue, loading
-from long_context_tasks.hosts.turns import NAME as CASES_SHA256
-from long_context_tasks.hosts.turns import manifest_digest
+from long_context_tasks.judges.task_judge import TaskJudge
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, cached_only, read_manifest
 from long_context_tasks.schema.response import Response
@@ -204,6 +206,68 @@ class StoredRun:
 
 Found = StoredRun | tuple[Path, str]
 """A run, or a file that cannot be used and why."""
+
+
+CASES_SHA256 = "cases_sha256"
+"""Under this name :func:`cases_digest` stands in the results of all hosts."""
+
+
+def cases_digest(task: LoadedTask) -> str:
+    """Return 16 digits of the hashes that a folder of built cases has of its cases and texts; empty for tasks that were not built.
+
+    The same wherever the folder lies, and however many of its cases run.
+    """
+    return "" if task.options.cases is None else manifest_digest(task.cases.manifest)
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """Return the same for the manifest of a case folder."""
+    tasks = manifest.get("tasks")
+    if not isinstance(tasks, Mapping):
+        return ""
+    hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
+    texts = manifest.get("documents_sha256")
+    return hashlib.sha256(json.dumps([hashes, texts], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def facts_of(task: LoadedTask, judge: TaskJudge | None = None) -> dict[str, Any]:
+    """Return what a host writes down of a task that it runs, beside its own results; :func:`run_with` reads it."""
+    return {
+        **task.description(),
+        "task": task.name,  # with the variant that lct_variant names
+        "benchmark": catalogue.parse_task(task.name).benchmark,
+        "headline": task.metrics[0],
+        "points": sorted(task.points),
+        "package": long_context_tasks.__version__,
+        "n_cases_available": len(task.cases),
+        **({"judge": judge.description()} if judge else {}),
+        **({CASES_SHA256: digest} if (digest := cases_digest(task)) else {}),
+    }
+
+
+def run_with(
+    facts: Mapping[str, Any], *known: str, provenance: Mapping[str, Any], **of_host: Any
+) -> StoredRun:
+    """Return the run that a host's file tells of.
+
+    Args:
+        facts: of :func:`facts_of`, and what the host has added.
+        known: names of further facts for the provenance.
+        provenance: what else the host tells.
+        of_host: the other fields of the run.
+    """
+    points = facts.get("points")
+    names = ("package", "n_cases_available", CASES_SHA256, *known)
+    return StoredRun(
+        task=str(facts["task"]),
+        options={key: value for key, value in facts.items() if key.startswith("lct_")},
+        version=facts.get("version"),
+        headline=facts.get("headline"),
+        points=None if points is None else tuple(points),
+        judge=facts.get("judge") or {},
+        provenance={**provenance, **{name: facts.get(name) or None for name in names}},
+        **of_host,
+    )
 
 
 def metric_names(keys: list[str]) -> list[str]:

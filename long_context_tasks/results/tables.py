@@ -40,6 +40,7 @@ JOINED = (
 _TEXTS = pl.List(pl.String())
 LEADERBOARD: dict[str, pl.DataType] = {
     **dict.fromkeys(("benchmark", "task", "model", "metric"), pl.String()),
+    "length": pl.Int64(),
     **dict.fromkeys(("value", "low", "high", "se"), pl.Float64()),
     "points": pl.Boolean(),
     **dict.fromkeys(("n", "n_scored"), pl.Int64()),

@@ -191,6 +191,7 @@ def site(
     )
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
+        leaderboard,
         settings_table,
         summary,
         terminal_rows,
@@ -227,9 +228,8 @@ def site(
     elif by:
         _give_tables([settings_table(cells, words(by))], csv_dir)
     else:
-        print_table(
-            "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
-        )
+        values = leaderboard(collection, cells).to_dicts()
+        print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, values)
     if people is not None:
         judged, _ = scored_runs(collection.runs, collected.evaluations, Wanted(metric, data_dir, cases))
         _give_tables([corrected_table(judged, people)], csv_dir)
@@ -334,16 +334,6 @@ def collected_cells(
         collected = replace(collected, collection=pooled_seeds(collected.collection))
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     return collected, cells_of(collected.collection, versions)
-
-
-def _values(cell: "Cell") -> dict[str, Any]:
-    """What ``--json`` says of a cell, unrounded."""
-    names = ("model", "task", "version", "judge", "metric", "points", "n_runs", "made", "hosts")
-    own = {name: getattr(cell, name) for name in names}
-    mean = {
-        name: getattr(cell.mean, name) for name in ("value", "low", "high", "se", "n", "total", "reasons")
-    }
-    return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
 
 
 def cases_of(

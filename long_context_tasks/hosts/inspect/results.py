@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, short
+from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, run_with, short
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_stored_form
 from long_context_tasks.stats.means import result_keys
@@ -16,7 +16,7 @@ METADATA = "long_context_tasks"
 # Other packages' files end in .json too.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
 _PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")
-_FACTS = ("package", "window", "rope", "n_cases_available", "cases_sha256", "stop_width")
+_FACTS = ("window", "rope", "stop_width")
 # Of the settings of generation, those that change no answer.
 _OPERATION = {
     *("max_retries", "timeout", "attempt_timeout", "max_connections"),
@@ -70,23 +70,9 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
     spec = log.eval
     numbers = _numbers(log)
     generation = log.plan.config.merge(spec.model_generate_config)
-    return StoredRun(
-        host=INSPECT,
-        # As it is called everywhere else: without the provider, and what lies in a folder by the folder.
-        model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
-        task=facts["task"],
-        options={key: value for key, value in facts.items() if key.startswith("lct_")},
-        version=facts.get("version"),
-        folder=path.parent,
-        label=path.stem,
-        made=spec.created,
-        files=(path,),
-        read=_read,
-        result_file=path if numbers else None,
-        numbers=numbers,
-        headline=facts.get("headline"),
-        points=tuple(facts.get("points") or ()),
-        judge=facts.get("judge") or {},
+    return run_with(
+        facts,
+        *_FACTS,
         provenance={
             "host_version": spec.packages.get("inspect_ai"),
             "commit": spec.revision.commit if spec.revision else None,
@@ -98,8 +84,17 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
             "limit": spec.config.limit,
             "started": log.stats.started_at,
             "completed": log.stats.completed_at,
-            **{name: facts.get(name) or None for name in _FACTS},
         },
+        host=INSPECT,
+        # As it is called everywhere else: without the provider, and what lies in a folder by the folder.
+        model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
+        folder=path.parent,
+        label=path.stem,
+        made=spec.created,
+        files=(path,),
+        read=_read,
+        result_file=path if numbers else None,
+        numbers=numbers,
     )
 
 

@@ -24,14 +24,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue, TypeAdapter
 
-import long_context_tasks
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.hints import not_judged_hint
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.rope import describe_rope
-from long_context_tasks.hosts.turns import not_judged_hint
+from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.hosts.window import PER_MESSAGE, UNCHECKED, Window, at_most, is_length_refusal
 from long_context_tasks.judges import Verdict
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
@@ -113,17 +112,9 @@ def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) 
         version=task.version,
         metadata={
             METADATA: {
-                **task.description(),
-                "task": name,
-                "benchmark": parse_task(name).benchmark,
-                "headline": task.metrics[0],
-                "points": points,
-                "package": long_context_tasks.__version__,
-                "n_cases_available": len(task.cases),
+                **facts_of(task, judge),
                 **_model_facts(task),
                 "stop_width": stop_width,
-                "judge": judge.description() if judge else {},
-                built_cases.NAME: built_cases.cases_digest(task),
             }
         },
     )

@@ -17,6 +17,7 @@ from long_context_tasks.hosts.stored import (
     StoredRun,
     metric_names,
     number_of,
+    run_with,
     short,
 )
 from long_context_tasks.schema import InputError
@@ -80,7 +81,7 @@ _OF_SETTINGS = (
     *("model", "model_args", "model_revision", "model_sha", "model_dtype", "batch_size", "device"),
     *("gen_kwargs", "limit", "random_seed", "lct_method"),
 )
-_OF_TASK = ("package", "command", "window", "rope", "n_cases_available", "cases_sha256")
+_OF_TASK = ("command", "window", "rope")
 
 
 def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[Path, ...]) -> StoredRun:
@@ -96,13 +97,20 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     # With --predict_only the host writes one number of its own.
     numbers = {} if "bypass" in numbers else numbers
     model, method = str(row.get("model_name") or path.parent.name), settings.get("lct_method")
-    return StoredRun(
+    return run_with(
+        {**metadata, "task": name},
+        *_OF_TASK,
+        provenance={
+            "host_version": row.get("lm_eval_version"),
+            "commit": row.get("git_hash"),
+            **{name: row.get(name) for name in _OF_COMMAND},
+            **{name: settings.get(name) for name in _OF_SETTINGS},
+            "generation_kwargs": config.get("generation_kwargs"),
+            "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
+        },
         host=LM_EVAL,
         # A model that keeps or attends in another way is another model.
         model=f"{model} ({method})" if method else model,
-        task=name,
-        options={key: value for key, value in metadata.items() if key.startswith("lct_")},
-        version=metadata.get("version"),
         folder=path.parent,
         label=f"{name}_{time}",
         made=time,
@@ -110,18 +118,6 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         read=partial(_read, likely=config.get("output_type") == _LIKELIHOOD),
         result_file=path if numbers else None,
         numbers=numbers,
-        headline=metadata.get("headline"),
-        points=None if metadata.get("points") is None else tuple(metadata["points"]),
-        judge=metadata.get("judge") or {},
-        provenance={
-            "host_version": row.get("lm_eval_version"),
-            "commit": row.get("git_hash"),
-            **{name: row.get(name) for name in _OF_COMMAND},
-            **{name: settings.get(name) for name in _OF_SETTINGS},
-            **{name: metadata.get(name) for name in _OF_TASK},
-            "generation_kwargs": config.get("generation_kwargs"),
-            "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
-        },
     )
 
 

@@ -20,17 +20,16 @@ import datasets
 from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
-import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.hints import NO_JUDGE, left_out, not_judged_hint, unanswered
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template
 from long_context_tasks.hosts.rope import describe_rope
-from long_context_tasks.hosts.turns import NO_JUDGE, left_out, not_judged_hint, unanswered
+from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
     Case,
@@ -182,16 +181,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # Model arguments stay where the host has them; what belongs to the task is added here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
-            **self.loaded.description(),
-            "task": self.loaded.name,  # with the variant that lct_variant names
-            "benchmark": parse_task(self.loaded.name).benchmark,
-            "headline": metrics[0],
-            "points": sorted(points),
-            "package": long_context_tasks.__version__,
+            **facts_of(self.loaded, self.judge),  # --limit may run fewer cases than there are
             **({"command": command} if (command := typed_command(sys.argv)) else {}),
-            "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
-            **({"judge": self.judge.description()} if self.judge else {}),
-            **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(self.loaded)) else {}),
         }
 
     def _host_config(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import ijson
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import (
+    CASES_SHA256,
     DAMAGE,
     OPENCOMPASS,
     Found,
@@ -28,7 +29,6 @@ from long_context_tasks.hosts.stored import (
     single,
     word_of,
 )
-from long_context_tasks.hosts.turns import NAME as CASES_SHA256
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import from_stored_form

@@ -28,13 +28,13 @@ import long_context_tasks
 from long_context_tasks.attention.models import use_attention
 from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.hints import left_out, not_judged_hint
 from long_context_tasks.hosts.opencompass.console import Progress, show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Reply, Sender, check_roles, find_window, model_facts
-from long_context_tasks.hosts.turns import left_out, not_judged_hint
+from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
@@ -276,8 +276,8 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
 
 def built_cases_facts(task: LoadedTask) -> dict[str, str]:
     """What rows and results say of built cases; empty for others."""
-    digest = built_cases.cases_digest(task)
-    return {built_cases.NAME: digest} if digest else {}
+    digest = cases_digest(task)
+    return {CASES_SHA256: digest} if digest else {}
 
 
 def host_result(

@@ -9,10 +9,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import long_context_tasks
-from long_context_tasks.hosts.stored import DAMAGE, OWN, Found, StoredCase, StoredRun, short
-from long_context_tasks.hosts.turns import NAME as CASES_SHA256
-from long_context_tasks.hosts.turns import cases_digest
+from long_context_tasks.hosts.stored import (
+    DAMAGE,
+    OWN,
+    Found,
+    StoredCase,
+    StoredRun,
+    facts_of,
+    run_with,
+    short,
+)
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import (
@@ -62,12 +68,12 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
 
 
 def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
-    return StoredRun(
+    return run_with(
+        row,
+        "pipeline",
+        provenance={},
         host=OWN,
         model=str(row["model"]),
-        task=str(row["task"]),
-        options={key: value for key, value in row["options"].items() if key.startswith("lct_")},
-        version=row["version"],
         folder=path.parent,
         label=path.stem,
         made=str(row["made"]),
@@ -75,9 +81,6 @@ def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
         read=_read,
         result_file=path,
         numbers=row["numbers"],
-        headline=row["headline"],
-        points=tuple(row["points"]),
-        provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline", CASES_SHA256)},
     )
 
 
@@ -197,17 +200,10 @@ def score_own(
     about = {
         "format": FORMAT,
         "kind": _KIND,
-        "task": task.name,
         "model": model,
         "made": made,
-        "version": task.version,
-        "options": task.description(),
-        "package": long_context_tasks.__version__,
-        "n_cases_available": len(task.cases),
-        **({CASES_SHA256: digest} if (digest := cases_digest(task)) else {}),
         "pipeline": pipeline or None,
-        "headline": task.metrics[0],
-        "points": sorted(task.points),
+        **facts_of(task),
         "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
     make_folder(place.parent, remedy="choose another --out")

@@ -12,8 +12,7 @@ from typing import Any
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.opencompass.results import Setup, find_setups, read_setup
-from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, OPENCOMPASS, StoredRun
-from long_context_tasks.hosts.turns import cases_digest
+from long_context_tasks.hosts.stored import INSPECT, LM_EVAL, OPENCOMPASS, StoredRun, cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.plan.cost import NotPlanned, counted, first_names

@@ -29,7 +29,7 @@ class BuiltCases:
     """The built cases that a task is asked for on.
 
     Attributes:
-        digest: of the folder's files, see :func:`long_context_tasks.hosts.turns.cases_digest`; empty when not known.
+        digest: of the folder's files, see :func:`long_context_tasks.hosts.stored.cases_digest`; empty when not known.
         ids: of all cases.
     """
 

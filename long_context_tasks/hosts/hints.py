@@ -1,13 +1,7 @@
-"""What both hosts do with the turns of a case: responses on disk, and the hint for those without a judge.
+"""What hosts tell the user of responses: which cases got none, and how to judge those without a verdict."""
 
-A case with one turn has a plain text as its response; a conversation has a JSON list of texts, and a status for each.
-"""
-
-import hashlib
-import json
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from long_context_tasks.judges import ENDPOINT_FAILED
 from long_context_tasks.judges.task_judge import Verdicts
@@ -42,25 +36,3 @@ def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
             "lct judge run RESULTS --judge judge.yaml"
         )
     return f"{missing}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
-
-
-NAME = "cases_sha256"
-"""Under this name it stands in the results of both hosts."""
-
-
-def cases_digest(task: LoadedTask) -> str:
-    """Return 16 digits of the hashes that a folder of built cases has of its cases and texts; empty for tasks that were not built.
-
-    The same wherever the folder lies, and however many of its cases run.
-    """
-    return "" if task.options.cases is None else manifest_digest(task.cases.manifest)
-
-
-def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the same for the manifest of a case folder."""
-    tasks = manifest.get("tasks")
-    if not isinstance(tasks, Mapping):
-        return ""
-    hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
-    texts = manifest.get("documents_sha256")
-    return hashlib.sha256(json.dumps([hashes, texts], sort_keys=True).encode()).hexdigest()[:16]
