@@ -97,10 +97,6 @@ class Study:
         """Return the versions of a question, also of a removed one; none for an unknown id."""
         return self._questions("WHERE id = ?", question)
 
-    def current(self) -> set[tuple[str, int]]:
-        """Return question and version of all that counts."""
-        return set(self.db.execute(_CURRENT[1:-1]))
-
     def candidates(self, *, current: bool = False) -> list[Candidate]:
         """Return all candidates, or only those of versions that count, in order."""
         which = f"WHERE (question_id, version) IN {_CURRENT}" if current else ""

@@ -11,35 +11,14 @@ from long_context_tasks.benchmarks import catalogue
 logger = logging.getLogger(__name__)
 
 OTHER_VARIABLES = (
-    *(
-        "LCT_API_BASE",
-        "LCT_API_MODEL",
-        "LCT_ATTENTION",
-        "LCT_BATCH_SIZE",
-        "LCT_CACHE_DIR",
-        "LCT_COLLECT_CASES",
-    ),
-    *(
-        "LCT_COLLECT_CHARACTERS",
-        "LCT_COLLECT_RUNS",
-        "LCT_DEMO_MODEL",
-        "LCT_EVAL_GPUS",
-        "LCT_FAULTS",
-        "LCT_GPUS",
-    ),
-    *("LCT_MEMORY_CASES", "LCT_MODEL", "LCT_MODEL_TYPE", "LCT_NO_HOOK", "LCT_OVERHEAD_CASES"),
-    *(
-        "LCT_OVERHEAD_COMMAND",
-        "LCT_PRESET",
-        "LCT_QUERIES_PER_SECOND",
-        "LCT_RANGE",
-        "LCT_RUNS",
-        "LCT_RUN_SEED",
-        "LCT_SHARED",
-        "LCT_SLURM_ARGS",
-    ),
-    *("LCT_SLURM_PARTITION", "LCT_SLURM_QOS", "LCT_SLURM_SEQUENTIAL", "LCT_SYNTHETIC_CASES"),
-    *("LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P", "LCT_VLLM", "LCT_WORKERS"),
+    *("LCT_API_BASE", "LCT_API_MODEL", "LCT_ATTENTION", "LCT_BATCH_SIZE", "LCT_CACHE_DIR"),
+    *("LCT_COLLECT_CASES", "LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL"),
+    *("LCT_EVAL_GPUS", "LCT_FAULTS", "LCT_GPUS", "LCT_MEMORY_CASES", "LCT_MODEL", "LCT_MODEL_TYPE"),
+    *("LCT_NO_HOOK", "LCT_OVERHEAD_CASES", "LCT_OVERHEAD_COMMAND", "LCT_PRESET"),
+    *("LCT_QUERIES_PER_SECOND", "LCT_RANGE", "LCT_RUNS", "LCT_RUN_SEED", "LCT_SHARED"),
+    *("LCT_SLURM_ARGS", "LCT_SLURM_PARTITION", "LCT_SLURM_QOS", "LCT_SLURM_SEQUENTIAL"),
+    *("LCT_SYNTHETIC_CASES", "LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P", "LCT_VLLM"),
+    *("LCT_WORKERS"),
 )
 """Variables that are no options of a run: for config files, the demo, the start-up hook, tests."""
 _OWN_FAMILIES = ("LCT_API_", "LCT_JUDGE_")

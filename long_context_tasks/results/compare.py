@@ -394,20 +394,8 @@ FORMATS = (".csv", ".json", ".md")
 COLUMNS = (
     *("level", "benchmark", "tasks", "first", "second", "version", "judge", "settings", "metric", "points"),
     *("n_turns", "n_cases", "clusters", "mean_first", "mean_second", "difference", "low", "high"),
-    *(
-        "p",
-        "method",
-        "p_holm",
-        "p_fdr",
-        "margin",
-        "p_same",
-        "p_same_holm",
-        "tests_in_family",
-        "wins",
-        "ties",
-        "losses",
-        "detectable",
-    ),
+    *("p", "method", "p_holm", "p_fdr", "margin", "p_same", "p_same_holm", "tests_in_family"),
+    *("wins", "ties", "losses", "detectable"),
     *("only_first", "only_second", "neither", "why_only_first", "why_only_second", "verdict"),
 )
 """Of the CSV, and keys of the JSON's rows."""

@@ -421,6 +421,4 @@ def write_csv(tables: Sequence[Table], folder: Path) -> None:
     remedy = "choose another folder with --csv"
     make_folder(folder, remedy=remedy)
     for table in tables:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
-        write_whole(folder / f"{table.key}.csv", text.getvalue(), remedy=remedy)
+        write_whole(folder / f"{table.key}.csv", csv_lines([table.columns, *table.rows]), remedy=remedy)

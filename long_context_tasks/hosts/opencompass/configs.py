@@ -348,10 +348,9 @@ def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
     Raises:
         InputError: a name that is no task of the benchmark, or a bad number.
     """
-    if names := wanted_names():
-        return _repeated(map(dataset, _named(names, _specs_of(benchmark))))
-    n = whole("LCT_N", 5)
-    return _repeated(dataset(task, lct_n=n) for task in default_tasks(benchmark))
+    if wanted_names():
+        return _chosen(_specs_of(benchmark), ())
+    return _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 5))
 
 
 def suite_datasets() -> list[dict[str, Any]]:
@@ -360,7 +359,7 @@ def suite_datasets() -> list[dict[str, Any]]:
     Raises:
         InputError: a name of no task, or a bad number.
     """
-    return _repeated(map(dataset, _named(wanted_names() or [OFFICIAL], catalogue.task_specs())))
+    return _chosen(catalogue.task_specs(), [OFFICIAL])
 
 
 def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
@@ -369,22 +368,11 @@ def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
     Raises:
         InputError: a name that is no such task, or a bad number.
     """
-    specs = catalogue.task_specs()
-    seeded = [spec for spec in specs if spec.source == source and spec.length in ("", catalogue.ANY)]
-    own = catalogue.own_benchmark_names()
-    plain = [spec.name for spec in synthetic_tasks(source) if spec.benchmark in own]
-    given = wanted_names()
-    if unknown := [name for name in given if name not in {spec.name for spec in seeded}]:
-        variants = (spec.name for spec in specs if spec.card.source == source and spec.variant)
-        raise InputError(
-            f"{VARIABLE}: not {'synthetic' if source == 'seed' else source} tasks of any length: {', '.join(unknown)}; there are: {', '.join(plain)}, "
-            f"and their variants, such as {next(variants, 'see `lct tasks`')}"
-        )
-    options = {
-        "lct_length": os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k"),
-        "lct_n": whole("LCT_N", 5),
-    }
-    return _repeated(dataset(task, **options) for task in given or plain)
+    seeded = [s for s in catalogue.task_specs() if s.source == source and s.length in ("", catalogue.ANY)]
+    length = os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k")
+    return _chosen(
+        seeded, _of_this_package(synthetic_tasks(source)), lct_length=length, lct_n=whole("LCT_N", 5)
+    )
 
 
 def nano_datasets() -> list[dict[str, Any]]:
@@ -393,27 +381,28 @@ def nano_datasets() -> list[dict[str, Any]]:
     Raises:
         InputError: a name that is no such task, or a bad number.
     """
+    number_of_cases = {"lct_n": whole("LCT_N", 1)} if os.environ.get("LCT_N") else {}
+    length = os.environ.get("LCT_LENGTH") or "8k"
+    return _chosen(nano_tasks(), _of_this_package(nano_tasks()), lct_length=length, **number_of_cases)
+
+
+def _of_this_package(specs: Sequence[TaskSpec]) -> list[str]:
     own = catalogue.own_benchmark_names()
-    names = [spec.name for spec in nano_tasks() if spec.benchmark in own]
-    given = wanted_names()
-    if unknown := [name for name in given if name not in {spec.name for spec in nano_tasks()}]:
-        raise InputError(f"{VARIABLE}: not in lct_nano: {', '.join(unknown)}; there are: {', '.join(names)}")
-    options: dict[str, Any] = {"lct_length": os.environ.get("LCT_LENGTH") or "8k"}
-    if os.environ.get("LCT_N"):
-        options["lct_n"] = whole("LCT_N", 1)
-    return _repeated(dataset(task, **options) for task in given or names)
+    return [spec.name for spec in specs if spec.benchmark in own]
 
 
-def _named(names: Sequence[str], specs: Sequence[TaskSpec]) -> list[str]:
-    """Replace ``official`` by its tasks, behind the others."""
-    held = {spec.name for spec in specs}
+def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> list[dict[str, Any]]:
+    """Return datasets of the tasks in LCT_TASKS, which are among ``specs``, else of ``plain``; ``official`` means its tasks."""
+    names, held = wanted_names() or plain, {spec.name for spec in specs}
     if unknown := [name for name in names if name not in held and name != OFFICIAL]:
+        there = ", ".join(plain or default_tasks(specs[0].benchmark))
         raise InputError(
-            f"{VARIABLE}: not tasks of this benchmark: {', '.join(unknown)}; `lct tasks` lists all"
+            f"{VARIABLE}: not tasks of this config file: {', '.join(unknown)}; it has {there} and more; `lct tasks` lists all"
         )
     groups = official_groups() if OFFICIAL in names else []
     official = [spec.name for spec in specs if group_of(spec) in groups]
-    return list(dict.fromkeys([*(name for name in names if name != OFFICIAL), *official]))
+    found = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
+    return _repeated(dataset(task, **options) for task in found)
 
 
 def _repeated(chosen: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
