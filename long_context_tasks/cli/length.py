@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import Json, TaskName, examples, with_run_options
+from long_context_tasks.cli.options import Base, BaseUrl, Json, NewRuns, TaskName, examples, with_run_options
 from long_context_tasks.cli.output import give_document, json_wanted, print_table, say
 from long_context_tasks.schema import InputError, parse_length
 
@@ -61,12 +61,12 @@ def length(
     ] = None,
     n: Annotated[int, typer.Option(min=1, help="Cases at hand at each length.")] = 200,
     run: Annotated[bool, typer.Option("--run", help="Run the steps until the search ends.")] = False,
-    host: Annotated[str, typer.Option(help="lm_eval, opencompass or inspect.")] = "lm_eval",
-    base_url: Annotated[str, typer.Option(help="Server of the model, ending in /v1.")] = "",
-    base: Annotated[bool, typer.Option("--base", help="The model has no chat template.")] = False,
-    output_path: Annotated[Path, typer.Option(help="Folder for new runs of lm-eval.")] = Path("results"),
-    work_dir: Annotated[Path, typer.Option(help="Folder for new runs of OpenCompass.")] = Path("outputs/all"),
-    log_dir: Annotated[Path, typer.Option(help="Folder for new runs of inspect_ai.")] = Path("logs"),
+    host: Annotated[
+        Literal["lm_eval", "opencompass", "inspect"], typer.Option(help="That runs the steps.")
+    ] = "lm_eval",
+    base_url: BaseUrl = "",
+    base: Base = False,
+    out: NewRuns = None,
     *,
     typed: dict[str, Any],
     as_json: Json = False,
@@ -80,20 +80,16 @@ def length(
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.results.plan.adaptive import Search, default_budget, lengths_of, progress
-    from long_context_tasks.results.plan.commands_for import Model, Place
+    from long_context_tasks.results.plan.commands_for import NEW_RUNS, Model, Place
 
     if not model:
         raise InputError("no model; name it with --model")
-    if host not in ("lm_eval", "opencompass", "inspect"):
-        raise InputError(f"--host must be lm_eval, opencompass or inspect, not {host!r}")
     if "length" in typed:
         raise InputError("--length: the search chooses the lengths; give --shortest and --longest")
     lengths = lengths_of(task, parse_length(shortest), parse_length(longest), per_octave)
     options = resolve_options({f"lct_{name}": str(value) for name, value in {**typed, "n": n}.items()})
     judge = str(options.judge) if options.judge is not None else ""
-    place = Place(
-        output_path, work_dir, config_folder() / "eval_all.py", host=host, judge=judge, logs=log_dir
-    )
+    place = Place(config_folder() / "eval_all.py", host=host, judge=judge, out=out)
     search = Search(
         task=task,
         model=Model(model, base_url, base),
@@ -105,7 +101,7 @@ def length(
     )
 
     def now() -> "Progress":
-        own = [one for one in (output_path, work_dir, log_dir) if one.is_dir()]
+        own = [one for one in dict.fromkeys(map(place.new_runs, NEW_RUNS)) if one.is_dir()]
         return progress(search, [*own, *(results or [])], place)
 
     found = now()

@@ -5,11 +5,19 @@ from collections import Counter as Counts
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import Json, complete_tasks, examples, with_run_options
+from long_context_tasks.cli.options import (
+    Base,
+    BaseUrl,
+    Json,
+    NewRuns,
+    complete_tasks,
+    examples,
+    with_run_options,
+)
 from long_context_tasks.cli.output import give_document, print_table, say
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case import CL100K
@@ -18,7 +26,7 @@ from long_context_tasks.schema.report import Table
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.commands_for import Missing
     from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
-    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.results.plan.prefixes import Order, PrefixCache
 
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 app = typer.Typer(add_completion=False)
@@ -95,35 +103,21 @@ def plan(
         str, typer.Option(help="Tokens that the cache holds, e.g. 500k. Default: all.")
     ] = "",
     cache_order: Annotated[
-        str,
+        Literal["cases", "longest"],
         typer.Option(
-            help="cases: as a server gets them. longest: longest first, as lm-eval gives them to vLLM in its own process."
+            help="As a server gets them, or longest first, as lm-eval gives them to vLLM in its own process."
         ),
     ] = "cases",
     cached_price: Annotated[
         float | None, typer.Option(min=0, help="Price of a million tokens of prompts from the cache.")
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            help="lm_eval, opencompass, both of these, or inspect: commands for models without any run."
-        ),
+        Literal["both", "lm_eval", "opencompass", "inspect"],
+        typer.Option(help="For models without any run; both of the first two."),
     ] = "both",
-    base_url: Annotated[
-        str, typer.Option(help="Server of the model, ending in /v1: for the commands of --missing.")
-    ] = "",
-    base: Annotated[
-        bool, typer.Option("--base", help="The model has no chat template: for the commands of --missing.")
-    ] = False,
-    output_path: Annotated[
-        Path, typer.Option(help="Folder for new runs of lm-eval, in the commands of --missing.")
-    ] = Path("results"),
-    work_dir: Annotated[
-        Path, typer.Option(help="Folder for new runs of OpenCompass, in the commands of --missing.")
-    ] = Path("outputs/all"),
-    log_dir: Annotated[
-        Path, typer.Option(help="Folder for new runs of inspect_ai, in the commands of --missing.")
-    ] = Path("logs"),
+    base_url: BaseUrl = "",
+    base: Base = False,
+    out: NewRuns = None,
     *,
     typed: dict[str, Any],
     as_json: Json = False,
@@ -155,8 +149,6 @@ def plan(
         raise InputError(
             "--missing looks through folders with results; name them, e.g. lct plan --missing results/"
         )
-    if host not in ("both", "lm_eval", "opencompass", "inspect"):
-        raise InputError(f"--host must be lm_eval, opencompass, both or inspect, not {host!r}")
     cache = _cache(prefix_cache, cache_size, cache_order, cached_price)
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
@@ -167,7 +159,7 @@ def plan(
     if missing:
         judge = str(options.judge) if options.judge is not None else ""
         config = _shown(config_folder() / "eval_all.py")
-        place = Place(output_path, work_dir, config, asked, host, judge, log_dir)
+        place = Place(config, asked, host, judge, out)
         wanted = [Model(name, base_url, base) for name in named]
         found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
         _show_missing(found, as_json)
@@ -290,7 +282,7 @@ def _price(prompt: float | None, completion: float | None, cached: float | None)
     return Price(prompt, completion, cached)
 
 
-def _cache(name: str, size: str, order: str, price: float | None) -> "PrefixCache | None":
+def _cache(name: str, size: str, order: "Order", price: float | None) -> "PrefixCache | None":
     from long_context_tasks.results.plan.prefixes import PrefixCache
     from long_context_tasks.schema import parse_length
 

@@ -9,7 +9,6 @@ from long_context_tasks.cli.options import (
     EngineName,
     Jobs,
     Json,
-    JudgeSeeds,
     OnlyTasks,
     RunsCases,
     RunsDataDir,
@@ -32,7 +31,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 _RESCORE = examples(
     "lct runs rescore results/",
     "lct runs rescore results/ --dry-run --only-changed --out changed.csv",
-    "lct runs rescore results/ --judge judge.yaml --seeds 2023,2024",
 )
 _EXPORT = examples(
     "lct runs export TASK --n 50 --out prompts.jsonl",
@@ -52,14 +50,6 @@ def rescore(
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,
-    judge_files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--judge",
-            help="Judge file, YAML: a judge scores the responses, as `lct judge run` does. Several: each in turn.",
-        ),
-    ] = None,
-    seeds: JudgeSeeds = "",
     only_changed: Annotated[
         bool, typer.Option("--only-changed", help="Show only metrics of which a case has another score.")
     ] = False,
@@ -74,26 +64,16 @@ def rescore(
     engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
-    """Score stored responses again by today's rules, without running a model; with --judge, by a judge.
+    """Score stored responses again by today's rules, without running a model.
 
-    Without --judge nothing is asked: the replies of judges that stand in the files are read again. The results go into a folder
+    Nothing is asked: the replies of judges that stand in the files are read again; `lct judge run` asks a judge. The results go into a folder
     `rescored` beside each run, where `lct report` takes them in the place of the old scores; the hosts' own files stay as they are.
     Exit code 1 when a run was skipped.
     """
-    from long_context_tasks.cli import judge
     from long_context_tasks.cli.output import give, say
     from long_context_tasks.engines import engine_of
     from long_context_tasks.hosts.stored import Places
-    from long_context_tasks.schema import InputError
 
-    if judge_files or seeds:
-        others = {"--only-changed": only_changed, "--dry-run": dry_run, "--out": out}
-        if given := [name for name, value in others.items() if value]:
-            raise InputError(
-                f"{', '.join(given)}: for scoring without a judge; leave out {'it' if len(given) == 1 else 'them'}, or --judge and --seeds"
-            )
-        judge.run(results, judge_files, seeds, tasks, data_dir, cases, jobs, engine)
-        return
     with engine_of(jobs, engine) as running:
         made, skipped = _scored_again(results, tasks, Places(data_dir, cases), running, write=not dry_run)
     for message in skipped:

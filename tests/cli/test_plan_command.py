@@ -98,7 +98,7 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
         (("--tasks", TASK, "--missing"), "name them"),
         (("--tasks", TASK, "--missing", "nowhere"), "nowhere: not there"),
         (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
-        (("--tasks", TASK, "--host", "slurm"), "--host must be"),
+        (("--tasks", TASK, "--host", "slurm"), "'slurm' is not one of"),
         (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
         (("--tasks", TASK, "--rate-from", "."), "no runs of our tasks"),
     ],

@@ -129,29 +129,6 @@ def test_rescore_skips_and_says_why(results: Path, tmp_path: Path) -> None:
     assert runs("rescore", results, "--tasks", "ada_leval").code == 2
 
 
-def test_rescore_with_a_judge_is_lct_judge_run(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same files, up to the time in them."""
-    twin = Path(shutil.copytree(results, tmp_path / "twin"))
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    with judge_server(judge_by_seed) as judging:
-        file = judge_file(tmp_path / "judge.yaml", judging.url)
-        done = runs("rescore", results, "--judge", file, "--seeds", "1,2")
-        assert done.code == 0, done.err
-        other = CliRunner().invoke(app, ["judge", "run", str(twin), "--judge", str(file), "--seeds", "1,2"])
-        assert other.exit_code == 0
-        refused = runs("rescore", results, "--judge", file, "--dry-run", "--only-changed")
-    assert refused.code == 2 and "--only-changed, --dry-run" in refused.err
-    ours = {path.relative_to(results): path for path in results.rglob("judged/**/*.json*")}
-    assert len(ours) == 4 and not list(results.rglob("rescored"))
-    for place, path in ours.items():
-        mine, theirs = path.read_text(), (twin / place).read_text()
-        if path.suffix == ".json":
-            mine, theirs = ({**json.loads(text), "judged": None, "usage": None} for text in (mine, theirs))
-        assert mine == theirs
-
-
 @pytest.mark.hosts
 def test_opencompass(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own command with a judge; then a result as before a repair: other scores, an old version, other verdicts."""

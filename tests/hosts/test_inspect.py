@@ -209,7 +209,7 @@ def planned(logs: Path, *models: Model, **place: Any) -> tuple[list[Cell], list[
     found = find_runs(logs)
     names = [model.name for model in models] or models_of([found], []) or ["stub"]
     cells = find_cells([wanted(TASK, load_task(TASK, {}))], names, [found])
-    return cells, commands(cells, models, Place(logs, logs, logs, logs=logs, **place), found.runs)
+    return cells, commands(cells, models, Place(logs, out=logs, **place), found.runs)
 
 
 @pytest.mark.usefixtures("published")

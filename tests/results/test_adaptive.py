@@ -74,7 +74,7 @@ def run_step(found: Progress, folder: Path, number: int, **more: Any) -> None:
 
 
 def at(folder: Path, search: Search = SEARCH, host: str = "lm_eval") -> Progress:
-    return progress(search, [folder], Place(folder, folder, Path("eval_all.py"), host=host))
+    return progress(search, [folder], Place(Path("eval_all.py"), host=host, out=folder))
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert shown.code == 0 and "The search has ended: the budget of 16,000 tokens is used up." in shown.out
     for words, message in (
         ((), "no model"),
-        (("--model", "owl", "--host", "x"), "--host must be"),
+        (("--model", "owl", "--host", "x"), "'x' is not one of"),
         (("--model", "owl", "--length", "4k"), "the search chooses the lengths"),
         (("--model", "owl", "--longest", "1k"), "a search needs lengths"),
     ):

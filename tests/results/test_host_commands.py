@@ -44,7 +44,7 @@ from long_context_tasks.results.plan.missing import (
 )
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")
+PLACE = Place(REPOSITORY / "configs" / "eval_all.py")
 
 
 CONFIG = """
@@ -366,7 +366,7 @@ def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, 
     work = tmp_path / "outputs" / "all"
     with stub_server() as stub:
         model = Model("stub", stub.url)
-        place = replace(PLACE, host="opencompass", work=work)
+        place = replace(PLACE, host="opencompass", out=work)
         [command] = commands(find_cells(tasks, ["stub"], []), [model], place)
         with_tokenizer = replace(command, variables={**command.variables, "LCT_TOKENIZER": tokenizer})
         forked(with_tokenizer, tmp_path, data)

@@ -76,10 +76,13 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
 
 
 # Facts of a run for its provenance: those of the whole command, of the run's settings, of the task.
-_OF_COMMAND = ("transformers_version", "system_instruction", "chat_template_sha")
+_OF_COMMAND = (
+    *("transformers_version", "system_instruction", "chat_template_sha"),
+    "total_evaluation_time_seconds",
+)
 _OF_SETTINGS = (
     *("model", "model_args", "model_revision", "model_sha", "model_dtype", "batch_size", "device"),
-    *("gen_kwargs", "limit", "random_seed", "lct_method"),
+    *("gen_kwargs", "limit", "random_seed", "lct_method", "use_cache"),
 )
 _OF_TASK = ("command", "window", "rope")
 

@@ -39,6 +39,8 @@ from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
 _HOSTS = (LM_EVAL, OPENCOMPASS, INSPECT)  # a model without any run goes to the first two
+NEW_RUNS = {LM_EVAL: Path("results"), OPENCOMPASS: Path("outputs/all"), INSPECT: Path("logs")}
+"""Host to the folder for new runs, where the user names none."""
 CONCURRENT = 8
 """Requests side by side to a server; both hosts ask one at a time by default."""
 _TIMEOUT = 3600
@@ -72,22 +74,22 @@ class Place:
     """Where runs go.
 
     Attributes:
-        results: folder for new runs of lm-eval.
-        work: folder for new runs of OpenCompass.
         config: ``eval_all.py`` of the package's configs.
         options: the ``lct_`` options that the user gave, as text.
         host: ``lm_eval``, ``opencompass``, ``inspect``, or ``both`` of the first two: for models without any run.
         judge: a judge file that the user named; empty without one.
-        logs: folder for new runs of inspect_ai.
+        out: folder for new runs; None: :data:`NEW_RUNS`.
     """
 
-    results: Path
-    work: Path
     config: Path
     options: Mapping[str, str] = field(default_factory=dict)
     host: str = BOTH
     judge: str = ""
-    logs: Path = Path("logs")
+    out: Path | None = None
+
+    def new_runs(self, host: str) -> Path:
+        """Return the folder for new runs of a host."""
+        return self.out or NEW_RUNS[host]
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def _lm_eval(
     served = any("completions" in word or "base_url" in word for word in words)
     if not (askable := _askable(tasks, served=served)):
         return []
-    results = before.folder.parent if before is not None else place.results
+    results = before.folder.parent if before is not None else place.new_runs(LM_EVAL)
     cache = _value_of(words, _CACHE)
     if not cache:
         cache = str(results / "cache" / re.sub(r"[^\w.-]+", "__", model.name.strip("/"), flags=re.ASCII))
@@ -377,7 +379,7 @@ def _inspect(
     words += [word for key, value in given.items() for word in ("-M", f"{key}={_as_yaml(value)}")]
     words += [word for key, value in kept.items() for word in _setting(key, value)]
     words += [word for key, value in place.options.items() for word in ("-T", f"lct_{key}={_as_yaml(value)}")]
-    words += ["--log-dir", str(before.folder if before is not None else place.logs)]
+    words += ["--log-dir", str(before.folder if before is not None else place.new_runs(INSPECT))]
     return [Command(INSPECT, model.name, askable, judge, tuple(words))]
 
 
@@ -414,7 +416,7 @@ def _opencompass(
         return []
     options = {f"LCT_{name.upper()}": value for name, value in place.options.items()}
     variables |= {"LCT_TASKS": ",".join(askable)} | options | judge
-    work = before.parent if before is not None else place.work
+    work = before.parent if before is not None else place.new_runs(OPENCOMPASS)
     words = ("opencompass", str(place.config), "-w", str(work))
     return [Command(OPENCOMPASS, model.name, askable, variables, words)]
 

@@ -503,18 +503,11 @@ def _tokens(run: StoredRun, task: LoadedTask, counter: Counter) -> tuple[int, in
 
 def _lm_eval_time(run: StoredRun) -> tuple[float | None, str]:
     """Return the seconds of a run, or None, and what should be known of them."""
-    row: dict[str, Any] = {}
-    for path in sorted(run.folder.glob(f"*results_{run.made}.json")):
-        try:
-            row = row or dict(loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError):
-            continue
     try:
-        seconds = float(str(row.get("total_evaluation_time_seconds") or ""))
+        seconds = float(str(run.provenance.get("total_evaluation_time_seconds") or ""))
     except ValueError:
         return None, f"{run.folder}, {run.made}: the results file tells no time"
-    config = row.get("config")
-    if not isinstance(config, Mapping) or not config.get("use_cache"):
+    if not run.provenance.get("use_cache"):
         return seconds, ""
     cached = "ran with --use_cache: if answers came from the cache, the rate is too high"
     return seconds, f"{run.folder}, {run.made}: {cached}"

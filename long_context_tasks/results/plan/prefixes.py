@@ -40,33 +40,29 @@ class PrefixCache:
         """Check the fields.
 
         Raises:
-            InputError: a step that is no multiple of 16, negative numbers, or an unknown order.
+            InputError: a step that is no multiple of 16, or negative numbers.
         """
         if self.step < BLOCK or self.step % BLOCK or self.least < 0 or (self.size or 0) < 0:
             raise InputError(
                 f"a cache of prefixes has a step of a multiple of {BLOCK} tokens and no negative numbers, not {self.step}:{self.least}"
             )
-        if self.order not in ("cases", "longest"):
-            raise InputError(
-                f"the order of requests is cases or longest, not {self.order!r}; correct --cache-order"
-            )
 
     @classmethod
-    def named(cls, text: str, size: int | None = None, order: str = "cases") -> "PrefixCache":
+    def named(cls, text: str, size: int | None = None, order: Order = "cases") -> "PrefixCache":
         """Return the cache of a name, or of ``STEP:LEAST``.
 
         >>> PrefixCache.named("openai"), PrefixCache.named("128:0").least
         (PrefixCache(step=128, least=1024, size=None, order='cases'), 0)
 
         Raises:
-            InputError: no such name, or a size or order that cannot be.
+            InputError: no such name, or a size that cannot be.
         """
         step, _, least = KINDS.get(text, text).partition(":")
         if not (step.isdecimal() and least.isdecimal()):
             raise InputError(
                 f"--prefix-cache {text}: name {', '.join(KINDS)}, or STEP:LEAST in tokens, as 128:1024"
             )
-        return cls(int(step), int(least), size, order)  # type: ignore[arg-type]
+        return cls(int(step), int(least), size, order)
 
 
 KINDS = {"vllm": f"{BLOCK}:0", "openai": "128:1024"}
