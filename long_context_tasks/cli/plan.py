@@ -25,7 +25,7 @@ from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.commands_for import Missing
-    from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
+    from long_context_tasks.results.plan.cost import CountTexts, Plan, Price, Rate
     from long_context_tasks.results.plan.prefixes import Order, PrefixCache
 
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
@@ -134,7 +134,7 @@ def plan(
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
-    from long_context_tasks.results.plan.cost import Settings, facts_of_folder, make_plan
+    from long_context_tasks.results.plan.cost import PlanSettings, facts_of_folder, make_plan
     from long_context_tasks.tokens import get_tokenizer
 
     if not tasks and not missing:
@@ -171,7 +171,7 @@ def plan(
         price = _price(prompt_price, completion_price, cached_price)
         tokenizer = options.tokenizer or CL100K
         counters = _counters(options)
-        settings = Settings(
+        settings = PlanSettings(
             *(counters, tokenizer, options.window, answer_tokens or None, repeats, cache),
             get_tokenizer(tokenizer).encode if cache else None,
         )
@@ -183,7 +183,7 @@ def plan(
         raise typer.Exit(1)
 
 
-def _counters(options: "Options") -> "dict[str, Counter]":
+def _counters(options: "Options") -> "dict[str, CountTexts]":
     from long_context_tasks.tokens import CL100K, cached_counts, tokenizer_identity
 
     def count(name: str, texts: Sequence[str]) -> Sequence[int]:

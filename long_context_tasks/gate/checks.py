@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Cell
+from long_context_tasks.gate.stacks import SIDES, Answer, Asking, GateCell
 from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.schema import InputError, Message
@@ -45,7 +45,7 @@ class Finding:
     text: str
 
 
-def check_runs(cells: Sequence[Cell]) -> list[Finding]:
+def check_runs(cells: Sequence[GateCell]) -> list[Finding]:
     """Compare what the stored runs record of rotary settings and chat templates, with one another and with their checkpoints."""
     found: dict[tuple[str, str], Finding] = {}
     for cell in cells:
@@ -78,7 +78,7 @@ def _checkpoint(run: StoredRun) -> str:
     return match[1] if match else run.model
 
 
-async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[Cell]) -> list[Finding]:
+async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell]) -> list[Finding]:
     """Ask each endpoint for the tokens of a prompt, and both for the likelihoods of some texts, which rotary settings change."""
     if not asking:
         return []
@@ -111,7 +111,7 @@ async def _prompt_ids(asking: Asking) -> list[int]:
     return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
 
 
-def _texts(cells: Sequence[Cell]) -> list[str]:
+def _texts(cells: Sequence[GateCell]) -> list[str]:
     """Return some short texts of different beginnings, out of the prompt of a case."""
     cell = cells[0]
     if cell.task is None:
@@ -175,7 +175,7 @@ Answers = Mapping[str, Mapping[tuple[str, str], Answer]]
 
 def check_replies(
     answers: Answers,
-    cells: Mapping[str, Cell],
+    cells: Mapping[str, GateCell],
     tokenizer: str = "",
     template_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Finding]:
@@ -228,7 +228,7 @@ def _prompt_tokens(answers: Mapping[tuple[str, str], Answer]) -> dict[tuple[str,
     }
 
 
-def _rough(cells: Mapping[str, Cell], key: tuple[str, str]) -> int:
+def _rough(cells: Mapping[str, GateCell], key: tuple[str, str]) -> int:
     task = cells[key[0]].task
     return 0 if task is None else task.by_id[key[1]].num_tokens.get(CL100K, 0)
 
@@ -239,7 +239,7 @@ def _some(counts: Mapping[tuple[str, str], int]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))) if ordered else []
 
 
-def _messages(cells: Mapping[str, Cell], key: tuple[str, str]) -> list[Message]:
+def _messages(cells: Mapping[str, GateCell], key: tuple[str, str]) -> list[Message]:
     task = cells[key[0]].task
     return [] if task is None else task.messages(task.by_id[key[1]])
 

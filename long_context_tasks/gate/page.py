@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.gate.run import Gate, Pair
-from long_context_tasks.gate.stacks import SIDES, Cell, Endpoint, Stack
+from long_context_tasks.gate.stacks import SIDES, Endpoint, GateCell, Stack
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.own.score import score_own
 from long_context_tasks.hosts.stored import StoredRun
@@ -51,7 +51,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
 
 
 def write_gate(
-    gate: Gate, stacks: Sequence[Stack], cells: Sequence[Cell], out: Path, *, private: bool = False
+    gate: Gate, stacks: Sequence[Stack], cells: Sequence[GateCell], out: Path, *, private: bool = False
 ) -> Path:
     """Write ``gate.json``, the runs of the endpoints and the page; return the page.
 
@@ -108,7 +108,7 @@ class Flip:
 
 
 def _shown_flips(
-    gate: Gate, cells: Sequence[Cell], runs: Mapping[str, Mapping[str, StoredRun]], private: bool
+    gate: Gate, cells: Sequence[GateCell], runs: Mapping[str, Mapping[str, StoredRun]], private: bool
 ) -> list[Flip]:
     pairs = gate.flips[:_MOST_FLIPS]
     shown: dict[tuple[str, str, str], ShownCase] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from long_context_tasks.gate.checks import Finding, check_endpoints, check_replies, check_runs
-from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Cell, Endpoint, Stack
+from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Endpoint, GateCell, Stack
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.sequential import Look, look
@@ -149,7 +149,7 @@ Tell = Callable[[Sequence[Finding]], None]
 
 def run_gate(
     stacks: tuple[Stack, Stack],
-    cells: Sequence[Cell],
+    cells: Sequence[GateCell],
     *,
     margin: float,
     alpha: float,
@@ -181,7 +181,7 @@ def run_gate(
 
 async def _run(
     stacks: tuple[Stack, Stack],
-    cells: Sequence[Cell],
+    cells: Sequence[GateCell],
     margin: float,
     alpha: float,
     batch: int,
@@ -247,7 +247,7 @@ async def _run(
     )
 
 
-async def _answer(asking: Asking | None, side: str, cell: Cell, case: str) -> Answer:
+async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -> Answer:
     if side in cell.stored:
         return cell.stored[side][case]
     assert asking is not None and cell.task is not None
@@ -265,17 +265,17 @@ async def _all(work: Iterator[Coroutine[Any, Any, _T]]) -> list[_T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Document = tuple[str, list[tuple[Cell, str]]]
+Document = tuple[str, list[tuple[GateCell, str]]]
 """A name, and its cases."""
 
 
-def ordered_documents(cells: Sequence[Cell]) -> list[Document]:
+def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
     """Return the documents in the order in which they are asked; a document that several cells ask about comes once.
 
     Cells take turns, so that after any whole round each has the same share. Stored runs may be in an order that means something, such
     as the lengths of books: theirs is that of a hash.
     """
-    found: dict[str, list[tuple[Cell, str]]] = {}
+    found: dict[str, list[tuple[GateCell, str]]] = {}
     lists = [[(cell, name) for name, cases in cell.documents.items() if cases] for cell in cells]
     for cell, name in filter(None, itertools.chain(*itertools.zip_longest(*lists))):
         # Of stored runs one book may stand in several tasks.

@@ -19,6 +19,7 @@ from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import scored_cases, unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
+from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OPEN, Response, writable
 
@@ -54,7 +55,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GateCell:
     """Cases of one task at one length.
 
     Attributes:
@@ -165,7 +166,7 @@ def _newest_runs(folder: Path) -> dict[str, StoredRun]:
     """Return the newest run of each task with its options, by name."""
     found = find_runs(folder)
     newest: dict[str, StoredRun] = {}
-    for run in sorted(found.runs, key=lambda run: re.sub(r"\D", "", run.made)[:20]):
+    for run in sorted(found.runs, key=lambda run: moment(run.made)):
         asked = {
             name: value
             for name, value in settings_of(run).items()
@@ -190,13 +191,15 @@ def gate_tasks() -> list[str]:
     ]
 
 
-def planned_cells(tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]) -> list[Cell]:
+def planned_cells(
+    tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]
+) -> list[GateCell]:
     """Load every task at every length, each with a seed of its own so that no two share a document.
 
     Raises:
         InputError: a task that a judge scores or that compares likelihoods, or that takes no length.
     """
-    cells: list[Cell] = []
+    cells: list[GateCell] = []
     for name in tasks or gate_tasks():
         spec = catalogue.parse_task(name)
         for length in lengths if spec.tokens is None else [spec.length]:
@@ -215,16 +218,16 @@ def _needs_judge(task: LoadedTask) -> bool:
     return task.judging is not None and task.metrics[0] in task.judging.metrics
 
 
-def _cell(name: str, task: LoadedTask, cases: Sequence[Case]) -> Cell:
+def _cell(name: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
     if task.by_likelihood or task.own_template:
         raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
     documents: dict[str, list[str]] = {}
     for case in cases:
         documents.setdefault(case.cluster, []).append(case.id)
-    return Cell(name, task, documents)
+    return GateCell(name, task, documents)
 
 
-def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[Cell]:
+def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
     """Return the cases that the stored stacks share; with their tasks where a stack is an endpoint.
 
     Raises:
@@ -259,7 +262,7 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[Cell]:
             }
         length = settings_of(run).get("lct_length")
         name = f"{run.task} {format_length(length)}" if isinstance(length, int) else run.task
-        cells.append(Cell(name, task, documents, runs, answers))
+        cells.append(GateCell(name, task, documents, runs, answers))
     if not any(cell.documents for cell in cells):
         tasks = [", ".join(sorted({run.task for run in one.runs.values()})) for one in folders]
         raise InputError(

@@ -22,7 +22,7 @@ Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class TablePlace:
     """Where a task stands in the table."""
 
     row: str
@@ -52,25 +52,25 @@ class Entry:
 
     model: str
     dataset: str
-    place: Place
+    place: TablePlace
     result: Result | None
     task: str = ""
     change: str = ""
 
 
-def place_of(task: str, length: str | None = None) -> Place:
+def place_of(task: str, length: str | None = None) -> TablePlace:
     """Row and column of a task by its name, and by the length that it was given as an option.
 
     >>> place_of("toy_sort_2k_synthetic")
-    Place(row='toy_sort (synthetic)', length='2k')
+    TablePlace(row='toy_sort (synthetic)', length='2k')
     >>> place_of("toy_recall_synthetic", "8k")
-    Place(row='toy_recall_synthetic', length='8k')
+    TablePlace(row='toy_recall_synthetic', length='8k')
     """
     match = _NAME.fullmatch(task)
     if match is None:
-        return Place(task, length or "-")
+        return TablePlace(task, length or "-")
     variant = f" ({match['variant']})" if match["variant"] else ""
-    return Place(
+    return TablePlace(
         match["family"] + variant, str(length) if match["length"] == "any" and length else match["length"]
     )
 
@@ -139,7 +139,7 @@ def with_group_means(entries: Sequence[Entry]) -> list[Entry]:
             own = [other for other in entries if other.model == entry.model and other.task in members]
             if own and own[-1] is entry and sorted(other.task for other in own) == sorted(members):
                 change = next((other.change for other in own if other.change), "")
-                place = Place(group, entry.place.length)
+                place = TablePlace(group, entry.place.length)
                 with_means.append(Entry(entry.model, group, place, _mean_of(own), change=change))
     return with_means
 

@@ -25,7 +25,7 @@ from long_context_tasks.results.bundle.pack import bundle_row, file_name
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell, cells_of, held_settings
 from long_context_tasks.results.tables import interval_text, printable, reasons_text
-from long_context_tasks.results.tidy import Collection
+from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads, make_folder, write_whole
@@ -172,7 +172,7 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
         "model_info": _model(model, str(row["model"]), provenance),
         "evaluation_results": results,
     }
-    when = re.sub(r"\D", "", row["made"])[:14]
+    when = moment(row["made"])[:14]
     if len(when) == 14:  # in the time of the machine that ran it
         day, time = (when[:4], when[4:6], when[6:8]), (when[8:10], when[10:12], when[12:])
         record["evaluation_timestamp"] = f"{'-'.join(day)}T{':'.join(time)}"

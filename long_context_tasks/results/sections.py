@@ -39,7 +39,7 @@ OFFICIAL = "official"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SectionOptions:
     """What of the runs is split, and where their data lie.
 
     Attributes:
@@ -65,7 +65,7 @@ def with_sections() -> list[str]:
 
 
 def benchmark_sections(
-    benchmark: str, collection: Collection, evaluations: Mapping[str, Evaluation], wanted: Wanted
+    benchmark: str, collection: Collection, evaluations: Mapping[str, Evaluation], wanted: SectionOptions
 ) -> list[Section]:
     """A benchmark's own report, and the tests that the user names.
 
@@ -127,7 +127,7 @@ def paper_sections(
 
 
 def scored_runs(
-    runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: Wanted
+    runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: SectionOptions
 ) -> tuple[list[ScoredRun], list[StoredRun]]:
     """Runs for a benchmark's sections, and those whose answers no judge has read.
 

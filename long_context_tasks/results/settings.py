@@ -12,7 +12,7 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results.models import shown_source
-from long_context_tasks.results.tidy import Collection
+from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import loads
 
@@ -163,7 +163,7 @@ def _older_renamed(
             continue
         rows = sorted(
             group.iter_rows(named=True),
-            key=lambda row: re.sub(r"\D", "", str(row["made"]))[:20],
+            key=lambda row: moment(str(row["made"])),
             reverse=True,
         )
         newest = _holding(ids[rows[0]["run"]], whole)

@@ -1,5 +1,6 @@
 """The tidy schema of results: what every stored run of either host becomes. Described for users in docs/results_schema.md."""
 
+import re
 from dataclasses import dataclass
 
 import polars as pl
@@ -65,3 +66,12 @@ class Collection:
     scores: pl.DataFrame
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def moment(made: str) -> str:
+    """Return the digits of a time as a host wrote it, by which times are sorted.
+
+    >>> moment("2026-01-31T10-00-00.5"), moment("20260131_100000")
+    ('202601311000005', '20260131100000')
+    """
+    return re.sub(r"\D", "", made)[:20]

@@ -16,7 +16,7 @@ from long_context_tasks.results.lengths import card_chance, family_lengths
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.sections import (
     MOST_FOR_PAGES,
-    Wanted,
+    SectionOptions,
     benchmark_sections,
     scored_runs,
     with_sections,
@@ -158,7 +158,7 @@ def heat_maps(
 
     They need the data of the task; the second value says which cells have none, with the reason.
     """
-    maps, without, wanted = [], [], Wanted(data_dir=data_dir, most=MOST_FOR_PAGES)
+    maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
     for cell in sorted(cells, key=lambda cell: cell.task):
         made = catalogue.benchmark(cell.benchmark).function("heat_maps")
         if made is None:
@@ -213,7 +213,7 @@ def site_contents(
     for benchmark in sorted({*benchmarks} & {*with_sections()}):
         try:
             sections[benchmark] = benchmark_sections(
-                benchmark, collection, evaluations, Wanted(data_dir=data_dir, most=MOST_FOR_PAGES)
+                benchmark, collection, evaluations, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
         except InputError as error:
             # What keeps a report from being made mostly keeps its maps from being made as well.

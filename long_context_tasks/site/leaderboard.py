@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.tidy import moment
 from long_context_tasks.site import words
 from long_context_tasks.site.shown import SiteOptions
 
@@ -61,7 +62,7 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
     others: list[Cell] = []
 
     def place(cell: Cell) -> tuple[int, bool, str]:
-        return (cell.version if cell.version is not None else -1, cell.ranked, words.moment(cell.made))
+        return (cell.version if cell.version is not None else -1, cell.ranked, moment(cell.made))
 
     for cell in cells:
         held = first.setdefault((cell.model, leaf_of(cell)), cell)

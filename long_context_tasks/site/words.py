@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
+from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema.files import loads
 from long_context_tasks.stats import EffectiveLength, Mean
 
@@ -95,11 +96,6 @@ def time_of_day(made: str) -> str:
     """
     digits = moment(made)
     return f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}" if len(digits) >= 14 else ""
-
-
-def moment(made: str) -> str:
-    """Return the digits of a time as a host wrote it, by which times are sorted."""
-    return re.sub(r"\D", "", made)[:20]
 
 
 def joined(*parts: str | None) -> str:

@@ -129,13 +129,13 @@ def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     """Of the tokens of lct_nano the server computes as many as `lct plan` expects, and a text once."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-    from long_context_tasks.results.plan.cost import Settings, make_plan
+    from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.results.plan.prefixes import PrefixCache
     from long_context_tasks.tokens import CL100K, get_tokenizer
 
     options = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
     tokenizer = get_tokenizer(str(demo_model_path()))
-    settings = Settings(
+    settings = PlanSettings(
         {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
         cache=PrefixCache(block_size(server)),
         encode=tokenizer.encode,

@@ -9,7 +9,7 @@ import pytest
 from known_server import known_server
 
 from long_context_tasks.gate import checks
-from long_context_tasks.gate.stacks import Answer, Cell
+from long_context_tasks.gate.stacks import Answer, GateCell
 from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
 from long_context_tasks.judges import Reply
 
@@ -105,7 +105,7 @@ def test_both_servers_that_cut_prompts_are_named() -> None:
 def test_few_answers_that_end_in_thinking_are_no_fault() -> None:
     right = Answer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
     cut = replace(right, scores=(0.0,), reasons=("answer_cut",))
-    cells: dict[str, Cell] = {"cell": Cell("cell", None, {})}
+    cells: dict[str, GateCell] = {"cell": GateCell("cell", None, {})}
 
     # A server may keep the thinking to itself.
     hidden = Answer((0.0,), ("empty",), (), (Reply("", 10, 8, "length"),))
@@ -133,7 +133,9 @@ def run(**provenance: Any) -> StoredRun:
 
 def test_stored_runs_tell_of_rotary_settings_and_templates() -> None:
     def named(a: StoredRun, b: StoredRun) -> list[tuple[str, str]]:
-        return [(one.side, one.name) for one in checks.check_runs([Cell("t", None, {}, {"A": a, "B": b})])]
+        return [
+            (one.side, one.name) for one in checks.check_runs([GateCell("t", None, {}, {"A": a, "B": b})])
+        ]
 
     whole = run(rope="default, base 1e+06", chat_template_sha="11")
     assert named(whole, whole) == []
@@ -150,6 +152,6 @@ def test_a_lost_base_is_named_by_the_runs_own_checkpoint(tmp_path: Path) -> None
     folder = make_rope_checkpoint(tmp_path / "llama", "Llama")
     lost = run(rope="yarn, factor 4, base 10000", model_args=f"pretrained={folder},dtype=auto")
     whole = run(rope="default, base 1e+06", model_args={"pretrained": str(folder)})
-    found = checks.check_runs([Cell("t", None, {}, {"A": lost}), Cell("u", None, {}, {"B": whole})])
+    found = checks.check_runs([GateCell("t", None, {}, {"A": lost}), GateCell("u", None, {}, {"B": whole})])
     assert [(one.side, one.name) for one in found] == [("A", "lost RoPE base")]
     assert "base 1e+06" in found[0].text

@@ -27,7 +27,7 @@ from long_context_tasks.results.plan.missing import (
     DONE,
     GO_ON,
     PARTIAL,
-    Cell,
+    CellState,
     find_cells,
     models_of,
     unassigned,
@@ -204,7 +204,7 @@ def test_an_interrupted_run_is_named_until_it_is_finished(tmp_path: Path) -> Non
     assert stored.numbers["n_scored"] == len(cases) == 6
 
 
-def planned(logs: Path, *models: Model, **place: Any) -> tuple[list[Cell], list[Command]]:
+def planned(logs: Path, *models: Model, **place: Any) -> tuple[list[CellState], list[Command]]:
     """The cell of a task as it lies in logs, and the commands that fill it."""
     found = find_runs(logs)
     names = [model.name for model in models] or models_of([found], []) or ["stub"]

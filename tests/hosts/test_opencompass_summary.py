@@ -176,10 +176,10 @@ def test_official_stands_for_the_published_files(
     ids=["its own headline", "another package's", "nothing scored", "several runs"],
 )
 def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
-    from long_context_tasks.hosts.lengths import Entry, Place, cell
+    from long_context_tasks.hosts.lengths import Entry, TablePlace, cell
     from long_context_tasks.hosts.opencompass.summary import plain
 
-    assert cell(Entry("m", "d", Place("t", "2k"), plain(found))).split(" [")[0] == shown
+    assert cell(Entry("m", "d", TablePlace("t", "2k"), plain(found))).split(" [")[0] == shown
 
 
 def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
@@ -194,10 +194,10 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
 ) -> None:
     from mmengine.config import ConfigDict
 
-    from long_context_tasks.hosts.lengths import Place, place_of, table
+    from long_context_tasks.hosts.lengths import TablePlace, place_of, table
     from long_context_tasks.hosts.opencompass.summary import _place, plain
 
-    def place(config: ConfigDict, found: dict[str, Any] | None) -> Place:
+    def place(config: ConfigDict, found: dict[str, Any] | None) -> TablePlace:
         return _place(config, plain(found) if found else None)
 
     outside = result(1.0, options=[{"lct_length": 24_000}])
@@ -210,7 +210,7 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     synthetic = "ethic_recall_medicine_synthetic"
     given = ConfigDict(lct_task=synthetic, lct_length="8k")
     assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
-    assert place(given, None) == Place(synthetic, "8k")
+    assert place(given, None) == TablePlace(synthetic, "8k")
     outside = result(1.0, options=[{"lct_length": 16_000, "lct_n": 5}])
     assert place(ConfigDict(lct_task=synthetic), outside).length == "16k"
     # Published texts have the lengths they have: an option that the task did not take is not shown.

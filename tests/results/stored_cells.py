@@ -6,12 +6,12 @@ from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.results import FoundRuns, Problem, StoredRun
-from long_context_tasks.results.plan.missing import Cell, Wanted, find_cells
+from long_context_tasks.results.plan.missing import CellState, WantedTask, find_cells
 
 TASK, OTHER = "ada_leval_bestanswer_1k", "ada_leval_tsort_2k"
 SETTINGS = {"lct_length": 1000}
 VERSION = card("ada_leval").version
-ASKED = Wanted(TASK, VERSION, 10, SETTINGS)
+ASKED = WantedTask(TASK, VERSION, 10, SETTINGS)
 
 
 def stored(**changes: Any) -> StoredRun:
@@ -31,6 +31,6 @@ def stored(**changes: Any) -> StoredRun:
     return replace(run, **changes)
 
 
-def only_cell(*runs: StoredRun, task: Wanted = ASKED, problems: tuple[Problem, ...] = ()) -> Cell:
+def only_cell(*runs: StoredRun, task: WantedTask = ASKED, problems: tuple[Problem, ...] = ()) -> CellState:
     [cell] = find_cells([task], ["tiny"], [FoundRuns(runs, problems)])
     return cell

@@ -29,7 +29,7 @@ from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.case_pages import shown_cases
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, collect_with_files
-from long_context_tasks.results.plan.missing import DONE, NOTHING, PARTIAL, Wanted, find_cells
+from long_context_tasks.results.plan.missing import DONE, NOTHING, PARTIAL, WantedTask, find_cells
 from long_context_tasks.results.tidy import RUNS
 
 pytestmark = pytest.mark.slow
@@ -168,11 +168,11 @@ def test_pages_of_cases_from_a_bundle(packed: Path) -> None:
 def test_missing_cells_from_bundles(packed: Path) -> None:
     found = find_runs_and_bundles(packed.parent)
     assert len(found.runs) == 2 and not found.problems
-    [done] = find_cells([Wanted(run_task(found), 1, 3)], ["owl"], [found])
+    [done] = find_cells([WantedTask(run_task(found), 1, 3)], ["owl"], [found])
     assert done.state == PARTIAL and "3 of 4" in done.why and done.folder is None
-    [talk] = find_cells([Wanted(CONVERSATION, 1, 4)], ["owl"], [found])
+    [talk] = find_cells([WantedTask(CONVERSATION, 1, 4)], ["owl"], [found])
     assert talk.state == PARTIAL and talk.remedy == NOTHING and "pack it again" in talk.why
-    [old] = find_cells([Wanted(CONVERSATION, 2, 4)], ["owl"], [found])
+    [old] = find_cells([WantedTask(CONVERSATION, 2, 4)], ["owl"], [found])
     assert old.state == "old version"
 
 
@@ -184,7 +184,7 @@ def test_a_whole_run_is_done(tmp_path: Path) -> None:
     write_lm_eval(tmp_path / "r", Run(simple([1.0, 0.0])))
     [one] = pack(collect_with_files([tmp_path / "r"]), tmp_path / "b")
     found = find_runs_and_bundles(one.path)
-    [cell] = find_cells([Wanted(found.runs[0].task, 1, 2)], ["owl"], [found])
+    [cell] = find_cells([WantedTask(found.runs[0].task, 1, 2)], ["owl"], [found])
     assert cell.state == DONE
     one.path.write_bytes(b"PK")
     assert [problem.path for problem in find_runs_and_bundles(one.path).problems] == [one.path]

@@ -37,8 +37,8 @@ from long_context_tasks.results.plan.missing import (
     GO_ON,
     PARTIAL,
     RUN,
-    Cell,
-    Wanted,
+    CellState,
+    WantedTask,
     find_cells,
     wanted,
 )
@@ -145,7 +145,7 @@ def test_the_judge_of_the_runs_before_goes_on() -> None:
         task=JUDGED, version=card("elitr_bench").version, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3}
     )
     unjudged = find_cells(
-        [Wanted(JUDGED, card("elitr_bench").version, 10, {"lct_length": 1000}, judged=True)],
+        [WantedTask(JUDGED, card("elitr_bench").version, 10, {"lct_length": 1000}, judged=True)],
         ["tiny"],
         [FoundRuns((later,), ())],
     )
@@ -331,7 +331,7 @@ def forked(command: Command, folder: Path, data: Path) -> None:
     assert code == 0, output[-3000:]
 
 
-def asked_for(data: Path, *names: str) -> list[Wanted]:
+def asked_for(data: Path, *names: str) -> list[WantedTask]:
     options = resolve_options({"lct_data_dir": data}, {})
     return [wanted(name, load_task(name, options)) for name in names]
 
@@ -383,7 +383,7 @@ def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, 
         assert cell.state == DONE
 
 
-def _cut(cell: Cell) -> None:
+def _cut(cell: CellState) -> None:
     """Leave what a killed run leaves: the first answer, and no result."""
     assert cell.run is not None and cell.run.result_file is not None
     [path] = cell.run.files

@@ -19,9 +19,9 @@ from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.results.plan import cost
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
+    PlanSettings,
     Price,
     Rate,
-    Settings,
     TaskPlan,
     make_plan,
     plan_case,
@@ -57,7 +57,7 @@ def by_characters(texts: Sequence[str]) -> list[int]:
     return [len(text) for text in texts]
 
 
-PLAIN = Settings({CL100K: exact})
+PLAIN = PlanSettings({CL100K: exact})
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_stored_counts_are_those_of_the_rendered_prompts(name: str, data: Path) 
 def test_every_turn_is_sent_with_its_history(name: str, style: str, data: Path) -> None:
     """The stub answers nothing, so that only known texts are counted; own answers stand apart."""
     task = load(name, data, prompt_style=style)
-    plan = plan_task(task, Settings({CL100K: by_characters}))
+    plan = plan_task(task, PlanSettings({CL100K: by_characters}))
     sent = [
         sum(len(message.content) for message in task.messages(case, turn, [None] * turn))
         for case in task.cases.cases
@@ -113,7 +113,7 @@ def test_every_turn_is_sent_with_its_history(name: str, style: str, data: Path) 
 def test_answers_that_come_stay_below_the_plan(data: Path) -> None:
     """With answers of exactly the expected length the model reads what the plan says, but for the tags around an answer."""
     task = load("elitr_bench_conv_dev", data)
-    counted = Settings({CL100K: by_characters}, answer_tokens=7)
+    counted = PlanSettings({CL100K: by_characters}, answer_tokens=7)
     plan = plan_task(task, counted)
     read = sum(
         len(message.content)
@@ -128,7 +128,7 @@ def test_a_task_by_likelihood_sends_every_candidate(tmp_path: Path) -> None:
     options = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path))}
     task = load_task("ada_leval_tsort_any_ppl", resolve_options(options, {}))
     assert task.candidates is not None
-    plan = plan_task(task, Settings({CL100K: by_characters}))
+    plan = plan_task(task, PlanSettings({CL100K: by_characters}))
     texts = [text for case in task.cases.cases for text in task.candidates(case, task.cases.documents)]
     assert plan.prompt_tokens[CL100K] == sum(map(len, texts))
     assert (plan.requests, plan.answer_tokens) == (len(texts), 0) == (48, 0)
@@ -177,7 +177,7 @@ def test_a_plan_is_the_sum_of_what_is_sent(
     tmp_path: Path, questions: list[list[str]], budget: int, expected: int, repeats: int, window: int
 ) -> None:
     task = made_up(tmp_path / "toy", questions, budget)
-    how = Settings({CL100K: by_characters}, answer_tokens=expected, repeats=repeats, window=window)
+    how = PlanSettings({CL100K: by_characters}, answer_tokens=expected, repeats=repeats, window=window)
     plan = plan_task(task, how)
     length = min(expected, budget)
     read = answers = 0

@@ -183,7 +183,7 @@ def site(
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
     from long_context_tasks.results.sections import (
-        Wanted,
+        SectionOptions,
         benchmark_sections,
         corrected_table,
         read_people,
@@ -217,7 +217,7 @@ def site(
         if given.name_of(name) is None and name not in there:
             raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
     if section:
-        wanted = Wanted(metric, data_dir, cases, bins, tuple(lower or ()))
+        wanted = SectionOptions(metric, data_dir, cases, bins, tuple(lower or ()))
         found = [
             own
             for name in section
@@ -231,7 +231,9 @@ def site(
         values = leaderboard(collection, cells).to_dicts()
         print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, values)
     if people is not None:
-        judged, _ = scored_runs(collection.runs, collected.evaluations, Wanted(metric, data_dir, cases))
+        judged, _ = scored_runs(
+            collection.runs, collected.evaluations, SectionOptions(metric, data_dir, cases)
+        )
         _give_tables([corrected_table(judged, people)], csv_dir)
     counted = summary(collection)
     counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]

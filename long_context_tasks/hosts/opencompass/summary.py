@@ -23,8 +23,8 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.lengths import (
     HEADING,
     Entry,
-    Place,
     Result,
+    TablePlace,
     markdown,
     notes,
     place_of,
@@ -102,7 +102,7 @@ def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
     return f"{change}: `lct judge run` judges its answers again" if change else ""
 
 
-def _place(config: Mapping[str, Any], result: Result | None) -> Place:
+def _place(config: Mapping[str, Any], result: Result | None) -> TablePlace:
     """Where a length is an option, it stands in the task's config, or in the options of its result when it came from outside."""
     length = config.get("lct_length")
     options = (result or {}).get("options")

@@ -23,16 +23,16 @@ from long_context_tasks.results.plan.missing import (
     JUDGE,
     NOTHING,
     RUN,
-    Cell,
+    CellState,
     find_cells,
     in_process,
     lacks_template,
     models_of,
     same_model,
-    time_digits,
     unassigned,
     wanted,
 )
+from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
@@ -118,7 +118,7 @@ class Command:
 
 
 def commands(
-    cells: Sequence[Cell], models: Sequence[Model], place: Place, runs: Iterable[StoredRun] = ()
+    cells: Sequence[CellState], models: Sequence[Model], place: Place, runs: Iterable[StoredRun] = ()
 ) -> list[Command]:
     """The commands that fill the cells which are not done, model by model.
 
@@ -168,7 +168,7 @@ def step_command(
     return made[0]
 
 
-def without_judge(cells: Iterable[Cell], made: Iterable[Command]) -> list[str]:
+def without_judge(cells: Iterable[CellState], made: Iterable[Command]) -> list[str]:
     """The judged tasks among those of commands that name no judge file, each once."""
     judged = {cell.task for cell in cells if cell.judged}
     bare = [task for one in made if "LCT_JUDGE" not in one.variables for task in one.tasks]
@@ -176,7 +176,7 @@ def without_judge(cells: Iterable[Cell], made: Iterable[Command]) -> list[str]:
 
 
 def _by_judge(
-    cells: Iterable[Cell], runs: Sequence[StoredRun], place: Place
+    cells: Iterable[CellState], runs: Sequence[StoredRun], place: Place
 ) -> list[tuple[dict[str, str], list[str]]]:
     """Tasks that go into one command, each time with the variable of their judge; tasks that none reads go with the first."""
     groups: dict[str, list[str]] = {}
@@ -197,7 +197,7 @@ def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
     """The judge file of the newest run of a task, else of its benchmark; empty without one."""
     benchmark = catalogue.parse_task(task).benchmark
     named = [
-        (run.task == task, time_digits(run.made), str(run.options["lct_judge"]))
+        (run.task == task, moment(run.made)[:14], str(run.options["lct_judge"]))
         for run in runs
         if run.options.get("lct_judge") and not is_bundle(run.folder)
         if catalogue.parse_task(run.task).benchmark == benchmark
@@ -205,7 +205,9 @@ def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
     return max(named, default=(False, "", ""))[2]
 
 
-def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[StoredRun]) -> list[Command]:
+def _of_model(
+    model: Model, cells: Sequence[CellState], place: Place, seen: Sequence[StoredRun]
+) -> list[Command]:
     todo = [cell for cell in cells if cell.state != DONE and cell.remedy != NOTHING]
     made: list[Command] = []
     for cell in todo:
@@ -421,9 +423,11 @@ def _opencompass(
     return [Command(OPENCOMPASS, model.name, askable, variables, words)]
 
 
-def _continued(model: Model, cells: Sequence[Cell], place: Place, runs: Sequence[StoredRun]) -> list[Command]:
+def _continued(
+    model: Model, cells: Sequence[CellState], place: Place, runs: Sequence[StoredRun]
+) -> list[Command]:
     """Go on with runs of OpenCompass by the configs that it wrote down, with the models, tasks and options of then."""
-    parts: dict[tuple[Path, str, Path], list[Cell]] = {}
+    parts: dict[tuple[Path, str, Path], list[CellState]] = {}
     for cell in cells:
         assert cell.folder is not None
         if config := read_setup(cell.folder).configs.get(cell.task):
@@ -472,7 +476,7 @@ class Missing:
         without_data: tasks whose cases could not be counted.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[CellState, ...]
     commands: tuple[Command, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]

@@ -31,7 +31,7 @@ from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import Table
 
-Counter = Callable[[Sequence[str]], Sequence[int]]
+CountTexts = Callable[[Sequence[str]], Sequence[int]]
 """Texts to the tokens of each."""
 AROUND_MESSAGE = 16
 """Tokens kept free for the chat template around each message; the hosts count the template itself where they can."""
@@ -158,7 +158,7 @@ class NotPlanned:
 
 
 @dataclass(frozen=True)
-class Settings:
+class PlanSettings:
     """How a run is planned.
 
     Attributes:
@@ -171,7 +171,7 @@ class Settings:
         encode: a text to tokens of ``tokenizer``; needed for a cache.
     """
 
-    counters: Mapping[str, Counter]
+    counters: Mapping[str, CountTexts]
     tokenizer: str = CL100K
     window: int | None = None
     answer_tokens: int | None = None
@@ -192,7 +192,7 @@ class Plan:
 
     tasks: tuple[TaskPlan, ...]
     not_planned: tuple[NotPlanned, ...]
-    settings: Settings
+    settings: PlanSettings
 
     @property
     def total(self) -> TaskPlan:
@@ -334,7 +334,7 @@ def counted(names: Sequence[str]) -> Iterable[str]:
     return tqdm(names, desc="reading tasks", unit="task", delay=QUIET_SECONDS, disable=None, leave=False)
 
 
-def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:
+def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) -> Plan:
     """The plan of several tasks; one whose data are missing does not stop the others."""
     planned: list[TaskPlan] = []
     failed: list[NotPlanned] = []
@@ -354,11 +354,13 @@ def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Pla
     return Plan(tuple(planned), tuple(failed), settings)
 
 
-def _add_prompts(prompts: Prompts, task: LoadedTask, left_out: Collection[str], settings: Settings) -> None:
+def _add_prompts(
+    prompts: Prompts, task: LoadedTask, left_out: Collection[str], settings: PlanSettings
+) -> None:
     """Add the prompts of the cases that fit, as a run sends them."""
     encode = settings.encode
     if encode is None:
-        raise ValueError("a cache of prefixes needs the tokens of texts: set Settings.encode")
+        raise ValueError("a cache of prefixes needs the tokens of texts: set PlanSettings.encode")
     for case in task.cases.cases:
         for texts in [] if case.id in left_out else _requests(task, case):
             tokens = [token for text in texts for token in encode(text)]
@@ -375,7 +377,7 @@ def _requests(task: LoadedTask, case: Case) -> list[list[str]]:
     return [[message.content for message in task.messages(case, turn, [None] * turn)] for turn in turns]
 
 
-def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
+def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
     """What a task sends.
 
     Raises:
@@ -403,7 +405,7 @@ def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
     )
 
 
-def _fits(task: LoadedTask, plan: CasePlan, settings: Settings) -> bool:
+def _fits(task: LoadedTask, plan: CasePlan, settings: PlanSettings) -> bool:
     """Whether a case fits the window: a conversation is held against it whole, with the budget for every answer, as the hosts do."""
     if settings.window is None:
         return True
@@ -411,7 +413,7 @@ def _fits(task: LoadedTask, plan: CasePlan, settings: Settings) -> bool:
     return plan.longest[settings.tokenizer] + room <= settings.window
 
 
-def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> CasePlan:
+def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) -> CasePlan:
     """What a case sends; see the top of this module for how it is counted."""
     turns, answers, again = len(case.turns), 1, 0
     if task.candidates is not None:
@@ -440,7 +442,7 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
 
 
 def measured_rate(
-    runs: Sequence[StoredRun], counter: Counter, places: stored.Places = stored.AS_IN_THE_RUN
+    runs: Sequence[StoredRun], counter: CountTexts, places: stored.Places = stored.AS_IN_THE_RUN
 ) -> tuple[Rate, list[str]]:
     """The rate of some runs of one model, and lines for the user: what it was measured on, and why it may be wrong.
 
@@ -482,7 +484,7 @@ def measured_rate(
     return Rate(rate, rate), [line, *notes]
 
 
-def _tokens(run: StoredRun, task: LoadedTask, counter: Counter) -> tuple[int, int, int]:
+def _tokens(run: StoredRun, task: LoadedTask, counter: CountTexts) -> tuple[int, int, int]:
     """Return the tokens of prompts (own earlier answers among them) and of answers, and the number of answers."""
     prompts = answers = number = 0
     for answered in run.cases():

@@ -15,6 +15,7 @@ from long_context_tasks.results import FoundRuns, Problem
 from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE, last_name
+from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 
@@ -46,7 +47,7 @@ def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def differences(run: StoredRun, task: "Wanted") -> Iterator[str]:
+def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
     """Yield the options of a run that are not those asked for, in words.
 
     Built cases are the same when the run tells the same hash of them. A run of before hashes were written is taken to be on the same cases
@@ -142,7 +143,7 @@ _SAMPLES = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT.*\.jsonl", re.ASCI
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTask:
     """A task as it should have been run.
 
     Attributes:
@@ -172,7 +173,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellState:
     """A model and a task.
 
     Attributes:
@@ -203,7 +204,7 @@ def wanted(
     options: Options | None = None,
     reason: str = "",
     digest: str = "",
-) -> Wanted:
+) -> WantedTask:
     """A task as it should be run, from its cases where they are there, else from the options alone.
 
     Raises:
@@ -213,7 +214,7 @@ def wanted(
     options = options or Options()
     # The length of a task that has one in its name is its own, whatever was given.
     own_length = {"lct_length": spec.tokens} if spec.tokens else {}
-    found = Wanted(
+    found = WantedTask(
         name,
         catalogue.card(spec.benchmark).version,
         given=frozenset(f"lct_{option}" for option in options.given) - set(own_length),
@@ -260,12 +261,12 @@ def models_of(found: Iterable[FoundRuns], setups: Iterable[Setup], given: Sequen
 
 
 def find_cells(
-    tasks: Sequence[Wanted],
+    tasks: Sequence[WantedTask],
     models: Sequence[str],
     found: Sequence[FoundRuns],
     setups: Sequence[Setup] = (),
     base: Iterable[str] = (),
-) -> list[Cell]:
+) -> list[CellState]:
     """The state of every cell, model by model."""
     runs = [run for one in found for run in one.runs]
     stopped = {one.path: unfinished_run(one.path) for each in found for one in each.problems}
@@ -281,7 +282,9 @@ def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
     return [one for one in problems if not list(_broken([one])) and unfinished_run(one.path) is None]
 
 
-def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
+def _cell(
+    task: WantedTask, model: str, runs: Sequence[StoredRun], broken: Sequence[CellState], is_base: bool
+) -> CellState:
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
     other_options = [", ".join(differences(run, task)) for run in own]
     cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
@@ -290,19 +293,14 @@ def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[
     if not cells:
         other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""
         if is_base and task.conversation:
-            return Cell(task.task, model, ABSENT, untemplated + other, NOTHING)
-        return Cell(task.task, model, ABSENT, f"not run{other}", RUN, judged=task.judged)
+            return CellState(task.task, model, ABSENT, untemplated + other, NOTHING)
+        return CellState(task.task, model, ABSENT, f"not run{other}", RUN, judged=task.judged)
     # The newest of the best.
-    newest = sorted(cells, key=lambda cell: time_digits(cell.run.made) if cell.run else "", reverse=True)
+    newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)
     best = min(newest, key=lambda cell: STATES.index(cell.state))
     if is_base and task.conversation and best.remedy in (RUN, GO_ON):
         best = replace(best, why=f"{best.why}; {untemplated}", remedy=NOTHING)
     return replace(best, model=model, judged=task.judged)  # hosts name one model differently
-
-
-def time_digits(made: str) -> str:
-    """A time as both hosts write it in names of folders and files, to the second."""
-    return re.sub(r"\D", "", made)[:14]
 
 
 def best_scores(run: StoredRun, version: int) -> Evaluation:
@@ -313,7 +311,7 @@ def best_scores(run: StoredRun, version: int) -> Evaluation:
     )
 
 
-def _state(run: StoredRun, task: Wanted) -> Cell:
+def _state(run: StoredRun, task: WantedTask) -> CellState:
     scores = best_scores(run, task.version)
     if not scores.numbers and run.host == OPENCOMPASS:
         state, why, remedy = FAILED, "has answers but no scores", EVALUATE
@@ -330,10 +328,12 @@ def _state(run: StoredRun, task: Wanted) -> Cell:
     if in_bundle and remedy == JUDGE:
         # The prompts and gold that a judge reads are where the run was made.
         why, remedy = f"{why}; judge it where it was made, and pack it again", NOTHING
-    return Cell(run.task, run.model, state, why, remedy, run.host, None if in_bundle else run.folder, run)
+    return CellState(
+        run.task, run.model, state, why, remedy, run.host, None if in_bundle else run.folder, run
+    )
 
 
-def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float]) -> tuple[str, str, str]:
+def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) -> tuple[str, str, str]:
     """Return state, why and remedy of a run with scores of today's version, by how many responses it has and how many are scored."""
     n, scored = _whole(numbers.get("n")), _whole(numbers.get("n_scored"))
     if task.responses is not None and n < task.responses:
@@ -350,7 +350,7 @@ def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float]) -> tup
     return (DONE, "", "") if task.responses is not None else _by_its_word(run, task, n)
 
 
-def _by_its_word(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]:
+def _by_its_word(run: StoredRun, task: WantedTask, n: int) -> tuple[str, str, str]:
     """Return the same of a run whose responses are all scored, where the task's cases could not be counted."""
     available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
     # The host counted behind lct_n: when fewer were there than it lets through, it has cut nothing.
@@ -372,7 +372,7 @@ def _whole(number: float | None) -> int:
     return 0 if number is None or math.isnan(number) else round(number)
 
 
-def _broken(problems: Iterable[Problem]) -> Iterator[Cell]:
+def _broken(problems: Iterable[Problem]) -> Iterator[CellState]:
     """Cells of files that cannot be read, as far as their names tell the task."""
     for problem in problems:
         path, message = problem.path, problem.message
@@ -380,16 +380,16 @@ def _broken(problems: Iterable[Problem]) -> Iterator[Cell]:
         # First, as a folder of lm-eval's may be called results too.
         if match := _SAMPLES.fullmatch(path.name):
             if task := _task(match["task"]):
-                yield Cell(task, path.parent.name, FAILED, why, RUN, LM_EVAL, path.parent)
+                yield CellState(task, path.parent.name, FAILED, why, RUN, LM_EVAL, path.parent)
         elif path.parent.parent.name in (PREDICTIONS, "results"):
             folder, model = path.parents[2], path.parent.name
             begun = path.stem.startswith("tmp_")
             remedy = GO_ON if path.parent.parent.name == PREDICTIONS else EVALUATE
             if task := _task(path.stem.removeprefix("tmp_")):
-                yield Cell(task, model, PARTIAL if begun else FAILED, why, remedy, OPENCOMPASS, folder)
+                yield CellState(task, model, PARTIAL if begun else FAILED, why, remedy, OPENCOMPASS, folder)
 
 
-def without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
+def without_answers(setups: Iterable[Setup]) -> Iterator[CellState]:
     """Cells that OpenCompass was asked to run, and that left nothing."""
     for setup in setups:
         for model in setup.models:
@@ -397,7 +397,7 @@ def without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
                 task = _task(str(dataset["lct_task"]))
                 if task and not setup.has_answers(model, name):
                     why = f"begun {setup.folder.name}, and left no answers; its logs are in {setup.folder / 'logs'}"
-                    yield Cell(task, model, FAILED, why, GO_ON, OPENCOMPASS, setup.folder)
+                    yield CellState(task, model, FAILED, why, GO_ON, OPENCOMPASS, setup.folder)
 
 
 def _task(name: str) -> str | None:
