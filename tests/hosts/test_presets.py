@@ -96,7 +96,7 @@ def test_opencompass_takes_a_preset_of_a_local_model(monkeypatch: pytest.MonkeyP
     assert model["model_kwargs"]["torch_dtype"] == "torch.float16"
     monkeypatch.setenv("LCT_QUESTION_MARKERS", "false")
     task = dataset("elitr_bench_qa_dev")
-    assert task["lct_prompt_style"] == "vicuna_v1.1" and "lct_question_markers" not in task
+    assert task["lct_prompt_style"] == "vicuna_v1.1" and task["lct_question_markers"] is False
     chat = loaded(monkeypatch, MODELS / "elitr_bench" / "Phi-3-small.yaml", LCT_MODEL="")
     assert "HuggingFacewithChatTemplate" in str(chat["type"]) and chat["model_kwargs"]["trust_remote_code"]
 
@@ -105,7 +105,7 @@ def test_opencompass_takes_a_preset_of_a_local_model(monkeypatch: pytest.MonkeyP
 def test_opencompass_takes_a_preset_with_another_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(monkeypatch, MODELS / "rope" / "leaky_rerope.yaml", LCT_MODEL="/models/vicuna")
     assert dict(model["attention"]) == {"name": "leaky_rerope", "window": 512, "factor": 16}
-    assert model["type"].endswith("attention.AttentionModel") and model["abbr"] == "leaky_rerope"
+    assert model["type"].endswith("task.AttentionModel") and model["abbr"] == "leaky_rerope"
     assert not {"attention", "window", "factor"} & model["model_kwargs"].keys()
     monkeypatch.delenv("LCT_PRESET")
     monkeypatch.setenv("LCT_ATTENTION", "infllm,n_local=1024")
