@@ -18,7 +18,7 @@ OTHER_VARIABLES = (
     *("LCT_QUERIES_PER_SECOND", "LCT_RANGE", "LCT_RUNS", "LCT_RUN_SEED", "LCT_SHARED"),
     *("LCT_SLURM_ARGS", "LCT_SLURM_PARTITION", "LCT_SLURM_QOS", "LCT_SLURM_SEQUENTIAL"),
     *("LCT_SYNTHETIC_CASES", "LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P", "LCT_VLLM"),
-    *("LCT_WORKERS"),
+    "LCT_WORKERS",
 )
 """Variables that are no options of a run: for config files, the demo, the start-up hook, tests."""
 _OWN_FAMILIES = ("LCT_API_", "LCT_JUDGE_")
