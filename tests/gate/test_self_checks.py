@@ -96,7 +96,7 @@ def test_the_counts_of_both_servers_are_held_against_one_another(
 
 def test_both_servers_that_cut_prompts_are_named() -> None:
     case = SimpleNamespace(num_tokens={"cl100k": 1000})
-    cells = {"cell": replace(Cell("cell", None, {}), task=SimpleNamespace(by_id={"1": case}))}
+    cells = {"cell": replace(GateCell("cell", None, {}), task=SimpleNamespace(by_id={"1": case}))}
     answers = {("cell", "1"): Answer((1.0,), (None,), (), (Reply("A1", 400, 5, "stop"),))}
     found = checks.check_replies({"A": answers, "B": answers}, cells)
     assert [(one.side, one.name) for one in found] == [("A", "cut prompts"), ("B", "cut prompts")]
