@@ -33,6 +33,7 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, format_length
 from long_context_tasks.tokens import get_tokenizer
+from long_context_tasks.tokens.build_settings import settings_of
 
 FAMILY = "ada_leval_tsort"
 CARD = card("ada_leval").tasks["tsort"]
@@ -252,7 +253,7 @@ def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
 )
 def test_bad_settings(kind, options, words):
     with pytest.raises(InputError, match=words):
-        kind(**{"lengths": (2000,), **options})
+        settings_of(kind, {"lengths": (2000,), **options}, "here")
 
 
 @pytest.mark.parametrize(
