@@ -4,6 +4,7 @@ Seeds are fixed. ``LCT_FAULTS`` says how many inputs each loader gets: 6 in `mak
 """
 
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -41,7 +42,12 @@ DUMP = (
 )
 JUDGE = "model: m\nbase_url: http://127.0.0.1:1/v1\nextra_body: {a: [1, 2]}\nseeds: [1, 2]\n"
 MODELS = "models:\n  - name: org/m\n    window: 32k\n    aliases: [a, b]\n"
-QUESTION = {"id": "q1", "question": "Who?", "reference": "Anne.", "candidates": [{"id": "c", "text": "Anne"}]}
+QUESTION = {
+    "id": "q1",
+    "question": "Who?",
+    "reference": "Anne.",
+    "candidates": [{"id": "c", "model": "m", "text": "Anne"}],
+}
 REPLY = {"key": "k", "reply": "x", "prompt_tokens": 1, "completion_tokens": None, "finish_reason": "stop"}
 POTATO = {"instance_id_to_label_to_value": {"q/c": [[{"schema": "rating", "name": "4"}, "4"]]}}
 
@@ -56,9 +62,11 @@ def _cases(path: Path) -> object:
     with CaseWriter(path.parent / "cases", {}) as writer:
         writer.add_documents([("d", "text")])
         writer.add_cases("toy", [])
-    (path.parent / "cases" / "toy.jsonl").write_bytes(path.read_bytes())
-    manifest = path.parent / "cases" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"n": 0', '"n": 1'))
+    place, manifest = path.parent / "cases" / "toy.jsonl", path.parent / "cases" / "manifest.json"
+    before = hashlib.sha256(place.read_bytes()).hexdigest()
+    place.write_bytes(path.read_bytes())
+    after = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(manifest.read_text().replace('"n": 0', '"n": 1').replace(before, after))
     return CaseSet.read(path.parent / "cases", "toy")
 
 
@@ -226,7 +234,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "scale": (
         "scale.yaml",
         _calls("annotation.records", "load_scale"),
-        b"title: T\nguidelines: G\nlow: 1\nhigh: 5\n",
+        b"title: T\nguidelines: G\nscale:\n  - {values: [1], label: wrong, text: t}\n  - {values: [2], label: right, text: t}\ncodes: {Q: &c {label: l, text: t}, A: *c, R: *c, U: *c, E: *c}\n",
     ),
     "args of a judge": ("args.yaml", _calls("orca.checkpoint", "read_yaml_mapping"), b"a: 1\nb: {c: [1]}\n"),
     "judge store": ("store.jsonl", _store, lines(REPLY, {**REPLY, "key": "l"})),
@@ -241,7 +249,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "reviews": (
         "r.jsonl",
         _calls("annotation.exchange", "read_reviews"),
-        lines({"item": "q/c", "keep": True}),
+        lines({"question_id": "q1", "version": 1, "decision": "keep"}),
     ),
     "potato": ("user_state.json", _potato, json.dumps(POTATO).encode()),
     "published rows": (
@@ -269,12 +277,12 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "debate in XML": (
         "d.xml",
         _calls("corpora.documents", "read_debates"),
-        b"<d><speech speakername='A'><p>x</p></speech></d>",
+        b"<d><Intervention><PersonSpeaking>A</PersonSpeaking><ParaText>x</ParaText></Intervention></d>",
     ),
     "opinions": (
         "o.jsonl",
         _calls("corpora.documents", "read_opinions"),
-        lines({"id": "o", "title": "A v. B", "pages": ["x"]}),
+        lines({"id": "o", "title": "A v. B", "text": "x"}),
     ),
     "opinion": (
         "o.json",
@@ -289,7 +297,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "medical": (
         "m.json",
         _calls("corpora.documents", "read_reviews"),
-        b'[{"id": "r", "included_studies": []}]',
+        b'[{"pmid": 1, "included_studies": [{"references": [{"pmid": 2, "title": "t", "abstract": "a"}]}]}]',
     ),
     "screening list": (
         "m.csv",
@@ -299,7 +307,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "meetings": (
         "m.jsonl",
         _calls("corpora.meetings", "read_meetings"),
-        lines({"id": "m", "turns": [{"speaker": "A", "text": "x"}]}),
+        lines({"id": "m", "meeting_transcripts": [{"speaker": "A", "content": "x"}]}),
     ),
     "posts": ("Posts.xml", _calls("corpora.stack_exchange", "rows"), DUMP.encode()),
     "posts as JSON": (
@@ -320,9 +328,13 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "rated answers": (
         "a.jsonl",
         _calls("orca.data", "read_items"),
-        lines({"id": "a", "question": "q", "reference": "r", "answer": "x"}),
+        lines({"id": "a", "question": "q", "reference": "r", "candidate": "x", "ratings": [1, 4]}),
     ),
-    "judged answers": ("a.jsonl", _calls("orca.results", "read_results"), lines({"id": "a", "score": 0.5})),
+    "judged answers": (
+        "a.jsonl",
+        _calls("orca.results", "read_results"),
+        lines({"id": "a", "rating_orca": 0.5, "variance_orca": 0.01, "rating": 0.4}),
+    ),
     "lm-eval results": ("x", *_folder(write_lm_eval, "results_*.json", LM_EVAL)),
     "lm-eval samples": ("x", *_folder(write_lm_eval, "samples_*.jsonl", LM_EVAL)),
     "OpenCompass predictions": ("x", *_folder(write_opencompass, "predictions/*/*.json", PLAIN)),
@@ -401,6 +413,9 @@ def mutated(good: bytes, seed: int) -> bytes:
 def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: str) -> None:
     file, load, given = LOADERS[name]
     good = given if isinstance(given, bytes) else given()
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / file).write_bytes(good)
+    load(tmp_path / "good" / file)  # mutations of a file that is refused at once would try nothing
     before, raw, slow = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, [], []
     for number in range(PER_LOADER):
         seed = zlib.crc32(name.encode()) + number
