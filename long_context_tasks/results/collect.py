@@ -160,8 +160,7 @@ def renamed(collected: Collected, models: Models) -> Collected:
         why = (
             "as the file of models says"
             if name in by_user
-            else "as they differ in what stands before the last folder only; if they are different models, give each a name of its own "
-            "(--models)"
+            else "as only the folders before the last differ; if they are different models, name each one (--models)"
         )
         notes.append(
             f"{name}: {len(written)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"

@@ -91,6 +91,8 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     config = row["configs"][task]
     metadata = config["metadata"]
     name = str(metadata.get("task") or task)
+    if len(name) > 200:  # it becomes the name of files
+        raise ValueError(f"a task's name of {len(name)} characters")
     settings = row.get("config") or {}
     numbers = {
         key.removesuffix(_FILTER): number_of(value)
