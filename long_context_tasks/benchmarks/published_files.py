@@ -22,7 +22,7 @@ from pydantic import ConfigDict
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, Options, file_sha256
-from long_context_tasks.schema.files import lines, loads
+from long_context_tasks.schema.files import lines, loads, shallow
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
 
@@ -145,7 +145,7 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
             file.seek(0)
             rows: Iterator[tuple[int, Any]]
             if is_list:
-                events = ijson.parse(_shallow(ijson.basic_parse(file, use_float=True)))
+                events = ijson.parse(shallow(ijson.basic_parse(file, use_float=True), _DEEPEST))
                 rows = enumerate(ijson.items(events, "item"), start=1)
             else:
                 rows = ((n, loads(line)) for n, line in enumerate(lines(file), start=1) if line.strip())
@@ -179,16 +179,6 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             raise ValueError(f"{len(names)} JSON files in the archive instead of one")
         with archive.open(names[0]) as member:
             yield member
-
-
-def _shallow(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield the same events; more levels than a row can have are an error, before reading them takes hours."""
-    depth = 0
-    for event, value in events:
-        depth += event.startswith("start_") - event.startswith("end_")
-        if depth > _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} values inside one another")
-        yield event, value
 
 
 OnBytes = Callable[[int, "int | None"], None]

@@ -345,6 +345,16 @@ except ImportError:  # pragma: no cover - the standard library reads the same, s
     _fast = None  # type: ignore[assignment]
 
 
+def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterator[tuple[str, Any]]:
+    """Yield the events of a JSON parser; too many levels are a ValueError, before reading them takes hours or gigabytes."""
+    depth = 0
+    for event, value in events:
+        depth += event.startswith("start_") - event.startswith("end_")
+        if depth > deepest:
+            raise ValueError(f"more than {deepest} values inside one another")
+        yield event, value
+
+
 def loads(data: bytes | str) -> Any:
     """Return a value from JSON; also with NaN and halves of surrogate pairs, which Python's own writer lets through.
 

@@ -30,7 +30,7 @@ from long_context_tasks.hosts.stored import (
     word_of,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.files import loads, shallow
 from long_context_tasks.schema.response import from_stored_form
 
 
@@ -316,7 +316,8 @@ def _first_row(path: Path) -> dict[str, Any] | None:
     """Return the first prediction; None when it is no object or there is none."""
     try:
         with path.open("rb") as file:
-            rows: Iterator[tuple[str, Any]] = ijson.kvitems(file, "", use_float=True)
+            events = ijson.parse(shallow(ijson.basic_parse(file, use_float=True)))
+            rows: Iterator[tuple[str, Any]] = ijson.kvitems(events, "")
             _, row = next(rows, (None, None))
     except ijson.JSONError:
         # Numbers such as NaN, which this parser does not know.
