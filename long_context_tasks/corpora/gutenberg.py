@@ -18,6 +18,7 @@ from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.headings import (
     DROP,
     KEEP,
+    WORDS_A_PAGE,
     Block,
     Heading,
     Label,
@@ -53,7 +54,7 @@ _TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 
 _ASIDE = re.compile(
     r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|TN\b|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
-    r"Note\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page \d|p\.? ?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
+    r"Note\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page\s\d|p\.?\s?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
     r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:(?:Pg|Page|p\.)\s*)?[\dxvi]+\s*)\})",
     re.I,
 )
@@ -62,6 +63,8 @@ CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
 _BLANK_ABOVE = re.compile(r"(?:[^\S\n]*\n)+")
+_LONG_ABOVE_INDENTED = re.compile(r"^\w[^\n]{40,}(?=\n[ \t]+\S)", re.M)
+_INDENTED = re.compile(r"(?<=\S)\n(?=[ \t]{1,8}[\"“‘'_A-ZÀ-Þ])")
 _MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
@@ -71,11 +74,18 @@ _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
 # Pictures and links to them, left over from a page with pictures; what magazines and printers add.
 _NO_STORY = re.compile(
-    r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|Full Size|\[?(?:See|View) larger .{1,20}"
-    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed by .{1,80}"
+    r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|\d{5}m|Full Size|Original|\[?(?:See|View) larger .{1,20}"
+    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed (?:by|for) .{1,120}"
     r"|(?:page|p\.) ?\d{1,4}|(?:<<)?illustration: .{1,200}|.{1,200}[\[(]_?(?:see )?page \d{1,4}[._]*[\])]?_?)$",
     re.I,
 )
+_TAGS = re.compile(r"</?(?:h[1-6]|p|b|i|em|strong|center|small|big|sup|span|div|a|u)\b[^<>]{0,200}>", re.I)
+# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47".
+_HEAD = re.compile(
+    r"\[?(?P<page>\d{1,4})\]? (?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60}) \[?(?P<number>\d{1,4})\]?"
+)
+_OF_PAGES = "0123456789[]"
+_FEWEST_HEADS = 3
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
 
@@ -123,6 +133,16 @@ def _without_asides(text: str) -> str:
             place += 1
 
 
+def _with_blank_lines(text: str) -> str:
+    """Return the text with a blank line above each paragraph where nothing but an indentation parts them."""
+    # A count of strings is much faster than one of patterns, and enough for most books.
+    blank = text.count("\n\n")
+    if 2 * (text.count("\n ") + text.count("\n\t")) <= blank:
+        return text
+    flush = len(_LONG_ABOVE_INDENTED.findall(text))
+    return _INDENTED.sub("\n\n", text) if 2 * flush > blank else text
+
+
 def _blocks(text: str) -> list[Block]:
     found = [*_BLANK.finditer(text), None]
     blocks, begin, gap = [], 0, 0
@@ -135,6 +155,42 @@ def _blocks(text: str) -> list[Block]:
         if blank and blank.end() > begin:
             begin, gap = blank.end(), blank[0].count("\n") - 1
     return blocks
+
+
+def _without_heads(blocks: list[Block]) -> list[Block]:
+    """Put the mark of an aside in place of the heads of scanned pages: a title that comes again, beside a page's number."""
+    heads = {
+        i: (plain(found["right"] or found["left"]), int(found["page"] or found["number"]))
+        for i, block in enumerate(blocks)
+        if len(block.lines) == 1
+        and (block.text[0] in _OF_PAGES or block.text[-1] in _OF_PAGES)
+        and (found := _HEAD.fullmatch(block.text))
+        and " " in (found["right"] or found["left"])  # "Kapitel 3" is none
+    }
+    if len(heads) < _FEWEST_HEADS:
+        return blocks
+    before = Page(blocks).before
+    places: dict[str, list[int]] = {}
+    for i, (title, _) in heads.items():
+        places.setdefault(title, []).append(i)
+    sure = []
+    for same in places.values():
+        pages = [heads[i][1] for i in same]
+        # Chapters are numbered beside the same word too, and are longer than pages.
+        if (
+            len(same) >= _FEWEST_HEADS
+            and pages == sorted(set(pages))
+            and before[same[-1]] - before[same[0]] < WORDS_A_PAGE * (pages[-1] - pages[0])
+        ):
+            sure += same
+    # Heads with the titles of chapters stand between those with the title of the book.
+    cut = {
+        i
+        for a, b in pairwise(sorted(sure))
+        for i, (_, page) in heads.items()
+        if a <= i <= b and heads[a][1] <= page <= heads[b][1]
+    }
+    return [Block((CUT,), block.gap) if i in cut else block for i, block in enumerate(blocks)]
 
 
 def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
@@ -228,10 +284,13 @@ def clean(text: str) -> Story:
     """
     # DOS ends files with the control character 26.
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n").replace("\x1a", "")
+    if "</" in text:
+        text = _TAGS.sub("", text)
     if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
         text = _SPACED.sub(_closed_up, text)
     body, marked = _between_markers(text)
-    blocks = _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))
+    body = _with_blank_lines(body)
+    blocks = _without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT)))
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
     page = Page(blocks)
@@ -256,8 +315,11 @@ def clean(text: str) -> Story:
         for i, found in enumerate(labels)
     ]
     # The first chapter's heading may stand below that of its part, with nothing between them.
-    above = list(takewhile(lambda found: found.heading or found.dropped, reversed(labels[:start])))
-    first = [found.heading for found in reversed(above) if found.heading]
+    above = takewhile(lambda i: labels[i] is not KEEP or not is_prose(blocks[i]), reversed(range(start)))
+    counted = _styles_counted(labels[start:stop])
+    first = [
+        heading for i in reversed(list(above)) if (heading := labels[i].heading) and heading.style in counted
+    ]
     labels = labels[start:stop]
     paragraphs, chapters, headings, kept = _walk(blocks[start:stop], labels)
     form = form_of(kept, headings)
@@ -275,7 +337,7 @@ def _label_alone(blocks: Sequence[Block], i: int, marks: Set[str]) -> Label:
             return DROP
     if block.text[0] == "[" and len(block.text) < _MOST_OF_EDITIONS and _OF_EDITIONS.match(block.text):
         return DROP
-    if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _NO_STORY.match(block.text)):
+    if is_separator(block) or is_closing(block) or (len(block.lines) <= 2 and _NO_STORY.match(block.text)):
         return DROP
     if heading := heading_of(block):
         return Label(heading)
@@ -393,6 +455,11 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
         if told + sum(len(line.split()) for line in own) >= needed:
             start = i
             break
+    if start is None and (above := [i for i in headings if i < stop]):
+        # Only front matter has headings, so the story begins at the first large space below, or right there.
+        last = above[-1] + 1
+        start = next((i for i in range(last, stop) if blocks[i].gap >= _GAP_OF_NOTE), last)
+        start = start if page.before[start] < _MOST_FRONT * total else last
     limit = stop if start is None else start
     first_heading = headings[0]
     fronted = any(h.style == "front" for found in labels[:limit] if (h := found.heading))
@@ -453,6 +520,7 @@ def _walk(
             if taken == "title" and headings:
                 headings[-1] = replace(headings[-1], title=block.text)
             title_found = taken == "title" or title_found
+            argument_found = taken == "argument" or argument_found
         elif opening is not None and is_motto(blocks, labels, i, usual.mottoes):
             title_found = argument_found = True
         elif (
@@ -477,7 +545,7 @@ def _opens_a_part(labels: Sequence[Label], i: int) -> bool:
 def _below_heading(
     blocks: Sequence[Block], labels: Sequence[Label], i: int, title_found: bool, stops_allowed: bool
 ) -> str | None:
-    """Return whether the block belongs to the heading above it: its "title", more of it ("rest"), or None."""
+    """Return whether the block belongs to the heading above it: its "title", its "argument", more of it ("rest"), or None."""
     block = blocks[i]
     text = block.text
     if not title_found and (
@@ -499,5 +567,5 @@ def _below_heading(
     if title_found and below_title and re.fullmatch(r"_?\(.{1,80}\)_?", text):
         return "rest"
     if below_title and _SYNOPSIS.fullmatch(text):
-        return "rest"
+        return "argument"
     return None

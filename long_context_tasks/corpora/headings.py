@@ -80,10 +80,12 @@ def _number_words() -> dict[str, int]:
     return words
 
 
-_WORDS = _number_words()
+_WORDS = _number_words() | dict.fromkeys(("premier", "première", "primero", "primo"), 1)
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True)).replace("-", "[- ]")
 _ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})"
-_NUMBER = rf"(?:\d{{1,3}}|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WORD}|last))"
+_NUMBER = (
+    rf"(?:\d{{1,3}}|(?-i:[IVXLC]+[l1]+)|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WORD}|last))"
+)
 _PARTS = "chapter|chap|book|part|volume|vol|letter|stave|canto|section|act|scene|episode|period|narrative|phase|story"
 _SHORT = {"chap": "chapter", "vol": "volume"}
 _SMALL_WORDS = "a about above across after against along amid among an and are around as at away be before behind below beneath beside between beyond but by de des down du during for from her his how if in into is it its la le like my near no nor not of off on or our out over past round since so than that the their then through till to toward towards under until up upon van von was what when where which who with within without would your"
@@ -93,17 +95,20 @@ _TITLE_BESIDE = (
     rf"(?P<title>\s*(?:[.:;—–-]+|,(?=\s(?i:{_PARTS})\s)|(?=[(\[])|(?=\s))\s*.*)?$"  # "Book I, Chapter 2"
 )
 _NUMBERED = re.compile(
-    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?!\s)(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}", re.DOTALL
+    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?!\s)(?:\d{{1,2}}\.)?(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}",
+    re.DOTALL,
 )
 _COUNTED_WORD = re.compile(
-    rf"(?P<part>[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}})\.?\s+(?!\s)(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
+    rf"(?P<part>(?!(?i:the|an|of|in|to|my|his|her|our|their|and|for|with|these)\b)(?:[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}}))\.?\s+(?!\s)(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
     re.DOTALL,
 )
 _ORDERED = re.compile(
     rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)(?:[.:]?|(?:[.:—–]|--)\s*(?P<title>(?-i:[^a-z]).*))$",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"[\[(§—–-]?\s?(?P<number>(?:{_ROMAN})|\d{{1,3}})\s?[.:)\]—–-]?$")
+_BARE = re.compile(
+    rf"[\[(§—–-]?\s?(?:\d{{1,2}}\.)?(?P<number>(?:{_ROMAN})|(?:{_ROMAN.lower()})|\d{{1,3}})\s?[.:)\]—–-]?$"
+)
 _BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
 _WITH_TITLE = re.compile(
     rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$))\s*(?P<title>\S.*)$",
@@ -112,7 +117,10 @@ _WITH_TITLE = re.compile(
 _STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
 _STORY = re.compile(rf"(?:the )?(?:{_STORY_WORDS})[.:]?$", re.IGNORECASE)
 _STORY_IF_APART = re.compile(r"(?:a )?note[.:]?$", re.IGNORECASE)
-_CONTENTS = re.compile(r"(?:the |table of |detailed |brief )?contents\b.{0,30}$", re.IGNORECASE)
+_CONTENTS = re.compile(
+    r"(?:(?:the |table of |detailed |brief )?contents\b.{0,30}|inhalt|table des (?:matières|chapitres)|[íi]ndice)[.:]?$",
+    re.IGNORECASE,
+)
 _FRONT = re.compile(
     r"(?:(?:the |list of |author['’]?s |translator['’]?s |editor['’]?s |publisher['’]?s )?"
     r"(?:illustrations|dedication|etymology.{0,60}|extracts.{0,60}|errata|acknowledge?ments|to the reader|maps|"
@@ -121,12 +129,12 @@ _FRONT = re.compile(
     re.IGNORECASE,
 )
 _BACK = re.compile(
-    r"(?:the end|finis|fin|end|a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
+    r"(?:the end|finis|fin|ende?|a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
     r"(?:(?:foot|end)?|(?:historical|explanatory) )notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
-    r"about the author)[.:!]?$",
+    r"about the author|addendum)[.:!]?$",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"(?:the end|finis|fin|end)[.:!]?$", re.IGNORECASE)
+_ENDS = re.compile(r"(?:the end|finis|fin|ende?|(?:original )?transcriber.{0,9})[.:!]?$", re.IGNORECASE)
 _NOTES = re.compile(r"(?:(?:foot|end)?|(?:historical|explanatory) )notes[.:]?$", re.IGNORECASE)
 _CLOSING = re.compile(
     rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
@@ -144,9 +152,17 @@ _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*†‡]*(?:\[\w{1,3}\]
 _ARGUMENT = re.compile(
     r"_?(?:In wh|Of |How |Wherein|Where |What |Why |Contain|Show|Treat|Concern|Relat|Tell|Describ)"
 )
+# Says "I", or what happened, or what somebody says.
+_TELLS = re.compile(
+    r"[\"“”«]|^[‘']|\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur|us|you|was|were|had|said|did|could|would|came|went|saw|felt|"
+    r"stood|sat|looked|took|gave|found|knew|thought|began|made|got)\b"
+)
+_INITIAL = re.compile(r"\W*(?:[A-Z][A-Z’']+|[AI] [A-Z]{2,})\b")
 _SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
+_YEARS = re.compile(r" \(\d{4}(?:[-–—]+\d{2,4})?\)")
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
+_NO_CHAPTERS = ("front", "back", "named", "book", "part", "volume")
 _LONGEST_HEADING = 120  # characters
 _LONGEST_CLOSING = 90
 _MOST_HEADING_LINES = 3
@@ -159,11 +175,14 @@ _MOST_AUTHOR_WORDS = 8
 _AUTHOR_INDENT = 8  # columns
 _FEWEST_TITLE_DASHES = 2
 _HABIT = 0.6
+_ALL_BUT_FEW = 0.9
+_FEWEST_ARGUMENTS = 6
+_OF_ARGUMENTS = frozenset(["open", "words", "set", "present"])
 _FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
 _FEWEST_WORDS_A_SECTION = 40
 _HEADING_GAP = 3  # blank lines: only headings have so many above them
-_WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
+WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
 
 
 def roman(numeral: str) -> int:
@@ -203,7 +222,7 @@ def heading_of(block: Block) -> Heading | None:
     if len(block.lines) > _MOST_HEADING_LINES:
         return None
     text = bare(block.text)
-    if text[:1] in _QUOTES or text[:1].islower() or len(text) > _LONGEST_HEADING:
+    if text[:1] in _QUOTES or len(text) > _LONGEST_HEADING or (text[:1].islower() and not _BARE.match(text)):
         return None
     return _counting(block, text) or _named(block, text)
 
@@ -246,8 +265,8 @@ def _counting(block: Block, text: str) -> Heading | None:
         return Heading(match["part"].lower(), _value(match["number"]), match["title"] or "")
     if match := _BARE.match(text):
         # A leading zero numbers a picture or a page.
-        style = "arabic" if match["number"].isdigit() else "roman"
-        return None if match["number"][0] == "0" else Heading(style, _value(match["number"]), sure=False)
+        style = "arabic" if match["number"].isdigit() else "lower roman" if text.islower() else "roman"
+        return None if match["number"][0] in "0cl" else Heading(style, _value(match["number"]), sure=False)
     if block.gap >= 2 and (match := _BARE_WORD.match(text)):
         return Heading("word", _value(match["number"]), sure=False)
     for pattern in (_WITH_TITLE, _COUNTED_WORD):
@@ -276,7 +295,7 @@ def _counting(block: Block, text: str) -> Heading | None:
 
 def _named(block: Block, text: str) -> Heading | None:
     apart = block.gap >= 2
-    if not apart and not text.isupper():
+    if not apart and not text.isupper() and not _ENDS.match(text):
         return None
     if _BACK.match(text) and (apart or _ENDS.match(text) or is_notes(block)):
         return Heading("back")
@@ -332,17 +351,20 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or (shown and text.count(" ") > 1)):
         text = text[1:-1]
     words = text.split()
-    if not words or len(words) > _MOST_TITLE_WORDS or len(block.lines) > 3 or text[0] in _QUOTES + "(":
+    if not words or len(words) > _MOST_HEADING_WORDS or text[0] in _QUOTES + "(":
         return False
+    long = len(words) > _MOST_TITLE_WORDS or len(block.lines) > _MOST_HEADING_LINES
     if is_capitals(raw):
-        return True
+        return not long or final_stop
+    text = _YEARS.sub("", text)
     if any(character.isdigit() for character in text) or _LETTER_ADDRESS.match(text):
         return False
     if re.fullmatch(r"_[^_]+_[.]?", raw):
-        return True
+        return not long or final_stop
     if (
-        text[-1] in ",;:—-"
-        or (text[-1] in "!?" and len(words) < 3)
+        long
+        or text[-1] in ",;:—-"
+        or (text[-1] in "!?" and len(words) < 3 and not final_stop)
         or (text[-1] == "." and not (final_stop and len(words) > 1))
     ):
         return False
@@ -375,6 +397,8 @@ def bare(text: str) -> str:
 
 
 def _value(number: str) -> int:
+    # Scanners read "VI" as "Vl".
+    number = re.sub(r"(?<=[IVXLC])[l1]+", lambda read: "I" * len(read[0]), number)
     number = number.lower().removeprefix("the ").replace(" ", "-")
     if number.isdigit():
         return int(number)
@@ -443,8 +467,10 @@ def label(
     """
     labels = _counted(page, labels, listed)
     _label_listed(page.blocks, labels, title, listed, start)
-    if not any(found.heading and found.heading.style not in ("front", "back", "named") for found in labels):
-        for i in _in_capitals(page, labels):
+    chapters = sum(found.heading.style not in _NO_CHAPTERS for found in labels if found.heading)
+    # A tale among others may be told in numbered sections.
+    if len(capitals := _in_capitals(page, labels)) >= 2 * chapters:
+        for i in capitals:
             labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
     for i in _set_as_headings(page.blocks, labels, start):
         labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
@@ -547,9 +573,9 @@ def _is_other_title(block: Block, text: str, own: set[str], listed: frozenset[st
         return False
     if text in own:
         return True
-    return len(block.text.split()) > 1 and any(
-        text in title or (len(title) > 11 and text.startswith(title)) for title in listed
-    )
+    if " " not in block.text:
+        return block.gap >= _HEADING_GAP and any(title.startswith(text) for title in listed)
+    return any(text in title or (len(title) > 11 and text.startswith(title)) for title in listed)
 
 
 def _is_its_title(heading: Heading, below: Heading) -> bool:
@@ -583,7 +609,7 @@ def _in_count(
     }
     steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
     in_order = sum(steps) >= _HABIT * len(steps) and bool(steps)
-    bare_number = style in ("roman", "arabic", "word")
+    bare_number = style in ("roman", "lower roman", "arabic", "word")
     if bare_number:
         if style == "arabic" and _are_pages(page, places, numbers, sure):
             return set()
@@ -619,7 +645,7 @@ def _are_pages(page: Page, places: Sequence[int], numbers: Sequence[int], sure: 
     cutting = sum(is_prose(block) and not _SENTENCE_END.search(block.text) for block in before)
     return cutting >= 0.2 * len(places) or (
         sure > 1
-        and page.apart(places) < _WORDS_A_PAGE
+        and page.apart(places) < WORDS_A_PAGE
         and median(page.blocks[i].gap for i in places) < _HEADING_GAP
     )
 
@@ -753,23 +779,31 @@ def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> Habits:
     stops = sum(is_title(block, final_stop=True) or is_synopsis(block.text) for block in below)
     mottoes = sum(_is_indented(block) and _has_author(block) for block in below)
     first = [
-        i + 1 + (not found.heading.title and is_title(blocks[i + 1], final_stop=True))
+        i
+        + 1
+        + (
+            not found.heading.title
+            and (is_title(blocks[i + 1], final_stop=True) or is_synopsis(blocks[i + 1].text))
+        )
         for i, found in enumerate(labels[:-1])
         if found.heading and not found.heading.rest and labels[i + 1] is KEEP
     ]
+    first = [i for i in first if labels[i] is KEEP]
     marks = Counter(mark for i in first for mark in argument_marks(blocks, i))
-    return Habits(
-        len(below) >= 3 and stops >= _HABIT * len(below),
-        mottoes >= 3,
-        frozenset(mark for mark, times in marks.items() if times >= max(3, _HABIT * len(first))),
-    )
+    # A story in the present goes on in it.
+    marks["present"] -= 2 * sum("present" in argument_marks(blocks, i + 1) for i in first)
+    usual = {mark for mark, times in marks.items() if times >= max(3, _HABIT * len(first))}
+    shown = sum(bool(argument_marks(blocks, i) & _OF_ARGUMENTS) for i in first)
+    if "present" in usual and len(first) >= _FEWEST_ARGUMENTS and shown >= _ALL_BUT_FEW * len(first):
+        usual |= _OF_ARGUMENTS
+    return Habits(len(below) >= 3 and stops >= _HABIT * len(below), mottoes >= 3, frozenset(usual))
 
 
 def argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
     """Return the ways in which a block below a heading may show what the chapter holds, or its date, or its motto.
 
-    It has no full stop, begins as arguments do, is wholly in italics or brackets, names an author, or has more space below
-    it than paragraphs have. A paragraph of the story may too: ask only where most chapters have the same (:class:`Habits`).
+    It has no full stop, begins as arguments do, is wholly in italics or brackets, names an author, has more space below
+    it than paragraphs have, tells what happens in the present, or stands above a first word in capitals. A paragraph of the story may too: ask only where most chapters have the same (:class:`Habits`).
     """
     if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
         return frozenset()
@@ -780,6 +814,11 @@ def argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
         "set": _SET_OFF.match(text),
         "author": _has_author(blocks[i]),
         "apart": len(after) == 2 and after[0] >= 2 and after[0] > after[1],
+        "present": " " in text and not _TELLS.search(text),
+        "initial": after
+        and is_prose(blocks[i + 1])
+        and _INITIAL.match(blocks[i + 1].text)
+        and not _INITIAL.match(text),
     }
     return frozenset(mark for mark, found in marks.items() if found)
 
@@ -806,7 +845,7 @@ def _has_author(block: Block) -> bool:
     if not above or len(last.split()) > _MOST_AUTHOR_WORDS or not last.strip("_ ")[:1].isupper():
         return False
     in_italics = re.fullmatch(r"\s*_[^_]+_\.?", last) and "_" not in above[-1]
-    return bool(in_italics) or _indent(last) >= max(map(_indent, above)) + _AUTHOR_INDENT
+    return bool(in_italics) or is_capitals(last) or _indent(last) >= max(map(_indent, above)) + _AUTHOR_INDENT
 
 
 def _indent(line: str) -> int:
@@ -824,7 +863,8 @@ def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:
     for heading in headings:
         if heading.number:
             before = last.get(heading.style, 0)
-            if heading.number not in (before + 1, 1):
+            both = heading.number == before and _NUMBERED.match(heading.title)
+            if heading.number not in (before + 1, 1) and not both:  # "Book I, Chapter 2"
                 warnings.append(
                     f"{heading.style} {heading.number} follows {heading.style} {before}"
                     if before

@@ -309,6 +309,19 @@ LAYOUTS = (
     Layout("lower case", "chapter {arabic}\n\n{lower}"),
     Layout("question above the number", "{TITLE}\n\nCHAPTER {roman}"),
     Layout("quoted title in the next line", "Chapter {Word}\n“{title}”"),
+    Layout("title of one word, a shout", "CHAPTER {roman}\n\n{title}!", below=1),
+    Layout("lower-case numerals", "{lroman}."),
+    Layout("two numbers", "2.{arabic}"),
+    Layout("tags", "<b>CHAPTER {roman}</b>"),
+    Layout("scanner's numerals", "CHAPTER {scanned}"),
+    Layout("page in brackets over two lines", "[Page\n{arabic}]\n\n\n\nCHAPTER {roman}"),
+    Layout("heads of pages", "12{arabic:0>2} THE LONG WAY\n\n\n\nCHAPTER {roman}"),
+    Layout(
+        "synopsis of sentences, close",
+        "CHAPTER {roman}.\n\nThe author hears of a stranger. He travels. He is shipwrecked, and\nswims for his life.",
+        below=1,
+    ),
+    Layout("essays", "Chapter {roman}.\n\nContaining {lower}, with an uncommon observation.", below=1),
     Layout("two columns of spaces", "{roman}.  {TITLE}", entry="CHAPTER {roman}.        {TITLE}"),
 )
 
@@ -317,6 +330,8 @@ def _fields(number: int, title: str, page: int = 0) -> dict[str, str]:
     word, ordinal = UNITS[number], ORDINALS[number]
     return {
         "roman": ROMAN[number],
+        "lroman": ROMAN[number].lower(),
+        "scanned": f"{ROMAN[number][:-1]}l" if ROMAN[number][-2:] in ("VI", "II") else ROMAN[number],
         "arabic": str(number),
         "word": word,
         "Word": word.capitalize(),
