@@ -69,7 +69,8 @@ def test_every_builder_gives_the_same_bytes(
         chosen = {"n": 3, **({"domain": "law"} if "recall" in name else {})}
     whole = build(name, tmp_path / "whole", Work(), carriers, **chosen)
     assert build(name, tmp_path / "jobs", Work(engine), carriers, **chosen) == whole
-    for of in (2, 7) if name in SHARDED else ():
+    # More shards than cases leave some empty.
+    for of in () if name not in SHARDED else (2, 7) if name == TASK else (3,):
         merged = tmp_path / f"{of}" / name
         for number in range(of, 0, -1):
             shard = Shard(number, of)

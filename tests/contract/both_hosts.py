@@ -24,14 +24,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTS = {"n", "n_scored", "n_truncated", *(f"n_{reason}" for reason in REASONS)}
 
 
-# The host lists the files of all installed packages anew for every task, which takes a second: here once.
-INSPECT = (
-    "import functools, importlib.metadata as m; m.packages_distributions = functools.cache(m.packages_distributions); "
-    "from inspect_ai._cli.main import main; main()"
-)
-"""A program for ``python -c`` that takes the arguments of ``inspect``."""
-
-
 @dataclass
 class TaskRun:
     """What a host has written of one task.

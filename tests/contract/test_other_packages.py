@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from both_hosts import (
-    INSPECT,
     REPOSITORY,
     read_inspect,
     read_lm_eval,
@@ -154,8 +153,8 @@ def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
                 "--display",
                 "none",
             ]
-            third = ["python", "-c", INSPECT, "eval", *names, *asking, "--log-dir", str(tmp_path / "logs")]
-            run_command(third, tmp_path, options)
+            third = ["inspect", "eval", *names, *asking, "--log-dir", str(tmp_path / "logs")]
+            run_host(third, tmp_path, options)
     for task in (KEYS, RIDDLES):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         assert ours.scores == theirs.scores and ours.prompts == theirs.prompts

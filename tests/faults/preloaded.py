@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ PROGRAMS = {
     "lct": "long_context_tasks.cli:app",
     "lm_eval": "lm_eval.__main__:cli_evaluate",
     "opencompass": "opencompass.cli.main:main",
+    "inspect": "inspect_ai._cli.main:main",
 }
 
 FIXED = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -43,6 +45,7 @@ HOSTS = {
         "opencompass.summarizers",
         "opencompass.tasks",
     ),
+    "inspect": ("inspect_ai._cli.main", "inspect_ai.model._providers.openai_compatible", "inspect_ai.log"),
 }
 """A host's program to what it imports."""
 
@@ -154,6 +157,8 @@ def _begin(task: dict[str, Any]) -> Any:
 
 
 def main() -> None:
+    # inspect_ai lists the files of all installed packages anew for every task, which takes a second: here once.
+    metadata.packages_distributions = functools.cache(metadata.packages_distributions)
     for module in sys.argv[1:]:
         importlib.import_module(module)
     if manager := sys.modules.get("lm_eval.tasks.manager"):

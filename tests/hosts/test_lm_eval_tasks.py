@@ -4,17 +4,15 @@ import gzip
 import itertools
 import json
 import math
-import os
 import pickle
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from lazy_modules import Lazy
 from lm_eval_runs import TASK, evaluate, metrics_of, served_by
 from needs import needs
+from preloaded import host_ended
 from stored_runs import run_lm_eval
 from stub_server import stub_server
 from written_book import sorting_cases
@@ -251,32 +249,23 @@ def test_an_unknown_option_stops_the_run(published: Path) -> None:
 
 @pytest.mark.hosts
 def test_the_command_and_its_last_line_when_data_are_missing(published: Path, tiny: Path) -> None:
-    def run(task: str) -> subprocess.CompletedProcess[str]:
-        options = f"--model hf --model_args pretrained={tiny} --device cpu --apply_chat_template".split()
-        return subprocess.run(
-            [Path(sys.executable).with_name("lm_eval"), *options, "--tasks", task],
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "300"},
-            capture_output=True,
-            text=True,
-            check=False,
+    def run(task: str) -> tuple[int, str]:
+        words = (
+            f"lm_eval --model hf --model_args pretrained={tiny} --device cpu --apply_chat_template".split()
         )
+        return host_ended([*words, "--tasks", task], published, {"COLUMNS": "300"})
 
-    good = run(TASK)
-    assert good.returncode == 0, good.stderr[-2000:]
-    assert "2 of 6 cases do not fit the window of the model (1500 (host))" in good.stderr
-    assert "4_A2, 5_A2" in good.stderr
-    shown = re.findall(r"\|none +\| +0\|(\w+)", good.stdout)
-    assert (
-        shown[:4] == ["strict_accuracy", "official_accuracy", "n", "coverage"] and "By length" in good.stdout
-    )
-    assert (
-        "n_does_not_fit" in shown
-        and "n_judge_failed" not in shown
-        and "has a chat template" not in good.stderr
-    )
-    bad = run("ada_leval_tsort_2k")
-    assert bad.returncode != 0
-    last = bad.stderr.strip().splitlines()[-1]
+    code, output = run(TASK)
+    assert code == 0, output[-2000:]
+    assert "2 of 6 cases do not fit the window of the model (1500 (host))" in output
+    assert "4_A2, 5_A2" in output
+    shown = re.findall(r"\|none +\| +0\|(\w+)", output)
+    assert shown[:4] == ["strict_accuracy", "official_accuracy", "n", "coverage"] and "By length" in output
+    assert "n_does_not_fit" in shown and "n_judge_failed" not in shown
+    assert "has a chat template" not in output
+    code, output = run("ada_leval_tsort_2k")
+    assert code != 0
+    last = output.strip().splitlines()[-1]
     assert "textsort_2k.json" in last and "lct data fetch ada_leval" in last
 
 

@@ -46,8 +46,9 @@ def _losses(folder: Path) -> list[float]:
     return [row["loss"] for row in log_of(folder) if "loss" in row]
 
 
-@pytest.mark.parametrize("head", ["beta", "multinomial", "bernoulli"])
-@pytest.mark.parametrize("method", ["lora", "full"])
+@pytest.mark.parametrize(
+    ("head", "method"), [("beta", "lora"), ("multinomial", "full"), ("bernoulli", "lora"), ("beta", "full")]
+)
 def test_a_model_learns(model: Path, tmp_path: Path, head: str, method: str) -> None:
     items = rated_items(8)
     settings = {"steps": 24, "eval_steps": 8, "batch_size": 8, "batch_tokens": 8192, "patience": 9}
@@ -68,7 +69,7 @@ def test_a_model_learns(model: Path, tmp_path: Path, head: str, method: str) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("moment", [1, 4, 9, 13, 16, 20, 26, 33, 41, 55, 70, 84])
+@pytest.mark.parametrize("moment", [1, 4, 9, 16, 26, 41, 55, 84])
 def test_a_killed_training_goes_on_as_if_nothing_had_been(
     model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path, moment: int
 ) -> None:
@@ -82,12 +83,11 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("moment", [27, 34])
 def test_a_training_that_is_killed_again_and_again_comes_to_its_end(
-    model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path, moment: int
+    model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
     kills = 0
-    while killed_at(moment, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
+    while killed_at(34, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
         kills += 1
         assert kills < 30
     assert kills > 2

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +15,7 @@ import pytest
 pytest.importorskip("polars")
 
 from collected_runs import Turn, run_of, write_lm_eval, write_opencompass
+from preloaded import typed
 from run_commands import lct
 from stub_server import messages_hash, stub_server
 
@@ -206,7 +206,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.hosts
 @pytest.mark.parametrize(("host", "then"), [("opencompass", "lm_eval"), ("inspect", "inspect")])
-def test_hosts_search(host: str, then: str, tmp_path: Path) -> None:
+def test_hosts_search(host: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step on one host, the rest on another or the same, by their command lines, against a model that falls at a known length."""
     for one in (host, then):
         pytest.importorskip("inspect_ai" if one == "inspect" else one)
@@ -216,29 +216,27 @@ def test_hosts_search(host: str, then: str, tmp_path: Path) -> None:
         for case in task.cases.cases:
             sent = [{"role": one.role, "content": one.content} for one in task.messages(case)]
             known[messages_hash(sent)] = str(case.turns[0].gold) if length < falls else "none"
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environment = {**os.environ, "PATH": path, "OPENAI_API_KEY": "EMPTY", "HF_HUB_OFFLINE": "1"}
-    tokenizer = f"LCT_TOKENIZER={shlex.quote(str(demo_model_path()))} " if host == "opencompass" else ""
-    words = ["lct", "length", TASK, "--model", "stub", "--longest", "2800", "--per-octave", "2", "--n", "32"]
-
-    def typed(*line: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    tokenizer = {"LCT_TOKENIZER": str(demo_model_path())} if host == "opencompass" else {}
+    words = ["length", TASK, "--model", "stub", "--longest", "2800", "--per-octave", "2", "--n", "32"]
     with stub_server(lambda messages: known[messages_hash(messages)]) as stub:
-        words += ["--base-url", stub.url]
-        first = typed(*words, "--host", host, "--json")
-        assert first.returncode == 1, first.stderr
-        step = json.loads(first.stdout)["next"]
-        done = typed("bash", "-c", tokenizer + step["text"])
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        words += ["--base-url", stub.url, "--json"]
+        first = lct(*words, "--host", host)
+        assert first.code == 1, first.err
+        code, output = typed(first.rows["next"]["text"], tmp_path, tokenizer)
+        assert code == 0, output[-3000:]
         assert len(stub.requests) == 16
-        rest = typed(*words, "--host", then, "--run", "--json", "--budget", "51000")
-        assert rest.returncode == 0, rest.stderr[-3000:]
-        found = json.loads(rest.stdout)
-        assert found["ended"] and found["low"] < falls < found["high"] and len(found["seen"]) == 2
-        assert (
-            sum(one["cases"] for one in found["seen"]) == len(stub.requests)
-            and found["seen"][0]["cases"] == 16
+        rest = subprocess.run(
+            ["lct", *words, "--host", then, "--run", "--budget", "51000"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
+        assert rest.returncode == 0, rest.stderr[-3000:]
+    found = json.loads(rest.stdout)
+    assert found["ended"] and found["low"] < falls < found["high"] and len(found["seen"]) == 2
+    assert sum(one["cases"] for one in found["seen"]) == len(stub.requests)
+    assert found["seen"][0]["cases"] == 16

@@ -1,10 +1,7 @@
-"""The commands that fill the cells still to be run, taken by the hosts' parsers, and typed into a shell and run against a server."""
+"""The commands that fill the cells still to be run, taken by the hosts' parsers, and run against a server."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -307,24 +304,7 @@ def data(tokenizer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     yield from published_data(tmp_path_factory.mktemp("published"), ada_leval=3)
 
 
-def in_a_shell(command: Command, folder: Path, data: Path) -> str:
-    """Type a command into a shell."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environment = {
-        **os.environ,
-        "PATH": path,
-        "LCT_DATA_DIR": str(data),
-        "OPENAI_API_KEY": "EMPTY",
-        "HF_HUB_OFFLINE": "1",
-    }
-    done = subprocess.run(
-        ["bash", "-c", command.text], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    return done.stdout
-
-
-def forked(command: Command, folder: Path, data: Path) -> None:
+def run(command: Command, folder: Path, data: Path) -> None:
     """Run a command line without the minute that the starts of a host take."""
     variables = {"LCT_DATA_DIR": str(data), "OPENAI_API_KEY": "EMPTY"}
     code, output = typed(command.text, folder, variables)
@@ -344,13 +324,13 @@ def test_the_commands_of_lm_eval_fill_the_cells(data: Path, tmp_path: Path) -> N
         model = Model("stub", stub.url)
         place = replace(PLACE, host="lm_eval", options={"n": "2"})
         [command] = commands(find_cells(tasks[:1], ["stub"], []), [model], place)
-        in_a_shell(command, tmp_path, data)
+        run(command, tmp_path, data)
         cells = find_cells(tasks, ["stub"], [find_runs(tmp_path / "results")])
         assert [(cell.state, cell.remedy) for cell in cells] == [(PARTIAL, RUN), (ABSENT, RUN)]
         assert cells[0].why == "2 of 3 responses asked for"
         assert len(stub.requests) == 2
         [command] = commands(cells, [model], replace(PLACE, host="lm_eval"))
-        forked(command, tmp_path, data)
+        run(command, tmp_path, data)
         # The two answers that were there are not asked for again.
         assert len(stub.requests) == 2 + 1 + 3
         cells = find_cells(tasks, ["stub"], [find_runs(tmp_path / "results")])
@@ -369,7 +349,7 @@ def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, 
         place = replace(PLACE, host="opencompass", out=work)
         [command] = commands(find_cells(tasks, ["stub"], []), [model], place)
         with_tokenizer = replace(command, variables={**command.variables, "LCT_TOKENIZER": tokenizer})
-        forked(with_tokenizer, tmp_path, data)
+        run(with_tokenizer, tmp_path, data)
         [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
         assert cell.state == DONE
         asked = len(stub.requests)
@@ -377,7 +357,7 @@ def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, 
         [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
         assert (cell.state, cell.remedy) == (PARTIAL, GO_ON)
         [command] = commands([cell], [model], place)
-        forked(command, tmp_path, data)
+        run(command, tmp_path, data)
         assert len(stub.requests) == asked + 2
         [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
         assert cell.state == DONE

@@ -113,8 +113,8 @@ def test_official_mode(rules: Path, lines: list[str], naive: tuple[list[str], fl
     text = "\n".join(lines)
     table = RuleTable(Rules.read(rules).counts)
     assert inject_official(text, table, _WER, 7).split("\n") == expected
-    fast = _seconds(lambda: inject_official(text, table, _WER, 7), 7)
-    load = _seconds(lambda: RuleTable(Rules.read(rules).counts), 7)
+    fast = _seconds(lambda: inject_official(text, table, _WER, 7), 3)
+    load = _seconds(lambda: RuleTable(Rules.read(rules).counts), 3)
     print(f"official: {slow / fast:.0f} x ({_WORDS / slow:,.0f} to {_WORDS / fast:,.0f} words a second)")
     print(
         f"official, rules loaded anew: {slow / (fast + load):.0f} x ({_WORDS / (fast + load):,.0f} words a second)"
@@ -132,6 +132,6 @@ def test_exact_mode(rules: Path, lines: list[str], naive: tuple[list[str], float
     def run() -> list[str]:
         return [inject_exact(text, model, _WER, seed) for seed, text in enumerate(texts)]
 
-    fast, slow = _seconds(run, 7), naive[1]
+    fast, slow = _seconds(run, 3), naive[1]
     print(f"exact: {slow / fast:.0f} x ({_WORDS / slow:,.0f} to {_WORDS / fast:,.0f} words a second)")
     assert slow / fast >= 12

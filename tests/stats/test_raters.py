@@ -103,16 +103,6 @@ def test_without_the_library_the_remedy_is_named(monkeypatch):
         icc(RATINGS)
 
 
-def test_importing_stats_does_not_load_it():
-    import subprocess
-
-    code = (
-        "import sys, long_context_tasks.stats; print([m for m in ('pingouin', 'pandas') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 def test_a_panel_uses_complete_items_and_splits_by_cluster():
     ratings = {f"r{judge}": [row[judge] for row in RATINGS] * 2 + [5] for judge in range(4)}
     ratings["r0"] = [*ratings["r0"][:-1], None]
