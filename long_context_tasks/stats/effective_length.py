@@ -37,6 +37,8 @@ Outcome = Literal["holds", "fails", "open"]
 
 _ALONE = 0.01
 """Chance that any length is shown to fail by itself where none does."""
+_ADDED = 2 / 3
+"""Part of a cluster that is added to paired lengths; see :func:`relative_margin`."""
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
 """Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`_mean_ends`."""
@@ -296,6 +298,10 @@ def relative_margin(
     correlation that shared clusters give the means (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two
     proportions); it knows where the scale ends. The second is the t interval of the clusters' differences; it sees the tails that
     shared clusters have in common. Near 0 and 1 either is too short by itself, each at its own end.
+
+    Where the lengths share clusters and differ in few of them, a sample may lack those that do, and show hardly any spread. The low
+    end of the second interval then counts a part of a cluster more, all right at the base and all wrong here; Bonett and Price (2012)
+    add cases to paired proportions.
     """
     p, q = own.mean, fraction * base.mean
     margin = p - q - offset
@@ -305,20 +311,37 @@ def relative_margin(
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
         shared = (first * second).sum(axis=-1) / spread
-        r = 2 * np.where(spread > 0, np.clip(shared, -1.0, 1.0), 0.0)
-        down: Array = (p - low) ** 2 + (most - q) ** 2 - r * (p - low) * (most - q)
-        up: Array = (high - p) ** 2 + (q - least) ** 2 - r * (high - p) * (q - least)
+    r = 2 * np.where(spread > 0, np.clip(shared, -1.0, 1.0), 0.0)
+    down: Array = (p - low) ** 2 + (most - q) ** 2 - r * (p - low) * (most - q)
+    up: Array = (high - p) ** 2 + (q - least) ** 2 - r * (high - p) * (q - least)
+    half = _half_of_differences(own, base, fraction, level)
+    lowest = margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half)
+    if rates and set(own.names) & set(base.names):
+        own, base = _with(own, 0.0), _with(base, 1.0)
+        more = own.mean - fraction * base.mean - offset
+        lowest = np.minimum(lowest, more - _half_of_differences(own, base, fraction, level))
+    return lowest, margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half)
+
+
+def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: float) -> Array:
+    """Return half the width of the t interval of the clusters' differences."""
+    first, second = _residuals(own, base)
+    with np.errstate(divide="ignore", invalid="ignore"):
         differences = first - fraction * second
         variance = (differences**2).sum(axis=-1)
         fourth = (differences**4).sum(axis=-1) - variance**2 / differences.shape[-1]
         by_fourth = np.where(fourth > 1e-12 * variance**2, 2 * variance**2 / fourth, np.inf)
         by_size = (moments(one.sums, one.sizes, skewed=False).df for one in (own, base))
         df = np.clip(np.minimum(by_fourth, np.minimum(*by_size)), 1, None)
-        half = t_quantile(df, level) * np.sqrt(variance)
-    return (
-        margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half),
-        margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half),
-    )
+        half: Array = t_quantile(df, level) * np.sqrt(variance)
+    return half
+
+
+def _with(scores: Clusters, value: float) -> Clusters:
+    """Return the scores with :data:`_ADDED` of a cluster more, all of this value."""
+    size = _ADDED * scores.sizes.mean(axis=-1, keepdims=True)
+    sums = np.concatenate([scores.sums, np.broadcast_to(size * value, (*scores.sums.shape[:-1], 1))], axis=-1)
+    return Clusters(sums, np.concatenate([scores.sizes, size], axis=-1), False, [*scores.names, "added"])
 
 
 def _residuals(*lengths: Clusters) -> list[Array]:
