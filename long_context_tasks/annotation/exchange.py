@@ -96,21 +96,23 @@ def read_questions(path: Path) -> list[Incoming]:
     """
     found: dict[str, Incoming] = {}
     for where, row in json_rows(path, f"JSON Lines, {_QUESTION}"):
-        one = _incoming(row, where)
-        before = found.get(one.question.id)
+        entry = _incoming(row, where)
+        before = found.get(entry.question.id)
         if before is None:
-            found[one.question.id] = one
+            found[entry.question.id] = entry
             continue
         if "candidate" not in row:
             raise InputError(
-                f"{where}: question {one.question.id} came before ({before.where}); give each its own id"
+                f"{where}: question {entry.question.id} came before ({before.where}); give each its own id"
             )
-        if before.question != one.question:
+        if before.question != entry.question:
             raise InputError(
-                f"{where}: question {one.question.id} differs from {before.where}; rows of one question_id must agree in "
+                f"{where}: question {entry.question.id} differs from {before.where}; rows of one question_id must agree in "
                 "question, reference, rationale, transcription, document, domain, category and source"
             )
-        found[one.question.id] = Incoming(before.question, before.candidates + one.candidates, before.where)
+        found[entry.question.id] = Incoming(
+            before.question, before.candidates + entry.candidates, before.where
+        )
     if not found:
         raise InputError(f"{path}: no rows; expected {_QUESTION}")
     return list(found.values())
@@ -156,10 +158,10 @@ def read_documents(path: Path) -> dict[str, str]:
         if not found:
             raise InputError(f"{path}: holds no .txt files")
         return found
-    for where, one in _rows(path, _Document, _DOCUMENT):
-        if one.id in found:
-            raise InputError(f"{where}: document {one.id} came before; give each its own id")
-        found[one.id] = one.text
+    for where, document in _rows(path, _Document, _DOCUMENT):
+        if document.id in found:
+            raise InputError(f"{where}: document {document.id} came before; give each its own id")
+        found[document.id] = document.text
     return found
 
 
@@ -192,7 +194,7 @@ def keep_databases(path: Path) -> None:
 
 def annotation_rows(study: Study) -> list[dict[str, Any]]:
     """Return all annotations, also of superseded versions; :func:`read_annotations` reads them back."""
-    rows = [asdict(one) for one in study.annotations()]
+    rows = [asdict(annotation) for annotation in study.annotations()]
     return [{"item": row.pop("candidate"), **row, "codes": list(row["codes"])} for row in rows]
 
 
@@ -230,15 +232,17 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
     annotations = []
     for where, given in _rows(path, _AnnotationRow, _ANNOTATION):
         codes = "".join(code for code in CODES if code in given.codes)
-        one = Annotation(given.item, given.annotator, given.rating, codes, given.comment.strip(), given.at)
-        check_annotation(one, scale, f"{where}: ")
-        key = (one.candidate, one.annotator)
+        annotation = Annotation(
+            given.item, given.annotator, given.rating, codes, given.comment.strip(), given.at
+        )
+        check_annotation(annotation, scale, f"{where}: ")
+        key = (annotation.candidate, annotation.annotator)
         if key in found:
             raise InputError(
-                f"{where}: {one.annotator} annotated {one.candidate} before, in {found[key]}; keep one of them"
+                f"{where}: {annotation.annotator} annotated {annotation.candidate} before, in {found[key]}; keep one of them"
             )
         found[key] = where
-        annotations.append(one)
+        annotations.append(annotation)
     return annotations
 
 
@@ -248,16 +252,16 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
     The texts are those of the newest version: an expert changes them and sets ``decision``. What an expert had before them when they
     decided to keep a question is not shown again.
     """
-    candidates = {one.id: one for one in study.candidates(current=True)}
+    candidates = {candidate.id: candidate for candidate in study.candidates(current=True)}
     seen = study.seen()
     touched = {row["question_id"] for row in study.corrections() if row["decision"] == "keep"}
     flags: dict[str, list[dict[str, str]]] = {}
-    for one in study.annotations():
-        if (candidate := candidates.get(one.candidate)) is None:
+    for annotation in study.annotations():
+        if (candidate := candidates.get(annotation.candidate)) is None:
             continue
         touched.add(candidate.question_id)
-        flagged = bool(one.comment) or any(code in QUESTION_CODES for code in one.codes)
-        flag = (one.candidate, one.annotator, one.codes, one.comment)
+        flagged = bool(annotation.comment) or any(code in QUESTION_CODES for code in annotation.codes)
+        flag = (annotation.candidate, annotation.annotator, annotation.codes, annotation.comment)
         if flagged and flag not in seen.get((candidate.question_id, candidate.version), ()):
             row = dict(zip(_Flag.model_fields, flag, strict=True))
             flags.setdefault(candidate.question_id, []).append(row)
@@ -302,16 +306,18 @@ def read_reviews(path: Path) -> list[Review]:
     """
     reviews: dict[str, Review] = {}
     remedy = "leave version and flags as `lct annotate review` wrote them; "
-    for where, one in _rows(path, _ReviewRow, _REVIEW, remedy):
-        if one.question_id in reviews:
+    for where, review in _rows(path, _ReviewRow, _REVIEW, remedy):
+        if review.question_id in reviews:
             raise InputError(
-                f"{where}: question {one.question_id} came before; keep one row of each question"
+                f"{where}: question {review.question_id} came before; keep one row of each question"
             )
-        changes = one.model_dump(include=one.model_fields_set & set(FIELDS))
+        changes = review.model_dump(include=review.model_fields_set & set(FIELDS))
         seen = None
-        if one.flags is not None:
-            seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in one.flags)
-        reviews[one.question_id] = Review(one.question_id, one.decision, changes, one.note, one.version, seen)
+        if review.flags is not None:
+            seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in review.flags)
+        reviews[review.question_id] = Review(
+            review.question_id, review.decision, changes, review.note, review.version, seen
+        )
     return list(reviews.values())
 
 
@@ -323,26 +329,28 @@ def label_rows(study: Study) -> list[dict[str, Any]]:
     """
     if not study.scale.writes:
         raise InputError(f"{study.path}: holds ratings and no labels; make a study with --scale labels")
-    questions = {one.id: one for one in study.questions()}
-    asked = {one.id: questions[one.question_id] for one in study.candidates(current=True)}
+    questions = {question.id: question for question in study.questions()}
+    asked = {candidate.id: questions[candidate.question_id] for candidate in study.candidates(current=True)}
     return [
         {
-            "domain": asked[one.candidate].domain,
-            "passage": asked[one.candidate].reference,
-            "labels": [label.strip() for label in re.split(r"[;\n]", one.comment) if label.strip()],
-            "annotator": one.annotator,
-            "source": asked[one.candidate].source,
+            "domain": asked[annotation.candidate].domain,
+            "passage": asked[annotation.candidate].reference,
+            "labels": [label.strip() for label in re.split(r"[;\n]", annotation.comment) if label.strip()],
+            "annotator": annotation.annotator,
+            "source": asked[annotation.candidate].source,
         }
-        for one in study.annotations()
-        if one.candidate in asked and one.comment
+        for annotation in study.annotations()
+        if annotation.candidate in asked and annotation.comment
     ]
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:
     """Return the questions that count, with the candidates of their newest version; :func:`read_questions` reads them, for a new study."""
     answers: dict[str, list[dict[str, str]]] = {}
-    for one in study.candidates(current=True):
-        answers.setdefault(one.question_id, []).append({"id": one.id, "model": one.model, "text": one.text})
+    for candidate in study.candidates(current=True):
+        answers.setdefault(candidate.question_id, []).append(
+            {"id": candidate.id, "model": candidate.model, "text": candidate.text}
+        )
     rows = []
     for asked in study.questions():
         row = asdict(asked)
@@ -356,13 +364,13 @@ def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> l
     ratings = ratings_of(study.annotations())
     return [
         {
-            "id": one.id,
-            "cluster": one.question_id,
-            "people": statistics.fmean(ratings[one.id]) if one.id in ratings else None,
-            judge: scores[one.id],
+            "id": candidate.id,
+            "cluster": candidate.question_id,
+            "people": statistics.fmean(ratings[candidate.id]) if candidate.id in ratings else None,
+            judge: scores[candidate.id],
         }
-        for one in study.candidates(current=True)
-        if one.id in scores
+        for candidate in study.candidates(current=True)
+        if candidate.id in scores
     ]
 
 
@@ -378,12 +386,13 @@ def training_rows(
         before: also what a correction or a removal has made invalid.
         without: annotator and document whose ratings are left out; document None: all of the annotator's.
     """
-    questions = {(one.id, one.version): one for one in study.all_versions()}
+    questions = {(question.id, question.version): question for question in study.all_versions()}
     documents = study.documents_of_candidates()
     ratings = ratings_of(
-        one
-        for one in study.annotations()
-        if (one.annotator, None) not in without and (one.annotator, documents[one.candidate]) not in without
+        annotation
+        for annotation in study.annotations()
+        if (annotation.annotator, None) not in without
+        and (annotation.annotator, documents[annotation.candidate]) not in without
     )
     found = []
     for candidate in study.candidates(current=not before):

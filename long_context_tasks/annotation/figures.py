@@ -142,19 +142,19 @@ def study_figures(study: Study, level: Level = "ordinal") -> Figures:
     Raises:
         InputError: NLTK is not installed.
     """
-    candidates = {one.id: one for one in study.candidates()}
-    question_of = {key: one.question_id for key, one in candidates.items()}
-    kept = {one.id for one in study.candidates(current=True)}
+    candidates = {candidate.id: candidate for candidate in study.candidates()}
+    question_of = {key: candidate.question_id for key, candidate in candidates.items()}
+    kept = {candidate.id for candidate in study.candidates(current=True)}
     every = study.annotations()
-    after = [one for one in every if one.candidate in kept]
-    removed = [one for one in every if one.candidate not in kept]
+    after = [annotation for annotation in every if annotation.candidate in kept]
+    removed = [annotation for annotation in every if annotation.candidate not in kept]
     before, without, rest = (
         _part(part, question_of, study.scale.values, level) for part in (every, removed, after)
     )
     models: dict[str, list[tuple[str, list[int]]]] = {}
     for key, ratings in ratings_of(after).items():
         models.setdefault(candidates[key].model, []).append((candidates[key].text, ratings))
-    source = {one.id: one.source for one in study.all_versions()}
+    source = {question.id: question.source for question in study.all_versions()}
     corrected: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
     for review in study.corrections():
         for name in review["changes"]:
@@ -164,7 +164,7 @@ def study_figures(study: Study, level: Level = "ordinal") -> Figures:
         removed=without,
         after=rest,
         codes=_codes(every, question_of, before),
-        total_codes=sum(len(one.codes) for one in every),
+        total_codes=sum(len(annotation.codes) for annotation in every),
         models=tuple(_model(name, models[name]) for name in sorted(models, key=str.casefold)),
         corrected={name: dict(sorted(counts.items())) for name, counts in corrected.items()},
         level=level,
@@ -176,15 +176,17 @@ def _part(
 ) -> Part:
     rated = ratings_of(annotations)
     triples = [
-        (one.annotator, one.candidate, float(one.rating)) for one in annotations if one.rating is not None
+        (annotation.annotator, annotation.candidate, float(annotation.rating))
+        for annotation in annotations
+        if annotation.rating is not None
     ]
     counts = Counter(rating for ratings in rated.values() for rating in ratings)
     high = [statistics.variance(ratings) > HIGH_VARIANCE for ratings in rated.values() if len(ratings) > 1]
     return Part(
-        questions=len({question_of[one.candidate] for one in annotations}),
+        questions=len({question_of[annotation.candidate] for annotation in annotations}),
         pairs=len(rated),
         ratings=len(triples),
-        feedback=sum(bool(one.codes or one.comment) for one in annotations),
+        feedback=sum(bool(annotation.codes or annotation.comment) for annotation in annotations),
         alpha=krippendorff_alpha(triples, level),
         high_variance=statistics.fmean(high) if high else math.nan,
         histogram={value: counts[value] for value in values},
@@ -196,12 +198,17 @@ def _codes(
 ) -> tuple[CodeCount, ...]:
     found = []
     for code in CODES:
-        holding = [question_of[one.candidate] for one in annotations if code in one.codes]
+        holding = [
+            question_of[annotation.candidate] for annotation in annotations if code in annotation.codes
+        ]
         if code in QUESTION_CODES:
             found.append(CodeCount(code, len(set(holding)), before.questions))
         else:
             found.append(CodeCount(code, len(holding), before.feedback))
-    return (*found, CodeCount("comment", sum(bool(one.comment) for one in annotations), before.feedback))
+    return (
+        *found,
+        CodeCount("comment", sum(bool(annotation.comment) for annotation in annotations), before.feedback),
+    )
 
 
 def _model(name: str, rated: Sequence[tuple[str, list[int]]]) -> ModelRow:
@@ -283,13 +290,13 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
     )
     shares = [
         (
-            one.code,
-            labels.get(one.code, "free text"),
-            f"{one.count:,}",
-            f"{one.of:,}",
-            figure_text(100 * one.share, 1),
+            code.code,
+            labels.get(code.code, "free text"),
+            f"{code.count:,}",
+            f"{code.of:,}",
+            figure_text(100 * code.share, 1),
         )
-        for one in figures.codes
+        for code in figures.codes
     ]
     feedback = Table(
         "feedback",
@@ -316,10 +323,10 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
         ("model", "answers", "ratings", "mean rating", "sd", "words"),
         tuple(
             (
-                *(one.model, f"{one.answers:,}", f"{one.ratings:,}"),
-                *(figure_text(one.mean), figure_text(one.sd), figure_text(one.words, 1)),
+                *(model.model, f"{model.answers:,}", f"{model.ratings:,}"),
+                *(figure_text(model.mean), figure_text(model.sd), figure_text(model.words, 1)),
             )
-            for one in figures.models
+            for model in figures.models
         ),
     )
     most = max((1, *figures.before.histogram.values()))
@@ -365,7 +372,9 @@ def agreement_with(study: Study, gold: str) -> list[GoldAgreement]:
     """
     documents = study.documents_of_candidates()
     rated = [
-        (one.annotator, one.candidate, one.rating) for one in study.annotations() if one.rating is not None
+        (annotation.annotator, annotation.candidate, annotation.rating)
+        for annotation in study.annotations()
+        if annotation.rating is not None
     ]
     right = {candidate: rating for annotator, candidate, rating in rated if annotator == gold}
     pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -388,7 +397,9 @@ def agreement_with(study: Study, gold: str) -> list[GoldAgreement]:
 
 def inconsistent(found: Sequence[GoldAgreement], least: float) -> set[tuple[str, str]]:
     """Return annotator and document of those whose correlation is below ``least``, or is not a number."""
-    return {(one.annotator, one.document) for one in found if not one.pearson >= least}
+    return {
+        (agreement.annotator, agreement.document) for agreement in found if not agreement.pearson >= least
+    }
 
 
 def agreement_table(found: Sequence[GoldAgreement], gold: str) -> Table:
@@ -398,8 +409,14 @@ def agreement_table(found: Sequence[GoldAgreement], gold: str) -> Table:
         f"Annotators against {gold}",
         ("annotator", "document", "ratings", "Pearson", "mean difference"),
         tuple(
-            (one.annotator, one.document, str(one.n), figure_text(one.pearson), figure_text(one.difference))
-            for one in found
+            (
+                agreement.annotator,
+                agreement.document,
+                str(agreement.n),
+                figure_text(agreement.pearson),
+                figure_text(agreement.difference),
+            )
+            for agreement in found
         ),
         frozenset(("annotator", "document")),
     )

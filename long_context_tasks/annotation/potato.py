@@ -43,9 +43,10 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
         raise InputError(f"{folder}: is there already; name a new folder")
     if study.scale.writes:
         raise InputError(f"{study.path}: asks for {study.scale.writes}; the export to POTATO is for ratings")
-    questions = {(one.id, one.version): one for one in study.questions()}
+    questions = {(question.id, question.version): question for question in study.questions()}
     items = [
-        _item(study, questions[one.question_id, one.version], one) for one in study.candidates(current=True)
+        _item(study, questions[candidate.question_id, candidate.version], candidate)
+        for candidate in study.candidates(current=True)
     ]
     if not items:
         raise InputError(f"{study.path}: no candidates to annotate; make them with `lct annotate prepare`")
@@ -168,6 +169,8 @@ def _annotation(
     if not ratings and not codes and not comment:
         return None
     rating = int(ratings[0]) if ratings else None
-    one = Annotation(item, annotator, rating, "".join(code for code in CODES if code in codes), comment)
-    check_annotation(one, scale, f"{where}: ")
-    return one
+    annotation = Annotation(
+        item, annotator, rating, "".join(code for code in CODES if code in codes), comment
+    )
+    check_annotation(annotation, scale, f"{where}: ")
+    return annotation

@@ -71,15 +71,25 @@ def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
 
 def without_rationale(study: Study) -> list[Question]:
     """Return the questions that count and have no rationale; those that people have annotated without one stay as they are."""
-    candidates = {one.id: (one.question_id, one.version) for one in study.candidates()}
-    seen = {candidates[one.candidate] for one in study.annotations()}
-    return [one for one in study.questions() if one.rationale is None and (one.id, one.version) not in seen]
+    candidates = {
+        candidate.id: (candidate.question_id, candidate.version) for candidate in study.candidates()
+    }
+    seen = {candidates[annotation.candidate] for annotation in study.annotations()}
+    return [
+        question
+        for question in study.questions()
+        if question.rationale is None and (question.id, question.version) not in seen
+    ]
 
 
 def without_candidate(study: Study, model: str) -> list[Question]:
     """Return the questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
-    there = {(one.question_id, one.version) for one in study.candidates() if one.model == model}
-    return [one for one in study.questions() if (one.id, one.version) not in there]
+    there = {
+        (candidate.question_id, candidate.version)
+        for candidate in study.candidates()
+        if candidate.model == model
+    }
+    return [question for question in study.questions() if (question.id, question.version) not in there]
 
 
 @dataclass(frozen=True)
@@ -121,10 +131,10 @@ def write_missing(
     """
     if what == "rationales":
         waiting = without_rationale(study)
-        asked = ask_model(config, [rationale_prompt(study, one, prompts) for one in waiting])
+        asked = ask_model(config, [rationale_prompt(study, question, prompts) for question in waiting])
     else:
         waiting = without_candidate(study, config.name)
-        asked = ask_model(config, [candidate_prompt(study, one) for one in waiting])
+        asked = ask_model(config, [candidate_prompt(study, question) for question in waiting])
     found, problems = [], []
     for question, answer in zip(waiting, asked.answers, strict=True):
         if answer.text is None:

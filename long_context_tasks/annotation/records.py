@@ -237,9 +237,9 @@ class Annotation:
 def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
     """Return the ratings of each candidate that has any, in the order of the annotations."""
     found: dict[str, list[int]] = {}
-    for one in annotations:
-        if one.rating is not None:
-            found.setdefault(one.candidate, []).append(one.rating)
+    for annotation in annotations:
+        if annotation.rating is not None:
+            found.setdefault(annotation.candidate, []).append(annotation.rating)
     return found
 
 
@@ -280,11 +280,11 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def check_annotation(one: Annotation, scale: Scale, where: str = "") -> None:
+def check_annotation(annotation: Annotation, scale: Scale, where: str = "") -> None:
     """Refuse an annotation that the study's scale does not allow.
 
     Args:
-        one: with values of the right types.
+        annotation: with values of the right types.
         scale: of the study.
         where: begins the message.
 
@@ -292,15 +292,19 @@ def check_annotation(one: Annotation, scale: Scale, where: str = "") -> None:
         InputError: says which and why.
     """
     low, high = scale.bounds
-    if problem := name_problem(one.annotator):
+    if problem := name_problem(annotation.annotator):
         pass
-    elif one.rating is not None and one.rating not in scale.values:
-        problem = f"rating {one.rating!r} is no whole number from {low} to {high}; correct it, or write null"
-    elif one.codes != "".join(code for code in CODES if code in one.codes):
-        problem = f"codes {one.codes!r} are not among {', '.join(CODES)}"
-    elif len(one.comment) > COMMENT_MAX:
+    elif annotation.rating is not None and annotation.rating not in scale.values:
+        problem = (
+            f"rating {annotation.rating!r} is no whole number from {low} to {high}; correct it, or write null"
+        )
+    elif annotation.codes != "".join(code for code in CODES if code in annotation.codes):
+        problem = f"codes {annotation.codes!r} are not among {', '.join(CODES)}"
+    elif len(annotation.comment) > COMMENT_MAX:
         problem = f"the comment has more than {COMMENT_MAX:,} characters"
-    elif one.rating is None and not one.codes and not one.comment:
+    elif annotation.rating is None and not annotation.codes and not annotation.comment:
         problem = "says nothing; give a rating, a code or a comment"
     if problem:
-        raise InputError(f"{where}annotation of {one.candidate} by {one.annotator!r}: {problem}")
+        raise InputError(
+            f"{where}annotation of {annotation.candidate} by {annotation.annotator!r}: {problem}"
+        )

@@ -124,7 +124,7 @@ class _Page:
 
     async def study_row(self, _: web.Request) -> web.Response:
         """Return what does not change from item to item."""
-        names = sorted({one.annotator for one in self._study.annotations()})
+        names = sorted({annotation.annotator for annotation in self._study.annotations()})
         row = {
             **self._study.scale.as_row(),
             "annotators": names,
@@ -183,9 +183,9 @@ class _Page:
         if self._study.item(given.item) is None:
             raise web.HTTPGone(reason=_CORRECTED)
         comment = given.comment.strip()
-        one = Annotation(given.item, given.annotator, given.rating, codes, comment, now())
-        annotate(self._study, [one])
-        return web.json_response({"saved": one.candidate})
+        annotation = Annotation(given.item, given.annotator, given.rating, codes, comment, now())
+        annotate(self._study, [annotation])
+        return web.json_response({"saved": annotation.candidate})
 
 
 class _Posted(Checked):

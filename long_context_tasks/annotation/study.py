@@ -105,8 +105,13 @@ class Study:
 
     def documents_of_candidates(self) -> dict[str, str]:
         """Return the document of each candidate's question, empty without one."""
-        document = {(one.id, one.version): one.document or "" for one in self.all_versions()}
-        return {one.id: document[one.question_id, one.version] for one in self.candidates()}
+        document = {
+            (question.id, question.version): question.document or "" for question in self.all_versions()
+        }
+        return {
+            candidate.id: document[candidate.question_id, candidate.version]
+            for candidate in self.candidates()
+        }
 
     def annotations(self) -> list[Annotation]:
         """Return all annotations, by candidate, then by annotator."""
@@ -275,9 +280,9 @@ def _checked(path: Path, db: sqlite3.Connection) -> Study:
         except sqlite3.OperationalError as error:
             raise InputError(f"{path}: {table}: {error}; {_EDITED}") from None
     study = Study(path, db)
-    for one in study.annotations():
+    for annotation in study.annotations():
         try:
-            check_annotation(one, study.scale)
+            check_annotation(annotation, study.scale)
         except InputError as error:
             raise InputError(f"{path}: {error}; {_EDITED}") from None
     return study
@@ -308,33 +313,35 @@ def add(
             if there is None:
                 db.execute("INSERT INTO documents VALUES (?, ?)", (name, content))
         before_questions, before_candidates = study.count("questions"), study.count("candidates")
-        for one in incoming:
-            version = _add_question(study, one, study.versions(one.question.id))
-            for key, model, answer in one.candidates:
-                _add_candidate(study, key, one.question.id, version, model, answer, one.where)
+        for entry in incoming:
+            version = _add_question(study, entry, study.versions(entry.question.id))
+            for key, model, answer in entry.candidates:
+                _add_candidate(study, key, entry.question.id, version, model, answer, entry.where)
         return study.count("questions") - before_questions, study.count("candidates") - before_candidates
 
 
-def _add_question(study: Study, one: Incoming, versions: Sequence[Question]) -> int:
+def _add_question(study: Study, entry: Incoming, versions: Sequence[Question]) -> int:
     """Return the version that the candidates of an incoming question answer."""
-    asked = one.question
+    asked = entry.question
     for before in reversed(versions):
         given = {name: text for name, text in asked.texts.items() if text is not None}
         if not given.items() - before.texts.items():
             # The file from before a correction is passed over; but what it adds would answer a question that no longer counts.
-            answered = (_candidate(study, asked.id, before.version, model) for _, model, _ in one.candidates)
+            answered = (
+                _candidate(study, asked.id, before.version, model) for _, model, _ in entry.candidates
+            )
             if before is versions[-1] or all(answered):
                 return before.version
     if versions:
         newest = versions[-1]
         differing = next(name for name, text in asked.texts.items() if text not in (None, newest.texts[name]))
         raise InputError(
-            f"{one.where}: {differing} of question {asked.id} differs from version {newest.version} in the study; correct it "
+            f"{entry.where}: {differing} of question {asked.id} differs from version {newest.version} in the study; correct it "
             "with `lct annotate correct`, or give it another id"
         )
     if asked.document is not None and study.document(asked.document) is None:
         raise InputError(
-            f"{one.where}: document {asked.document} is missing; give it with --documents, or take the field out"
+            f"{entry.where}: document {asked.document} is missing; give it with --documents, or take the field out"
         )
     study.db.execute(
         "INSERT INTO questions VALUES (?, ?, ?, ?, ?, (SELECT COALESCE(MAX(place) + 1, 0) FROM questions))",
@@ -405,23 +412,23 @@ def annotate(study: Study, annotations: Iterable[Annotation], *, replace: bool =
     with study.transaction() as db:
         known = {row[0] for row in db.execute("SELECT id FROM candidates")}
         changed = 0
-        for one in annotations:
-            if one.candidate not in known:
+        for annotation in annotations:
+            if annotation.candidate not in known:
                 raise InputError(
-                    f"no candidate {one.candidate} in {study.path}; take the ids from an export of this study"
+                    f"no candidate {annotation.candidate} in {study.path}; take the ids from an export of this study"
                 )
-            check_annotation(one, study.scale)
-            said = (one.rating, one.codes, one.comment)
-            if (before := study.annotation(one.candidate, one.annotator)) is not None:
+            check_annotation(annotation, study.scale)
+            said = (annotation.rating, annotation.codes, annotation.comment)
+            if (before := study.annotation(annotation.candidate, annotation.annotator)) is not None:
                 if (before.rating, before.codes, before.comment) == said:
                     continue
                 if not replace:
                     raise InputError(
-                        f"{one.annotator} has another annotation of {one.candidate} in {study.path}; add --replace to change it"
+                        f"{annotation.annotator} has another annotation of {annotation.candidate} in {study.path}; add --replace to change it"
                     )
             db.execute(
                 "INSERT OR REPLACE INTO annotations VALUES (?, ?, ?, ?, ?, ?)",
-                (one.candidate, one.annotator, *said, one.at or now()),
+                (annotation.candidate, annotation.annotator, *said, annotation.at or now()),
             )
             changed += 1
         return changed
@@ -439,39 +446,39 @@ def review(study: Study, reviews: Sequence[Review], editor: str) -> tuple[int, i
     if problem := name_problem(editor):
         raise InputError(f"--editor: {problem}")
     with study.transaction() as db:
-        fields = [_apply(study, db, one, editor) for one in reviews]
+        fields = [_apply(study, db, review, editor) for review in reviews]
     return sum(map(bool, fields)), sum(fields)
 
 
-def _apply(study: Study, db: sqlite3.Connection, one: Review, editor: str) -> int:
+def _apply(study: Study, db: sqlite3.Connection, review: Review, editor: str) -> int:
     """Apply a decision; return how many fields it corrects."""
-    versions = study.versions(one.question_id)
+    versions = study.versions(review.question_id)
     if not versions:
         raise InputError(
-            f"no question {one.question_id} in {study.path}; take the ids from `lct annotate review`"
+            f"no question {review.question_id} in {study.path}; take the ids from `lct annotate review`"
         )
     before = versions[-1]
-    where = f"question {one.question_id}"
-    if one.version not in (None, before.version):
+    where = f"question {review.question_id}"
+    if review.version not in (None, before.version):
         raise InputError(
-            f"{where} is at version {before.version}, the review is of version {one.version}; write a new "
+            f"{where} is at version {before.version}, the review is of version {review.version}; write a new "
             "review file with `lct annotate review`"
         )
-    changed = {name: new for name, new in one.changes.items() if new != before.texts[name]}
-    if one.decision != "correct" and changed:
+    changed = {name: new for name, new in review.changes.items() if new != before.texts[name]}
+    if review.decision != "correct" and changed:
         raise InputError(
-            f"{where}: {', '.join(changed)} differs from the study, but the decision is {one.decision}; "
+            f"{where}: {', '.join(changed)} differs from the study, but the decision is {review.decision}; "
             "write correct, or leave the text as it was"
         )
-    if one.decision == "correct" and not changed:
+    if review.decision == "correct" and not changed:
         raise InputError(f"{where}: the correction changes nothing; write decision keep")
     key = db.execute(
         "INSERT INTO reviews (question_id, version, decision, editor, note, at) VALUES (?, ?, ?, ?, ?, ?)",
-        (one.question_id, before.version, one.decision, editor, one.note, now()),
+        (review.question_id, before.version, review.decision, editor, review.note, now()),
     ).lastrowid
-    if one.decision == "keep":
+    if review.decision == "keep":
         # A flag that came later, or from another machine, is shown to the expert then.
-        flags: Iterable[tuple[str, ...]] | None = one.seen
+        flags: Iterable[tuple[str, ...]] | None = review.seen
         if flags is None:
             flags = db.execute(
                 "SELECT a.candidate, a.annotator, a.codes, a.comment FROM annotations a JOIN candidates c ON c.id = a.candidate "
@@ -481,7 +488,7 @@ def _apply(study: Study, db: sqlite3.Connection, one: Review, editor: str) -> in
         db.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?)", [(key, *flag) for flag in flags])
     if changed:
         texts = {**before.texts, **changed}
-        values = (one.question_id, before.version + 1, *(texts[name] for name in FIELDS))
+        values = (review.question_id, before.version + 1, *(texts[name] for name in FIELDS))
         db.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", values)
         db.executemany(
             "INSERT INTO corrections VALUES (?, ?, ?, ?)",

@@ -82,7 +82,7 @@ def _abstracts(folder: Path) -> Iterator[str]:
 
 
 def _meetings(folder: Path) -> Iterator[str]:
-    return ("\n".join(text for _, text in one.turns) for one in read_meetings(folder))
+    return ("\n".join(text for _, text in meeting.turns) for meeting in read_meetings(folder))
 
 
 def _forums(folder: Path) -> Iterator[str]:
@@ -93,9 +93,9 @@ def _forums(folder: Path) -> Iterator[str]:
 
 _READERS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "novels": _novels,
-    "debates": lambda folder: ("\n\n".join(one.speeches) for one in read_debates(folder)),
+    "debates": lambda folder: ("\n\n".join(debate.speeches) for debate in read_debates(folder)),
     "abstracts": _abstracts,
-    "opinions": lambda folder: ("\n\n".join(one.pages) for one in read_opinions(folder)),
+    "opinions": lambda folder: ("\n\n".join(opinion.pages) for opinion in read_opinions(folder)),
     "meetings": _meetings,
     "forums": _forums,
 }

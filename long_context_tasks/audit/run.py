@@ -142,7 +142,7 @@ def audit(
     # What can be named freely is guessed with the best share; where one answer has to be given, shares do not matter.
     free = form in ("list", "subset")
     chance = max(guesses, key=fmean) if free else [fmean(each) for each in zip(*guesses, strict=True)]
-    texts = list(dict.fromkeys(one.text for one in tested.challenges))
+    texts = list(dict.fromkeys(challenge.text for challenge in tested.challenges))
     kind, size = tested.challenges[0].carrier, int(fmean(map(len, texts)))
     folder = carriers if carriers and (carriers / kind).is_dir() else None
     return Audit(

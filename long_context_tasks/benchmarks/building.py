@@ -116,9 +116,9 @@ class Work(Progress):
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
         made: dict[int, list[Case]] = {length: [] for length in numbers}
         for found in self._mapped(make, wanted, what):
-            for length, one in found.items():
-                writer.add_documents(one.documents)
-                made[length] += one.cases
+            for length, built in found.items():
+                writer.add_documents(built.documents)
+                made[length] += built.cases
 
         def written(cases: Sequence[Case]) -> Iterator[Case]:
             writer.begin_part()

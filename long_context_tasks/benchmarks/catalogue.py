@@ -183,10 +183,12 @@ def with_variant(name: str, options: Options) -> tuple[str, Options]:
         return name, options
     spec = parse_task(name)
     wanted = {*spec.variant.split("_"), *options.variant.split("_")} - {""}
-    alike = [one for one in task_specs() if replace(one, variant=spec.variant) == spec]
-    found = next((one.name for one in alike if set(one.variant.split("_")) - {""} == wanted), None)
+    alike = [candidate for candidate in task_specs() if replace(candidate, variant=spec.variant) == spec]
+    found = next(
+        (candidate.name for candidate in alike if set(candidate.variant.split("_")) - {""} == wanted), None
+    )
     if found is None:
-        there = ", ".join(one.variant for one in alike if one.variant) or "none"
+        there = ", ".join(candidate.variant for candidate in alike if candidate.variant) or "none"
         raise InputError(f"{name} has no lct_variant={options.variant}; there are: {there}")
     return found, replace(options, variant=None, given=options.given - {"variant"})
 

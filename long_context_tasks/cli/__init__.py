@@ -44,7 +44,7 @@ _DEBUG = "--debug"
 
 # By name, as typer brings these classes of its own or takes those of click.
 _USAGE_ERROR: type[Exception] = next(
-    one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException"
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
 

@@ -129,7 +129,7 @@ def prepare(
             say(f"{model.name}: {written.done} {what} of {written.wanted}; {written.summary}")
             missing += written.wanted - written.done
         counting, now = opened.questions(), len(opened.candidates(current=True))
-        without = sum(one.rationale is None for one in counting)
+        without = sum(question.rationale is None for question in counting)
         give(
             f"now {len(counting)} questions, {now} candidates to annotate, {without} questions without a rationale",
             questions=len(counting),
@@ -211,12 +211,14 @@ def judge(
             raise InputError(
                 f"{study}: its scale is not 1 to 5, for which the paper's prompts for judges are made"
             )
-        questions = {one.id: one for one in opened.questions()}
+        questions = {question.id: question for question in opened.questions()}
         candidates = opened.candidates(current=True)
         prompts = []
-        for one in candidates:
-            of = questions[one.question_id]
-            item = OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription)
+        for candidate in candidates:
+            of = questions[candidate.question_id]
+            item = OrcaItem(
+                str(candidate.id), of.question, of.reference, candidate.text, of.rationale, of.transcription
+            )
             prompts.append(judge_prompt(item, wording=wording))
         name = (model := _model(judge_file)).name
         asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
@@ -267,7 +269,8 @@ def correct(
     with _opened(study) as opened:
         questions, fields = apply(opened, reviews, editor)
     decided = ", ".join(
-        f"{name} {sum(one.decision == name for one in reviews)}" for name in ("keep", "correct", "remove")
+        f"{name} {sum(review.decision == name for review in reviews)}"
+        for name in ("keep", "correct", "remove")
     )
     give(
         f"{study}: {decided}; {fields} fields of {questions} questions corrected",

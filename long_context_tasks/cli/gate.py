@@ -98,5 +98,5 @@ def _progress(found: "Look", documents: int) -> None:
 
 
 def _tell(findings: "Sequence[Finding]") -> None:
-    for one in findings:
-        typer.echo(f"{one.side}: {one.name}: {one.text}", err=True)
+    for finding in findings:
+        typer.echo(f"{finding.side}: {finding.name}: {finding.text}", err=True)

@@ -78,7 +78,7 @@ def run(
 
     found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)
-    configs = [with_seeds(one, seeds) for one in named_judges(judge_files or [])]
+    configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
         check_judge(config)
     any_task = any(kind_of(config).prepare is not None for config in configs)
@@ -88,7 +88,7 @@ def run(
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
     if not ready:
-        names = ", ".join(sorted({one.task for one in chosen})) or "none"
+        names = ", ".join(sorted({run.task for run in chosen})) or "none"
         raise InputError(
             f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
         )
@@ -148,17 +148,17 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
         InputError: a task without runs.
     """
     names = words(tasks)
-    there = {one.task for one in runs}
+    there = {run.task for run in runs}
     if unknown := [name for name in names if name not in there]:
         raise InputError(f"--tasks {', '.join(unknown)}: no such runs; there are: {', '.join(sorted(there))}")
-    return [one for one in runs if not names or one.task in names]
+    return [run for run in runs if not names or run.task in names]
 
 
 def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
     """Say where the results are; exit code 1 when something is missing."""
-    for one in judged:
-        say(f"{one.path}: {one.usage}")
-    failed = sum(one.unanswered for one in judged)
+    for outcome in judged:
+        say(f"{outcome.path}: {outcome.usage}")
+    failed = sum(outcome.unanswered for outcome in judged)
     if failed:
         typer.echo(
             f"{failed} responses have no verdict, as the judge did not answer; run the same again", err=True

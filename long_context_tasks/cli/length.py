@@ -162,15 +162,15 @@ def _show(found: "Progress") -> None:
 
     fit = found.crossing
     rows = []
-    for length, one in found.seen.items():
+    for length, observed in found.seen.items():
         mean, interval = fit.curve[fit.lengths.index(length)]
-        score = mean_of(one)
+        score = mean_of(observed)
         fitted = f"{100 * mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         rows.append(
             (
                 f"{length:,}",
-                str(len(one.cases)),
-                str(len(one.scores.values)),
+                str(len(observed.cases)),
+                str(len(observed.scores.values)),
                 "" if score is None else f"{100 * score:.1f}",
                 fitted,
             )

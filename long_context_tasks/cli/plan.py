@@ -224,13 +224,13 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
     say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
     for problem in found.problems:
         typer.echo(f"not used: {problem}", err=True)
-    for model in dict.fromkeys(one.model for one in found.commands):
+    for model in dict.fromkeys(command.model for command in found.commands):
         say(f"\n{model}:")
         seen: set[tuple[str, ...]] = set()
-        for one in found.commands:
-            if one.model == model:
-                say(("or: " if one.tasks in seen else "") + one.text)
-                seen.add(one.tasks)
+        for command in found.commands:
+            if command.model == model:
+                say(("or: " if command.tasks in seen else "") + command.text)
+                seen.add(command.tasks)
     for line in found.notes:
         say(f"\n{line}")
     for task in found.without_data:

@@ -81,15 +81,15 @@ def rescore(
     if out is not None:
         _write_changes(out, made)
     _show(results, made, only_changed)
-    for one in made:
-        for note in one.notes[:-1]:  # the last one is the table's row in words
-            typer.echo(f"note: {one.evaluation.run}: {note}", err=True)
-    changed = sum(bool(one.changes) for one in made)
+    for rescored in made:
+        for note in rescored.notes[:-1]:  # the last one is the table's row in words
+            typer.echo(f"note: {rescored.evaluation.run}: {note}", err=True)
+    changed = sum(bool(rescored.changes) for rescored in made)
     say(
         f"{changed} of {len(made)} scored runs changed"
         + ("; nothing was written (--dry-run)" if dry_run else "")
     )
-    folders = list(dict.fromkeys(one.path.parent for one in made)) if not dry_run else []
+    folders = list(dict.fromkeys(rescored.path.parent for rescored in made)) if not dry_run else []
     for folder in folders:
         say(f"written to {folder}")
     give(None, runs=len(made), changed=changed, skipped=skipped, written=folders, file=out)
@@ -113,11 +113,11 @@ def _scored_again(
     made: list[Rescored] = []
     again = partial(rescored_run, RunTasks(places), write)
     for run in engine.mapped(again, chosen_runs(found.runs, tasks)):
-        for one in run:
-            if isinstance(one, str):
-                skipped.append(one)
+        for result in run:
+            if isinstance(result, str):
+                skipped.append(result)
             else:
-                made.append(one)
+                made.append(result)
     if not made:
         more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
         raise InputError(f"{results}: nothing could be scored again: {skipped[0]}{more}")
@@ -130,21 +130,21 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
     text = ("model", "made", "task", "judge", "version", "metric")
     rows: list[list[str]] = []
     values: list[dict[str, object]] = []
-    for one in made:
-        run, old, new = one.evaluation.run, one.evaluation.version, one.scored.version
+    for rescored in made:
+        run, old, new = rescored.evaluation.run, rescored.evaluation.version, rescored.scored.version
         version = str(new) if old == new else f"{'?' if old is None else old} → {new}"
-        for metric in one.metrics:
-            n = one.changed_cases(metric)
+        for metric in rescored.metrics:
+            n = rescored.changed_cases(metric)
             if only_changed and not n:
                 continue
-            means = one.before(metric), one.after(metric)
-            shown = [figure_text(mean, 2 if metric in one.scored.points else 3) for mean in means]
-            who = [run.host, run.model, run.made.split(".")[0], run.task, _judge(one), version, metric]
+            means = rescored.before(metric), rescored.after(metric)
+            shown = [figure_text(mean, 2 if metric in rescored.scored.points else 3) for mean in means]
+            who = [run.host, run.model, run.made.split(".")[0], run.task, _judge(rescored), version, metric]
             rows.append([*who, *shown, str(n)])
             values.append(
                 {
                     **{name: getattr(run, name) for name in ("host", "model", "made", "task")},
-                    "judge": _judge(one) or None,
+                    "judge": _judge(rescored) or None,
                     "version_before": old,
                     "version_after": new,
                     "metric": metric,
@@ -157,8 +157,10 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
     print_table(f"Scored again: {results}", columns, rows, text, values=values)
 
 
-def _judge(one: "Rescored") -> str:
-    return str(one.evaluation.description.get("name", "judge")) if one.evaluation.description else ""
+def _judge(rescored: "Rescored") -> str:
+    return (
+        str(rescored.evaluation.description.get("name", "judge")) if rescored.evaluation.description else ""
+    )
 
 
 def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
@@ -167,10 +169,10 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
 
     columns = ("host", "model", "made", "task", "judge", "case", "turn", "repeat", "metric", "old", "new")
     rows: list[tuple[object, ...]] = []
-    for one in made:
-        run = one.evaluation.run
-        for change in one.changes:
-            shown = (run.host, run.model, run.made, run.task, _judge(one), change.case)
+    for rescored in made:
+        run = rescored.evaluation.run
+        for change in rescored.changes:
+            shown = (run.host, run.model, run.made, run.task, _judge(rescored), change.case)
             rows.append((*shown, change.turn, change.repeat, change.metric, change.before, change.after))
     write_whole(out, csv_lines([columns, *rows]))
 

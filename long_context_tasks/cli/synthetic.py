@@ -54,7 +54,7 @@ def audit_command(
             found.append(_audited(name, size, n, seed, carriers))
             say(f"{name} {size}: {', '.join(found[-1].failures) or 'passed'}")
     _print(found)
-    if any(one.failed for one in found):
+    if any(audited.failed for audited in found):
         raise typer.Exit(1)
 
 
@@ -86,7 +86,8 @@ def _audited(name: str, length: str, n: int, seed: int, carriers: Path | None) -
         raise InputError(f"{name}: the benchmark {spec.benchmark} does not say how attackers see its cases (challenges)")  # fmt: skip
     given = {"lct_length": length, "lct_n": n, "lct_carriers": carriers}
     tested, other = (
-        Questions.of(load_task(name, {**given, "lct_seed": one}), take_apart) for one in (seed, seed + 1)
+        Questions.of(load_task(name, {**given, "lct_seed": number}), take_apart)
+        for number in (seed, seed + 1)
     )
     real = tested.task.options.carriers or data_dir(tested.task.options, NAME)
     return audit(tested, other.challenges, spec.claim, length, real)
@@ -109,11 +110,15 @@ def _print(found: "list[Audit]") -> None:
         "fails",
     ]
     rows, values = [], []
-    for one in found:
-        rules = [score for name, score in one.scores.items() if name not in ATTACKERS]
-        figures = [one.scores.get(name, math.nan) for name in ATTACKERS] + [max(rules, default=math.nan)]
-        figures += [one.chance, one.half_limit, one.overlap, one.templated, one.carriers]
+    for audited in found:
+        rules = [score for name, score in audited.scores.items() if name not in ATTACKERS]
+        figures = [audited.scores.get(name, math.nan) for name in ATTACKERS] + [max(rules, default=math.nan)]
+        figures += [audited.chance, audited.half_limit, audited.overlap, audited.templated, audited.carriers]
         shown = ["-" if math.isnan(value) else f"{value:.2f}" for value in figures]
-        rows.append([one.task, one.length, one.claim or "-", *shown, ", ".join(one.failures) or "-"])
-        values.append({**asdict(one), "best": one.best[0], "fails": one.failures, "failed": one.failed})
+        rows.append(
+            [audited.task, audited.length, audited.claim or "-", *shown, ", ".join(audited.failures) or "-"]
+        )
+        values.append(
+            {**asdict(audited), "best": audited.best[0], "fails": audited.failures, "failed": audited.failed}
+        )
     print_table("Attackers", columns, rows, _TEXT, values)

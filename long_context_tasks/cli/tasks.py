@@ -167,7 +167,7 @@ def _line_of(row: Mapping[str, Any]) -> str:
 def _choices(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the lengths, from the first to the last, or the splits of some tasks."""
     lengths = [row["length"] for row in rows if row["length"]]
-    sizes, more = [one for one in lengths if one != "any"], ["any"] * ("any" in lengths)
+    sizes, more = [length for length in lengths if length != "any"], ["any"] * ("any" in lengths)
     if len(sizes) > 2:
         sizes = [f"{sizes[0]} to {sizes[-1]}"]
     noise = [match[1] for row in rows if (match := _WER.search(row["task"]))]

@@ -33,7 +33,7 @@ class _Row(SourceRow):
     meeting_transcripts: list[_Turn]
 
     def record(self) -> tuple[tuple[str, str], ...]:
-        turns = ((one.speaker.strip(), clean(one.content)) for one in self.meeting_transcripts)
+        turns = ((turn.speaker.strip(), clean(turn.content)) for turn in self.meeting_transcripts)
         return tuple((speaker, text) for speaker, text in turns if speaker and text.strip("-<>/ "))
 
 

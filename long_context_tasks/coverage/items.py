@@ -142,7 +142,7 @@ def _loong_document(row: Row, name: str, folder: Path) -> str:
             return str(opinion["content"] if matched else opinion["content"] + opinion["result"])
         if kind == "financial":
             year = "" if level == 4 else "2024-"
-            files = sorted(one for one in place.iterdir() if f"{year}{name}" in one.name)
+            files = sorted(path for path in place.iterdir() if f"{year}{name}" in path.name)
             place = files[0] if files else place / name
             return f"《{place.stem.split('-')[-1]}》\n{place.read_text(encoding='utf-8')}"
         return Path(place / name).read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ async def _prompt_ids(asking: Asking) -> list[int]:
     body = {**chat, "max_tokens": 1, "temperature": 0, "return_token_ids": True, **config.extra_body}
     said = await client.said(f"{config.base_url}/chat/completions", body)
     ids = said.get("prompt_token_ids") if isinstance(said, dict) else None
-    return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
+    return [token for token in ids if isinstance(token, int)] if isinstance(ids, list) else []
 
 
 def _texts(cells: Sequence[GateCell]) -> list[str]:
@@ -204,11 +204,13 @@ def check_replies(
             text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
             counted.append(Finding(side, _CUT_PROMPTS, text))
         found += counted
-    if not any(one.name in (_CUT_PROMPTS, "double BOS") for one in found):
+    if not any(finding.name in (_CUT_PROMPTS, "double BOS") for finding in found):
         found += _against("A", counts["A"], counts["B"], "B's")
     for side, other in (SIDES, SIDES[::-1]):
         if lost := [
-            key for key, one in answers[side].items() if any(one.lacking) > any(answers[other][key].lacking)
+            key
+            for key, answer in answers[side].items()
+            if any(answer.lacking) > any(answers[other][key].lacking)
         ]:
             text = f"gives no answer to {len(lost)} cases that {other} answers, the first of them {lost[0][1]}; raise its window"
             found.append(Finding(side, "prompts refused", text))
@@ -258,7 +260,7 @@ def _own_count(tokenizer: str) -> Callable[[Sequence[Message], Mapping[str, Any]
         ) from error
 
     def count(messages: Sequence[Message], options: Mapping[str, Any]) -> tuple[int, bool]:
-        rows = [{"role": one.role, "content": one.content} for one in messages]
+        rows = [{"role": message.role, "content": message.content} for message in messages]
         text = loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
         ids = loaded(text, add_special_tokens=False).input_ids
         return len(ids), bool(ids) and ids[0] == loaded.bos_token_id
@@ -335,7 +337,7 @@ def _thinking(side: str, answers: Mapping[tuple[str, str], Answer]) -> list[Find
 
 def _ends_at_budget(answers: Mapping[tuple[str, str], Answer]) -> tuple[int, int]:
     replies = [reply for answer in answers.values() for reply in answer.replies]
-    return sum(one.finish_reason == "length" for one in replies), len(replies)
+    return sum(reply.finish_reason == "length" for reply in replies), len(replies)
 
 
 def _clearly_more(first: int, of_first: int, second: int, of_second: int) -> bool:

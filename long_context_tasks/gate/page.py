@@ -45,7 +45,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
         "cases_left_out": gate.left_out,
         "turns_without_answer_of_a": gate.lacking,
         "cells": [asdict(row) for row in gate.means],
-        "findings": [asdict(one) for one in gate.findings],
+        "findings": [asdict(finding) for finding in gate.findings],
         "flips": [asdict(pair) for pair in gate.flips],
     }
 
@@ -64,8 +64,8 @@ def write_gate(
     for stack in stacks:
         for number, cell in enumerate(cells):
             given = {
-                case: one.responses
-                for (name, case), one in gate.answers[stack.side].items()
+                case: answer.responses
+                for (name, case), answer in gate.answers[stack.side].items()
                 if name == cell.name
             }
             if isinstance(stack, Endpoint) and cell.task is not None and given:

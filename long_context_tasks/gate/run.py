@@ -88,7 +88,7 @@ class Gate:
     @property
     def refused(self) -> bool:
         """Whether a fault alone makes the verdict."""
-        return self.strict and any(one.name != _NO_ROOM for one in self.findings)
+        return self.strict and any(finding.name != _NO_ROOM for finding in self.findings)
 
     @property
     def verdict(self) -> str:
@@ -137,7 +137,7 @@ class Gate:
             "FAIL": "A is worse than B",
             "UNDECIDED": "it is not shown whether A is as good as B",
         }[found.verdict]
-        named = "".join(f"; {one.side}: {one.name}" for one in self.findings)
+        named = "".join(f"; {finding.side}: {finding.name}" for finding in self.findings)
         said = f"faults are named; by the scores {of_scores}" if self.refused else of_scores
         return f"{self.verdict}: {said} ({bounds}; {cases}){named}"
 

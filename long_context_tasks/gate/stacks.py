@@ -234,10 +234,10 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
         InputError: no common task or case, another version of a task, or a headline that is no rate.
     """
     folders = [stack for stack in stacks if isinstance(stack, StoredStack)]
-    keys = [key for key in folders[0].runs if all(key in one.runs for one in folders)]
+    keys = [key for key in folders[0].runs if all(key in folder.runs for folder in folders)]
     cells = []
     for key in keys:
-        runs = {one.side: one.runs[key] for one in folders}
+        runs = {folder.side: folder.runs[key] for folder in folders}
         if len({run.version for run in runs.values()}) > 1:
             raise InputError(
                 f"{next(iter(runs.values()))}: the stacks ran other versions of it; run one again"
@@ -264,7 +264,7 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
         name = f"{run.task} {format_length(length)}" if isinstance(length, int) else run.task
         cells.append(GateCell(name, task, documents, runs, answers))
     if not any(cell.documents for cell in cells):
-        tasks = [", ".join(sorted({run.task for run in one.runs.values()})) for one in folders]
+        tasks = [", ".join(sorted({run.task for run in folder.runs.values()})) for folder in folders]
         raise InputError(
             f"the stacks share no case: {' | '.join(tasks)}; give runs of one task with the same options (length, seed, cases)"
         )
@@ -320,7 +320,7 @@ class Asking:
         responses: list[Response] = []
         replies: list[Reply] = []
         for turn in range(len(case.turns)):
-            said = await self._reply(task, case, turn, [one.text for one in responses])
+            said = await self._reply(task, case, turn, [response.text for response in responses])
             if said is None:
                 responses.append(Response(None, DOES_NOT_FIT))
                 continue

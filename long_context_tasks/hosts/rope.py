@@ -37,7 +37,7 @@ def describe_rope(model: Any) -> str:
                 base,
                 before,
             )
-    texts = [f"{kind}: {_text(one)}" if kind else _text(one) for kind, one in used.items()]
+    texts = [f"{kind}: {_text(values)}" if kind else _text(values) for kind, values in used.items()]
     return "; ".join([*texts, *filter(None, [getattr(config, "lct_attention", None)])])
 
 
@@ -54,17 +54,17 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
     found = found or getattr(config, "rope_scaling", None) or {}
     if not isinstance(found, Mapping) or not (found or base):
         return {}
-    if found and all(isinstance(one, Mapping) for one in found.values()):
-        by_kind = {str(kind): dict(one) for kind, one in found.items()}
+    if found and all(isinstance(value, Mapping) for value in found.values()):
+        by_kind = {str(kind): dict(value) for kind, value in found.items()}
     else:
         by_kind = {"": dict(found)}
     return {
         kind: {
-            **one,
-            "rope_type": one.get("rope_type") or one.get("type") or "default",
-            "rope_theta": float(base or one.get("rope_theta") or _DEFAULT_BASE),
+            **values,
+            "rope_type": values.get("rope_type") or values.get("type") or "default",
+            "rope_theta": float(base or values.get("rope_theta") or _DEFAULT_BASE),
         }
-        for kind, one in by_kind.items()
+        for kind, values in by_kind.items()
     }
 
 

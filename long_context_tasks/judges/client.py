@@ -175,7 +175,7 @@ class EndpointClient:
         """Replies are stored, and an endpoint may repeat what it was sent. A word such as EMPTY in place of a key is no secret."""
         if len(self._key) < _SHORTEST_KEY:
             return reply
-        text, thinking = (one.replace(self._key, "[key]") for one in (reply.text, reply.thinking))
+        text, thinking = (text.replace(self._key, "[key]") for text in (reply.text, reply.thinking))
         reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
         return replace(reply, text=text, thinking=thinking, finish_reason=reason)
 

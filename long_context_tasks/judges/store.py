@@ -229,7 +229,7 @@ def _row(line: bytes) -> tuple[str, Reply]:
         likely = tuple((str(token), None if value is None else float(value)) for token, value in top)
     key, text, *tokens, reason = (row[name] for name in ("key", "reply", *_FIELDS))
     thinking = row.get("thinking", "")
-    if not all(isinstance(one, str) for one in (key, text, thinking, reason or "")):
+    if not all(isinstance(value, str) for value in (key, text, thinking, reason or "")):
         raise TypeError("a field is no text")
     if not all(number is None or type(number) is int for number in tokens):
         raise TypeError("a number of tokens is none")

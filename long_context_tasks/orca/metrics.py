@@ -1,4 +1,4 @@
-"""Agreement of predicted with human ratings, what it is worth beside controls and shortcuts, and clamping, which improves it; all on 0 ... 1.
+"""Agreement of predicted with human ratings, and clamping, which improves it; everything on 0 ... 1.
 
 Rank correlations and mean absolute error as in the paper's section 5.4. Clamping (section 5.5): a predicted mean near an end becomes that end where the
 predicted variance is small. The threshold of the variance is found on the development part and applied elsewhere; the best one has the greatest weighted
@@ -16,12 +16,6 @@ from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.stats import Interval
-from collections.abc import Mapping
-from dataclasses import replace
-
-from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE
-from long_context_tasks.stats import Interval, correlate, correlate_raters, interval_of_mean
-from long_context_tasks.stats.shortcuts import RankFigures, Traits, cross_predicted, rank_figures
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
@@ -75,6 +69,8 @@ def agreement(
 def _figures(
     truth: Sequence[float | None], predicted: Sequence[float | None]
 ) -> tuple[int, float, float, float]:
+    from long_context_tasks.stats import correlate
+
     pairs = [(a, b) for a, b in zip(truth, predicted, strict=True) if a is not None and b is not None]
     x, y = [a for a, _ in pairs], [b for _, b in pairs]
     mae = math.fsum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
@@ -139,9 +135,9 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 class Intervals:
     """95 % intervals of the figures of the mean, and the number of questions."""
 
-    rho: Interval
-    tau: Interval
-    mae: Interval
+    rho: "Interval"
+    tau: "Interval"
+    mae: "Interval"
     questions: int
 
 
@@ -155,6 +151,8 @@ def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> 
     Raises:
         ValueError: no items are left, or lengths differ.
     """
+    from long_context_tasks.stats import correlate_raters, interval_of_mean
+
     rows = [
         (item.rating_mean, mean, number)
         for item, mean, number in zip(items, means, question_numbers(items), strict=True)
@@ -287,58 +285,3 @@ def find_threshold(
     return ThresholdSearch(
         best.threshold, tuple(trials), baseline, composite_of(baseline, weights), best.composite
     )
-
-
-def traits_of(item: OrcaItem) -> Traits:
-    """Return what a shortcut knows of an answer; all answers without a named model count as one model's."""
-    return Traits(item.model or "", len(item.candidate or ""), len(item.reference or ""))
-
-
-def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
-    """Return the answers, each with the reference of the next question that has another one.
-
-    Raises:
-        InputError: all references are the same.
-    """
-    numbers = question_numbers(items)
-    references: dict[int, str | None] = {}
-    for number, item in zip(numbers, items, strict=True):
-        references.setdefault(number, item.reference)
-    changed = []
-    for number, item in zip(numbers, items, strict=True):
-        following = (references[(number + step) % len(references)] for step in range(1, len(references)))
-        other = next((text for text in following if text != item.reference), None)
-        if other is None:
-            raise InputError("all answers have the same reference, so there is none to take in its place")
-        changed.append(replace(item, reference=other))
-    return changed
-
-
-def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaItem]]]:
-    """Return name and answers of each control, to be scored: with another question's reference, where there is one, and with an empty one."""
-    controls = [(NO_REFERENCE, [replace(item, reference="") for item in items])]
-    if len({item.reference for item in items}) > 1:
-        controls.insert(0, (MISMATCHED, with_other_references(items)))
-    return controls
-
-
-def beside_shortcuts(
-    items: Sequence[OrcaItem], scores: Mapping[str, Sequence[float | None]]
-) -> list[RankFigures]:
-    """Measure scores on the rated answers, and what shortcuts predict of these, learned from the other questions.
-
-    Args:
-        items: some with ratings.
-        scores: rater to its scores in the order of the items.
-    """
-    rated = [place for place, item in enumerate(items) if item.ratings]
-    truth = [float(items[place].rating_mean or 0) for place in rated]
-    questions = question_numbers(items)
-    clusters = [questions[place] for place in rated]
-    traits = [traits_of(items[place]) for place in rated]
-    raters: dict[str, Sequence[float | None]] = {
-        name: [values[place] for place in rated] for name, values in scores.items()
-    }
-    if len(set(clusters)) > 1:
-        raters |= cross_predicted(traits, truth, clusters)
-    return rank_figures(raters, truth, [each.model for each in traits], clusters)

@@ -84,9 +84,15 @@ def carrier_files() -> tuple[CarrierFile, ...]:
     rows = read_yaml(path, "list of carriers", remedy="install the package again")
     sets = [validated(_Set, row, str(path)) for row in rows]
     listed = (
-        CarrierFile(one.kind, name, file.url, file.sha256) for one in sets for name, file in one.files.items()
+        CarrierFile(carrier_set.kind, name, file.url, file.sha256)
+        for carrier_set in sets
+        for name, file in carrier_set.files.items()
     )
-    named = (CarrierFile(one.kind, name, one.base + name, None) for one in sets for name in one.names)
+    named = (
+        CarrierFile(carrier_set.kind, name, carrier_set.base + name, None)
+        for carrier_set in sets
+        for name in carrier_set.names
+    )
     return (*listed, *named)
 
 
@@ -150,7 +156,7 @@ def passages_of(texts: Sequence[str], *, listed: bool = False) -> list[Passage]:
 
 def recast_passages(passages: Sequence[Passage], seed: int, name: str) -> list[Recast]:
     """Recast some passages of a carrier; see :func:`recast_texts`."""
-    starts = accumulate((len(one.text) + len(_JOINT) for one in passages), initial=0)
+    starts = accumulate((len(passage.text) + len(_JOINT) for passage in passages), initial=0)
     mentions = [
         mention._replace(start=start + mention.start, end=start + mention.end)
         for start, passage in zip(starts, passages, strict=False)
@@ -170,12 +176,12 @@ _Placed = TypeVar("_Placed", Mention, Span)
 def _cut(whole: str, placed: Sequence[_Placed]) -> Iterator[tuple[str, int, list[_Placed]]]:
     """Yield each text of a whole, where it begins, and what is placed in it."""
     start, left = 0, iter(placed)
-    one = next(left, None)
+    passage = next(left, None)
     for text in whole.split(_JOINT):
         own: list[_Placed] = []
-        while one is not None and one.start < start + len(text):
-            own.append(one)
-            one = next(left, None)
+        while passage is not None and passage.start < start + len(text):
+            own.append(passage)
+            passage = next(left, None)
         yield text, start, own
         start += len(text) + len(_JOINT)
 

@@ -175,7 +175,7 @@ def find_entities(text: str, *, listed: bool = False) -> Entities:
 
 def _outside(mentions: Iterable[Mention], taken: Iterable[Mention]) -> list[Mention]:
     """Return the mentions that overlap none of those taken."""
-    free, ends = [], sorted((one.start, one.end) for one in taken)
+    free, ends = [], sorted((mention.start, mention.end) for mention in taken)
     place = 0
     for mention in sorted(mentions):
         while place < len(ends) and ends[place][1] <= mention.start:

@@ -94,7 +94,7 @@ class _Cast:
         }
         self.words = {word.casefold() for word in _WORD.findall(text)}
         self.vocabulary = Vocabulary(seed)
-        self.kinds = {one.key: one.kind for one in entities.mentions if one.kind != "initial"}
+        self.kinds = {mention.key: mention.kind for mention in entities.mentions if mention.kind != "initial"}
         self.names: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
 

@@ -60,13 +60,13 @@ def find_runs(path: Path) -> FoundRuns:
     for name, folders, files in os.walk(path):
         folder = Path(name)
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
-        folders[:] = sorted(one for one in folders if one not in ours and not one.startswith("."))
+        folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
         found = [
-            one for runs in (lm_eval_runs, inspect_runs, own_runs) for one in runs(folder, sorted(files))
+            run for runs in (lm_eval_runs, inspect_runs, own_runs) for run in runs(folder, sorted(files))
         ]
         if folder.name == PREDICTIONS:
             found = opencompass_runs(folder)
             folders.clear()
-        runs += [one for one in found if isinstance(one, StoredRun)]
-        problems += [Problem(one[0], one[1]) for one in found if not isinstance(one, StoredRun)]
+        runs += [result for result in found if isinstance(result, StoredRun)]
+        problems += [Problem(result[0], result[1]) for result in found if not isinstance(result, StoredRun)]
     return FoundRuns(tuple(runs), tuple(problems))

@@ -131,7 +131,7 @@ def _shown(
         case=stored.id,
         prompt=prompt,
         labels={name: text for name, value in labels.items() if (text := _label_text(value))},
-        turns=tuple(_turn(stored, case, one, allowed) for one in turns),
+        turns=tuple(_turn(stored, case, turn, allowed) for turn in turns),
         withheld=withheld,
         answers=answers,
     )
@@ -144,7 +144,7 @@ def _prompt(
     if task.by_likelihood:
         return None
     try:
-        messages = task.messages(case, len(case.turns) - 1, [one.text for one in responses[:-1]])
+        messages = task.messages(case, len(case.turns) - 1, [response.text for response in responses[:-1]])
     except InputError:
         return None
     return tuple((message.role, message.content) for message in messages)
@@ -160,8 +160,8 @@ def _turn(
         response = (
             f"Candidate {best + 1} of {len(likely)} is the likeliest: log-likelihood {likely[best]:.4g}"
         )
-    said = [one.get("feedback") for one in scores.verdicts if isinstance(one, Mapping)]
-    feedback = tuple(str(one) for one in said if one is not None)
+    said = [verdict.get("feedback") for verdict in scores.verdicts if isinstance(verdict, Mapping)]
+    feedback = tuple(str(text) for text in said if text is not None)
     return ShownTurn(
         question=turn.question if turn is not None and allowed["prompts"] else None,
         gold=_text(turn.gold) if turn is not None and allowed["gold"] else None,

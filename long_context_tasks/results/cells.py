@@ -51,10 +51,10 @@ def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
     """
     squares, free = 0.0, 0
     for own in means.values():
-        there = [one for one in own if one is not None]
+        there = [value for value in own if value is not None]
         if len(there) > 1:
             middle = fmean(there)
-            squares += math.fsum((one - middle) ** 2 for one in there)
+            squares += math.fsum((value - middle) ** 2 for value in there)
             free += len(there) - 1
     return math.sqrt(squares / free) if free else None
 
@@ -98,7 +98,7 @@ def _hosts_apart(
     found = {cell: (turns, differing) for cell, turns, differing in counted.iter_rows()}
     apart = {}
     for cell in several:
-        there = [[one for one in own if one is not None] for own in means[cell].values()]
+        there = [[value for value in own if value is not None] for own in means[cell].values()]
         ends = [fmean(own) for own in there if own]
         spread = max(ends) - min(ends) if len(ends) == len(there) else math.nan
         apart[cell] = HostsApart(*found.get(cell, (0, 0)), spread)
@@ -285,7 +285,7 @@ def _cell(
         name: mean_of(metrics[name], points=name in points, graded=(family, name) in graded) for name in names
     }
     truncated = [run["n_truncated"] for run in runs]
-    known = all(one is not None and not math.isnan(one) for one in truncated)
+    known = all(share is not None and not math.isnan(share) for share in truncated)
     return Cell(
         **{key: newest[key] for key in _SHARED},
         metric=names[0],
@@ -430,7 +430,9 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
     pooled = None
     if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
         # The spread of the hosts' means over all parts is not known.
-        pooled = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
+        pooled = HostsApart(
+            sum(cell.turns for cell in apart), sum(cell.differing for cell in apart), math.nan
+        )
     return replace(
         first,
         task=name,
@@ -440,7 +442,7 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
         apart=pooled,
-        truncated=None if None in truncated else sum(one for one in truncated if one is not None),
+        truncated=None if None in truncated else sum(share for share in truncated if share is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),
         hosts=tuple(sorted({host for cell in parts for host in cell.hosts})),

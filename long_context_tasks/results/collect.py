@@ -101,27 +101,29 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
     problems: list[str] = []
     chosen = _without_doubles(list(_found_in(paths, problems)), problems)
     bundled = list(_bundled(paths, problems))
-    labels = {key: _label(one) for key, (_, one) in chosen.items()}
+    labels = {key: _label(evaluation) for key, (_, evaluation) in chosen.items()}
     names = {**short_names([*labels.values(), *(run.label for _, run in bundled)]), NO_JUDGE: None}
     known: dict[str, dict[str, tuple[str | None, ...]]] = {}
     read: dict[str, tuple[BundleRun, Evaluation]] = {}
-    for key, (source, one) in chosen.items():
-        case_labels = _labels_of(one.run, known.setdefault(one.run.task_key, {}))
+    for key, (source, evaluation) in chosen.items():
+        case_labels = _labels_of(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
         try:
-            check_version(one)
-            scores = score_rows(key, one.headline, on_scale(one, turn_scores(one)), case_labels)
+            check_version(evaluation)
+            scores = score_rows(
+                key, evaluation.headline, on_scale(evaluation, turn_scores(evaluation)), case_labels
+            )
             if scores is None:
                 raise InputError(
-                    f"{one.run.folder}: {one.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
+                    f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
                     "--predict_only"
                 )
-            row = _row(key, source, one, names[labels[key]], scores)
+            row = _row(key, source, evaluation, names[labels[key]], scores)
             found = BundleRun(row, labels[key], None, scores)
-            check_means(one, found)
+            check_means(evaluation, found)
         except InputError as error:
             problems.append(str(error))
             continue
-        read[key] = (found, one)
+        read[key] = (found, evaluation)
     for path, run in bundled:
         key = run.row["run"]
         if key in read:
@@ -129,13 +131,13 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
         else:
             row = {**run.row, "judge": names[run.label], "source": str(path)}
             read[key] = (replace(run, row=row, answers=None, by_seed={}), evaluation_of(path, run))
-    runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
-    all_scores = pl.concat([one.scores for one, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
+    runs = pl.DataFrame([run.row for run, _ in read.values()], schema=RUNS)
+    all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = cases_told_apart(runs, all_scores)
     return Collected(
         Collection(runs, all_scores, tuple(dict.fromkeys(problems)), tuple(notes)),
-        {key: one for key, (_, one) in read.items()},
-        {key: one.label for key, (one, _) in read.items()},
+        {key: run for key, (_, run) in read.items()},
+        {key: run.label for key, (run, _) in read.items()},
     )
 
 
@@ -156,7 +158,7 @@ def renamed(collected: Collected, models: Models) -> Collected:
         if len(written) < 2:
             continue
         # Whole paths stay private.
-        endings = sorted({(".../" if is_path(one) else "") + shown_name(one) for one in written})
+        endings = sorted({(".../" if is_path(value) else "") + shown_name(value) for value in written})
         why = (
             "as the file of models says"
             if name in by_user
@@ -190,7 +192,7 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
             if not judged or needs_no_judge(run):
                 judged = [unjudged_evaluation(run), *judged]
             source = str(path if run.folder == path else path / run.folder.relative_to(path))
-            yield from ((source, one) for one in judged)
+            yield from ((source, evaluation) for evaluation in judged)
 
 
 def _stopped(path: Path) -> list[str]:
@@ -208,30 +210,32 @@ def _stopped(path: Path) -> list[str]:
 def _without_doubles(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:
     """Return the evaluations by key of the run; copies of one run count once, with a note where their numbers differ."""
     chosen: dict[str, _Found] = {}
-    for source, one in found:
-        key = run_key(one)
-        before = chosen.setdefault(key, (source, one))
-        if before[1] is one or repr(sorted(before[1].numbers.items())) == repr(sorted(one.numbers.items())):
+    for source, evaluation in found:
+        key = run_key(evaluation)
+        before = chosen.setdefault(key, (source, evaluation))
+        if before[1] is evaluation or repr(sorted(before[1].numbers.items())) == repr(
+            sorted(evaluation.numbers.items())
+        ):
             continue
-        kept, left = sorted((before, (source, one)), key=_completeness, reverse=True)
+        kept, left = sorted((before, (source, evaluation)), key=_completeness, reverse=True)
         chosen[key] = kept
         problems.append(
-            f"{left[0]}: {one.run} is the run in {kept[0]} with other scores, and is left out; remove one of them"
+            f"{left[0]}: {evaluation.run} is the run in {kept[0]} with other scores, and is left out; remove one of them"
         )
     return chosen
 
 
 def _completeness(place: _Found) -> tuple[int, float]:
-    one = place[1]
-    file = one.rows or one.run.result_file
-    scored = one.numbers.get("n_scored", 0.0)
+    evaluation = place[1]
+    file = evaluation.rows or evaluation.run.result_file
+    scored = evaluation.numbers.get("n_scored", 0.0)
     return (0 if math.isnan(scored) else int(scored)), file.stat().st_mtime if file else 0.0
 
 
 def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, BundleRun]]:
     """Yield the runs in bundles; what is wrong with a bundle is added to the problems."""
     files: dict[Path, Path] = {}
-    for path in (one for given in paths for one in bundles_below(given)):
+    for path in (path for given in paths for path in bundles_below(given)):
         files.setdefault(path.resolve(), path)
     for path in files.values():
         try:
@@ -254,9 +258,9 @@ def _differing(path: Path, run: BundleRun, before: BundleRun) -> list[str]:
     ]
 
 
-def run_key(one: Evaluation) -> str:
+def run_key(evaluation: Evaluation) -> str:
     """Sixteen digits that stand for a run with one judge, the same in every copy of its files."""
-    run = one.run
+    run = evaluation.run
     digest = hashlib.sha256()
     # Size and ends of the files with the responses: logs hold gigabytes of prompts, which need not be read for it.
     for path in run.files:
@@ -268,15 +272,15 @@ def run_key(one: Evaluation) -> str:
                 digest.update(file.read())
         except OSError:
             digest.update(b"unreadable")  # reading its cases tells why
-    parts = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(one)]
+    parts = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(evaluation)]
     text = json.dumps([*parts, json_value(run.options)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _label(one: Evaluation) -> str:
-    if one.judge == NO_JUDGE:
+def _label(evaluation: Evaluation) -> str:
+    if evaluation.judge == NO_JUDGE:
         return NO_JUDGE
-    return judge_label(str(one.description.get("name", "judge")), one.description)
+    return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
 def score_rows(
@@ -371,13 +375,15 @@ def _short(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.DataFrame) -> dict[str, Any]:
+def _row(
+    key: str, source: str, evaluation: Evaluation, judge: str | None, scores: pl.DataFrame
+) -> dict[str, Any]:
     """Return the row of a run with one judge.
 
     Raises:
         InputError: a task that this version does not know.
     """
-    run = one.run
+    run = evaluation.run
     try:
         spec = catalogue.parse_task(run.task)
     except InputError as error:
@@ -385,7 +391,11 @@ def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.D
     provenance = run.provenance
     metrics = scores["metric"].unique(maintain_order=True).cast(pl.String()).to_list()
     labels = loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
-    stated = {key: one.stated[key] for key in ("judged", "usage", "notes", "before") if one.stated.get(key)}
+    stated = {
+        key: evaluation.stated[key]
+        for key in ("judged", "usage", "notes", "before")
+        if evaluation.stated.get(key)
+    }
     row = {
         "run": key,
         "host": run.host,
@@ -397,20 +407,20 @@ def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.D
         "variant": spec.variant,
         "wer": _whole(labels.get("wer")),
         "made": run.made,
-        "version": _whole(one.version),
+        "version": _whole(evaluation.version),
         "options": as_json(run.options),
         "settings": as_json(settings_of(run)),
         "seed": seed_of(run),
         "judge": judge,
-        "judge_settings": as_json(one.description),
-        "headline": one.headline if one.headline in metrics else metrics[0],
+        "judge_settings": as_json(evaluation.description),
+        "headline": evaluation.headline if evaluation.headline in metrics else metrics[0],
         "metrics": metrics,
-        "points": [name for name in metrics if name in (one.stated.get("points", run.points) or ())],
+        "points": [name for name in metrics if name in (evaluation.stated.get("points", run.points) or ())],
         "n_cases_available": _whole(provenance.get("n_cases_available")),
         "n_truncated": float(run.numbers.get("n_truncated", math.nan)),
         "window": _text(provenance.get("window")),
         "host_version": _text(provenance.get("host_version")),
-        "package": _text(one.stated.get("package") or provenance.get("package")),
+        "package": _text(evaluation.stated.get("package") or provenance.get("package")),
         "commit": _text(provenance.get("commit")),
         "provenance": as_json({k: value for k, value in provenance.items() if value is not None} | stated),
         "source": source,
@@ -452,68 +462,72 @@ _CLOSE = 1e-6
 """Sums in another order differ by less; so do the percentages of a host."""
 
 
-def check_version(one: Evaluation) -> None:
+def check_version(evaluation: Evaluation) -> None:
     """Refuse a run of a later version than this package scores.
 
     Raises:
         InputError: a later version, or none that can be compared; names the run and the remedy.
     """
-    if type(one.version) not in (int, NoneType):
+    if type(evaluation.version) not in (int, NoneType):
         raise InputError(
-            f"{_place(one)}: version {str(one.version)[:40]!r} of the task is no whole number; {_REMEDY}"
+            f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is no whole number; {_REMEDY}"
         )
-    today = catalogue.card(catalogue.parse_task(one.run.task).benchmark).version
-    if one.version is not None and one.version > today:
+    today = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).version
+    if evaluation.version is not None and evaluation.version > today:
         raise InputError(
-            f"{_place(one)}: version {one.version} of the task, and this package has {today}; update long_context_tasks, or run again "
+            f"{_place(evaluation)}: version {evaluation.version} of the task, and this package has {today}; update long_context_tasks, or run again "
             "where the file was changed"
         )
 
 
-def on_scale(one: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
+def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
     """Yield the turns of a run.
 
     Raises:
         InputError: a score or a judge's verdict lies off its scale.
     """
-    card = catalogue.card(catalogue.parse_task(one.run.task).benchmark)
+    card = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark)
     known = [scale for scale in card.points.values() if scale]
     # A verdict has the judge's scale, which the benchmark may widen to that of its points.
     verdicts = (0.0, max(high for _, high in known)) if known else None
     for turn in turns:
         for metric, value in turn.scores.items():
-            _check(one, turn, metric, value, _scale(card, metric, one))
+            _check(evaluation, turn, metric, value, _scale(card, metric, evaluation))
         for verdict in turn.verdicts:
             score = verdict.get("score")
             if not isinstance(score, int | float | None) or isinstance(score, bool):
                 raise InputError(
-                    f"{_place(one)}, case {turn.case[:80]!r}: a verdict that is no number; {_REMEDY}"
+                    f"{_place(evaluation)}, case {turn.case[:80]!r}: a verdict that is no number; {_REMEDY}"
                 )
-            _check(one, turn, "a verdict", score, verdicts)
+            _check(evaluation, turn, "a verdict", score, verdicts)
         yield turn
 
 
 _REMEDY = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
 
 
-def _scale(card: Card, metric: str, one: Evaluation) -> tuple[float, float] | None:
+def _scale(card: Card, metric: str, evaluation: Evaluation) -> tuple[float, float] | None:
     if metric in card.points:
         return card.points[metric]
     # Metrics of judges of other kinds may be points as the run has it.
-    return None if metric in (one.run.points or ()) or metric not in card.metrics else (0.0, 1.0)
+    return None if metric in (evaluation.run.points or ()) or metric not in card.metrics else (0.0, 1.0)
 
 
 def _check(
-    one: Evaluation, turn: TurnScores, what: str, value: float | None, scale: tuple[float, float] | None
+    evaluation: Evaluation,
+    turn: TurnScores,
+    what: str,
+    value: float | None,
+    scale: tuple[float, float] | None,
 ) -> None:
     if value is None or scale is None or scale[0] - _CLOSE <= value <= scale[1] + _CLOSE:
         return
     raise InputError(
-        f"{_place(one)}, case {turn.case[:80]!r}: {what} of {value:g} lies off the scale of {scale[0]:g} to {scale[1]:g}; {_REMEDY}"
+        f"{_place(evaluation)}, case {turn.case[:80]!r}: {what} of {value:g} lies off the scale of {scale[0]:g} to {scale[1]:g}; {_REMEDY}"
     )
 
 
-def check_means(one: Evaluation, run: BundleRun) -> None:
+def check_means(evaluation: Evaluation, run: BundleRun) -> None:
     """Refuse a run whose results file has other means or counts than its cases make.
 
     Raises:
@@ -524,7 +538,7 @@ def check_means(one: Evaluation, run: BundleRun) -> None:
     made = numbers_of(run)
     made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
     for name in (*run.row["metrics"], "n", "n_scored"):
-        stated = one.numbers.get(name)
+        stated = evaluation.numbers.get(name)
         if stated is None:
             continue
         own = made.get(name, math.nan)
@@ -532,9 +546,9 @@ def check_means(one: Evaluation, run: BundleRun) -> None:
             continue
         if not math.isclose(stated, own, rel_tol=_CLOSE, abs_tol=_CLOSE):
             raise InputError(
-                f"{_place(one)}: {one.run.task}: {name} is {stated:.6g} there, and the cases make {own:.6g}; {_REMEDY}"
+                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g} there, and the cases make {own:.6g}; {_REMEDY}"
             )
 
 
-def _place(one: Evaluation) -> str:
-    return str(one.rows or one.run.result_file or one.run.folder)
+def _place(evaluation: Evaluation) -> str:
+    return str(evaluation.rows or evaluation.run.result_file or evaluation.run.folder)

@@ -168,7 +168,7 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
     if len(names) < len(asked):
         raise InputError(f"--model {names[0]}: given twice; a model is compared with another one")
     if len(names) == 1:
-        rest = [one for one in there if one != names[0]]
+        rest = [model for model in there if model != names[0]]
         raise InputError(
             f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
         )
@@ -185,8 +185,8 @@ def unknown_model(name: str, known: Iterable[str]) -> str:
     "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
     """
     there = sorted(set(known))
-    small = {one.lower(): one for one in reversed(there)}
-    part = [one for low, one in small.items() if name.strip() and name.strip().lower() in low]
+    small = {model.lower(): model for model in reversed(there)}
+    part = [model for low, model in small.items() if name.strip() and name.strip().lower() in low]
     spelled = [small[low] for low in difflib.get_close_matches(name.lower(), small, n=1, cutoff=_NEAR)]
     near = sorted(part, key=len)[:1] or spelled
     meant = f"; did you mean {near[0]!r}?" if near else "."
@@ -350,13 +350,13 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Return the counts of all, the commonest reason first."""
-    total = sum((Counter(one) for one in counts), Counter[str]())
+    total = sum((Counter(count) for count in counts), Counter[str]())
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
     found = adjust([row.comparison for row in rows])
-    return tuple(replace(row, comparison=one) for row, one in zip(rows, found, strict=True))
+    return tuple(replace(row, comparison=comparison) for row, comparison in zip(rows, found, strict=True))
 
 
 def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
@@ -368,8 +368,12 @@ def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Itera
                 continue
             version = "" if cell.version is None else f", version {cell.version}"
             line = f"{cell.task}{version}{f', judge {cell.judge}' if cell.judge else ''}: only {name} has it"
-            near = [one for held in others for one in held.values() if one.task == cell.task]
-            differing = [[n for n in _COMMON if getattr(cell, n) != getattr(one, n)] for one in near]
+            near = [
+                candidate for held in others for candidate in held.values() if candidate.task == cell.task
+            ]
+            differing = [
+                [n for n in _COMMON if getattr(cell, n) != getattr(candidate, n)] for candidate in near
+            ]
             if near:
                 nearest, names = min(zip(near, differing, strict=True), key=lambda pair: len(pair[1]))
                 differences = (
@@ -421,7 +425,7 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
                 *(str(found.n), str(found.clusters)),
                 *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
                 difference if "-" in (low, high) else f"{difference} ({low} to {high})",
-                *(_p(one) for one in (found.p, found.p_holm, found.p_fdr)),
+                *(_p(p) for p in (found.p, found.p_holm, found.p_fdr)),
                 "" if found.margin is None else _p(found.p_same_holm),
                 f"{row.wins}/{row.ties}/{row.losses}",
                 "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),

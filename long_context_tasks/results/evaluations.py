@@ -164,14 +164,14 @@ def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
     """
     found, damaged = original_evaluations(run)
     evaluations = []
-    for one in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
+    for evaluation in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
         newer = None
         try:
-            newer = _rescored(one)
+            newer = _rescored(evaluation)
         except InputError as error:
             damaged.append(str(error))
-        if one.judge != NO_JUDGE:
-            evaluations.append(newer or one)
+        if evaluation.judge != NO_JUDGE:
+            evaluations.append(newer or evaluation)
     return evaluations, damaged
 
 
@@ -186,7 +186,7 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
         except InputError as error:
             damaged.append(str(error))
     own = _without_rubric(run.judge)
-    if own and own not in [_without_rubric(one.description) for one in later]:
+    if own and own not in [_without_rubric(evaluation.description) for evaluation in later]:
         label = judge_label(str(own.get("name", "judge")), run.judge)
         later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
     return later, damaged
@@ -199,26 +199,26 @@ def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation
         run: any.
         original: the host's, whatever came later.
     """
-    one = Evaluation(run, NO_JUDGE, run.numbers)
+    evaluation = Evaluation(run, NO_JUDGE, run.numbers)
     if original:
-        return one
+        return evaluation
     try:
-        return _rescored(one) or one
+        return _rescored(evaluation) or evaluation
     except InputError:
-        return one  # the file is named where judges are asked for
+        return evaluation  # the file is named where judges are asked for
 
 
-def _rescored(one: Evaluation) -> Evaluation | None:
+def _rescored(evaluation: Evaluation) -> Evaluation | None:
     """Return what ``lct runs rescore`` made of an evaluation; None without it, or where it was made of other scores.
 
     A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
     """
-    path = rescored_path(one.run, one.judge)
+    path = rescored_path(evaluation.run, evaluation.judge)
     if not path.is_file():
         return None
-    found = _read_judged(one.run, path, one.judge, "lct runs rescore")
-    same_judge = _without_rubric(found.description) == _without_rubric(one.description)
-    return found if same_judge and found.stated.get(BEFORE) == one.state() else None
+    found = _read_judged(evaluation.run, path, evaluation.judge, "lct runs rescore")
+    same_judge = _without_rubric(found.description) == _without_rubric(evaluation.description)
+    return found if same_judge and found.stated.get(BEFORE) == evaluation.state() else None
 
 
 def needs_no_judge(run: StoredRun) -> bool:
@@ -342,7 +342,7 @@ def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evalua
             raise ValueError("no judge in it")
         word_of(row.get("headline"))
         if "points" in row:
-            row["points"] = [str(one) for one in row["points"] or ()]
+            row["points"] = [str(name) for name in row["points"] or ()]
         return Evaluation(
             run=run,
             judge=label,

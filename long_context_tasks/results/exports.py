@@ -276,7 +276,7 @@ def _lines(aggregate: _Record, cell: Cell, cases: Iterable[ShownCase], scores: p
         for case, turn, text in scores.select("case", "turn", "labels").unique().iter_rows()
         if text
     }
-    results = {one["metric_config"]["metric_name"]: one for one in aggregate["evaluation_results"]}
+    results = {result["metric_config"]["metric_name"]: result for result in aggregate["evaluation_results"]}
     for case in cases:
         for place, turn in enumerate(case.turns):
             for metric, value in turn.scores.items():

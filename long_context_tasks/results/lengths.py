@@ -110,8 +110,10 @@ def family_lengths(
         heights = {length: chance[cell.task] for length, (_, cell) in lengths.items() if cell.task in chance}
         points = next(iter(lengths.values()))[1].points
         # As elsewhere, rates that are no shares get intervals of points.
-        shares = not points and all(0 <= value <= 1 for one in scores.values() for value in one.values)
-        tested = [length for length, one in scores.items() if one.values]
+        shares = not points and all(
+            0 <= value <= 1 for at_length in scores.values() for value in at_length.values
+        )
+        tested = [length for length, at_length in scores.items() if at_length.values]
         bars: dict[float | None, Bar] = {
             None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
         }
@@ -169,7 +171,7 @@ def length_words(found: EffectiveLength) -> str:
     >>> length_words(effective_length(scores, fraction_bar(0.85)))
     'at least 4k, below 16k, open between'
     """
-    if not any(one.n for one in found.lengths):
+    if not any(outcome.n for outcome in found.lengths):
         return "no scores"
     parts = [f"at least {tokens_text(found.at_least)}"] if found.at_least else []
     parts += [f"below {tokens_text(found.below)}"] if found.below else []
@@ -187,7 +189,7 @@ def length_document(length: FamilyLength) -> dict[str, Any]:
         "settings": held_settings(length.settings),
         "at_least": found.at_least,
         "below": found.below,
-        "outcomes": {str(one.length): one.outcome for one in found.lengths},
+        "outcomes": {str(outcome.length): outcome.outcome for outcome in found.lengths},
         "definition": found.definition,
         "fitted": None if length.crossing is None else crossing_document(length.crossing),
     }

@@ -106,12 +106,12 @@ class Models:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return {name: one.name for one in self.facts.values() for name in (*one.aliases, one.name)}
+        return {name: facts.name for facts in self.facts.values() for name in (*facts.aliases, facts.name)}
 
     @property
     def windows(self) -> dict[str, int]:
         """Model to its claimed window."""
-        return {name: one.window for name, one in self.facts.items() if one.window is not None}
+        return {name: facts.window for name, facts in self.facts.items() if facts.window is not None}
 
 
 def read_models(path: Path) -> Models:
@@ -136,14 +136,14 @@ def read_models(path: Path) -> Models:
     facts: dict[str, ModelFacts] = {}
     owner: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
-        one = validated(ModelFacts, row, f"{path}, model {number}", remedy=_EXAMPLE)
-        facts[one.name] = one
-        for name in dict.fromkeys((one.name, *one.aliases)):
+        model = validated(ModelFacts, row, f"{path}, model {number}", remedy=_EXAMPLE)
+        facts[model.name] = model
+        for name in dict.fromkeys((model.name, *model.aliases)):
             if name in owner:
                 raise InputError(
                     f"{path}, model {number}: {name} is a name of {owner[name]} already; a name belongs to one model"
                 )
-            owner[name] = one.name
+            owner[name] = model.name
     return Models(facts)
 
 

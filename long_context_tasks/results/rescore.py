@@ -119,7 +119,7 @@ class ScoredAgain:
         """What a reader of the numbers should know."""
         run, task = self.run, self.task
         notes = []
-        n, available = len({case for one in self.repeats for case in one}), len(task.cases)
+        n, available = len({case for repeat in self.repeats for case in repeat}), len(task.cases)
         if n < available:
             notes.append(f"holds {n} of the task's {available} cases")
         if len(self.repeats) > 1:
@@ -202,8 +202,11 @@ class ScoredAgain:
         found = {}
         for seed in seeds:
             only = [
-                {case: [[v for v in turn if v.seed == seed] for turn in turns] for case, turns in one.items()}
-                for one in self.verdicts
+                {
+                    case: [[v for v in turn if v.seed == seed] for turn in turns]
+                    for case, turns in by_case.items()
+                }
+                for by_case in self.verdicts
             ]
             numbers = self._numbers(_scores_of(self.task, self.repeats, only, self.rubric))
             found[str(seed)] = {name: numbers[name] for name in (*self.task.metrics, "n_scored")}
@@ -487,7 +490,7 @@ class Rescored:
 
     def changed_cases(self, metric: str) -> int:
         """Number of cases of which a turn has another score, each repeat counted."""
-        return len({(one.case, one.repeat) for one in self.changes if one.metric == metric})
+        return len({(change.case, change.repeat) for change in self.changes if change.metric == metric})
 
 
 def to_rescore(runs: Sequence[StoredRun], tasks: "RunTasks") -> Iterator[tuple[Evaluation, LoadedTask] | str]:
@@ -509,7 +512,7 @@ def to_rescore(runs: Sequence[StoredRun], tasks: "RunTasks") -> Iterator[tuple[E
         yield from damaged
         if not found or (run.numbers and not run.judge and task.judging is None):
             found = [unjudged_evaluation(run, original=True), *found]
-        yield from ((one, task) for one in found)
+        yield from ((evaluation, task) for evaluation in found)
 
 
 def rescored_run(tasks: "RunTasks", write: bool, run: StoredRun) -> list[Rescored | str]:
@@ -566,17 +569,17 @@ def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) ->
 
 
 def _write_rescored(rescored: Rescored, scored: ScoredAgain) -> None:
-    one = rescored.evaluation
-    seeds = one.description.get("seeds")
+    evaluation = rescored.evaluation
+    seeds = evaluation.description.get("seeds")
     more = {
-        "judge": dict(one.description),
-        **{key: one.stated[key] for key in ("judged", "usage") if key in one.stated},
+        "judge": dict(evaluation.description),
+        **{key: evaluation.stated[key] for key in ("judged", "usage") if key in evaluation.stated},
         "by_seed": scored.by_seed(seeds if isinstance(seeds, list) else []),
         "rescored": _now(),
         "notes": list(rescored.notes),
-        BEFORE: one.state(),
+        BEFORE: evaluation.state(),
     }
-    name = str(one.description.get("name", "judge")) if one.description else None
+    name = str(evaluation.description.get("name", "judge")) if evaluation.description else None
     scored.write(rescored.path, None if name in ROW_KEYS else name, more)
 
 
@@ -600,7 +603,7 @@ def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]
             ) from error
         scores.append((case, found))
     repeats = in_repeats((case, list(case.responses)) for case in cases)
-    flat = [found for one in in_repeats(scores) for found in one.values()]
+    flat = [found for repeat in in_repeats(scores) for found in repeat.values()]
     return ScoredAgain(run, task, repeats, [{} for _ in repeats], flat, None)
 
 
@@ -643,7 +646,7 @@ def _was_waiting(task: LoadedTask, cases: Sequence[_Scored], rubric: str) -> boo
     return any(
         task.judging.requests(
             task.by_id[case.id],
-            [(one.text or "") if one.status is None else None for one in case.responses],
+            [(response.text or "") if response.status is None else None for response in case.responses],
             rubric,
         )
         for case, _ in cases
@@ -659,8 +662,8 @@ def _lost(scored: ScoredAgain, cases: Sequence[_Scored]) -> list[str]:
     )
     after = sum(
         verdict.score is not None
-        for one in scored.verdicts
-        for turns in one.values()
+        for by_case in scored.verdicts
+        for turns in by_case.values()
         for turn in turns
         for verdict in turn
     )

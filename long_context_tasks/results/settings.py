@@ -216,7 +216,7 @@ def seed_of(run: StoredRun) -> str:
     arguments = run.provenance.get("gen_kwargs")
     given = dict(arguments) if isinstance(arguments, Mapping) else {}
     candidates = (given.get("seed"), run.provenance.get("random_seed"), run.options.get("lct_seed"))
-    return next((str(one) for one in candidates if one is not None), "")
+    return next((str(value) for value in candidates if value is not None), "")
 
 
 def _value(text: str) -> Any:

@@ -126,15 +126,15 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
         for name in ("host_version", "package", "commit"):
             row[f"{name}s"] = sorted({str(about[run][name]) for run in cell.runs if about[run][name]})
         row["official"] = [
-            f"{name}={float(one.value) if math.isfinite(one.value) else ''}"
-            for name, one in cell.official.items()
+            f"{name}={float(score.value) if math.isfinite(score.value) else ''}"
+            for name, score in cell.official.items()
         ]
         rows.append({**row, "hosts": list(cell.hosts), "runs": list(cell.runs)})
     return pl.DataFrame(rows, schema=LEADERBOARD).with_columns(pl.col(pl.Float64()).fill_nan(None))
 
 
 def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
-    rows = [length_document(one) for one in lengths]
+    rows = [length_document(row) for row in lengths]
     for row in rows:
         for name in ("settings", "outcomes", "fitted"):
             row[name] = None if row[name] is None else json.dumps(json_value(row[name]), sort_keys=True)
@@ -263,15 +263,15 @@ def _given_settings(settings: str) -> str:
 
 def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
     """Return a line for each family, variant, judge and settings, with a column for each model."""
-    models = sorted({one.model for one in lengths}, key=str.lower)
+    models = sorted({row.model for row in lengths}, key=str.lower)
     rows: dict[str, dict[str, str]] = {}
     definitions: dict[str, int] = {}
-    for one in lengths:
-        place = definitions.setdefault(one.found.definition, len(definitions) + 1)
-        text = f"{length_words(one.found)} [{place}]"
-        judge = one.judge and f"judge {one.judge}"
-        parts = (one.family, one.variant, _given_settings(one.settings), judge, bar_words(one))
-        rows.setdefault(", ".join(part for part in parts if part), {})[one.model] = text
+    for row in lengths:
+        place = definitions.setdefault(row.found.definition, len(definitions) + 1)
+        text = f"{length_words(row.found)} [{place}]"
+        judge = row.judge and f"judge {row.judge}"
+        parts = (row.family, row.variant, _given_settings(row.settings), judge, bar_words(row))
+        rows.setdefault(", ".join(part for part in parts if part), {})[row.model] = text
     shown = ([escape_markdown(name), *(own.get(model, "") for model in models)] for name, own in rows.items())
     return "\n".join(
         [
@@ -313,7 +313,7 @@ def escape_markdown(text: str) -> str:
 
 def printable(text: str) -> str:
     """One line without characters that move a cursor, change colours or hide."""
-    return "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
+    return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:

@@ -116,8 +116,8 @@ class Case:
         case = cls(**row)
         texts = (case.id, case.task, case.cluster, case.document or "")
         mappings = (case.inputs, case.num_tokens, case.labels, *(turn.labels for turn in case.turns))
-        if not all(isinstance(one, str) for one in texts) or not all(
-            isinstance(one, dict) for one in mappings
+        if not all(isinstance(text, str) for text in texts) or not all(
+            isinstance(mapping, dict) for mapping in mappings
         ):
             raise TypeError("a field holds a value of another type")
         if not case.turns:

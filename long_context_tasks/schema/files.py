@@ -380,11 +380,11 @@ def loads(data: bytes | str) -> Any:
         level = [value]
         for _ in range(DEEPEST):
             inner = (
-                one.values() if isinstance(one, dict) else one
-                for one in level
-                if isinstance(one, dict | list)
+                value.values() if isinstance(value, dict) else value
+                for value in level
+                if isinstance(value, dict | list)
             )
-            level = [each for one in inner for each in one if isinstance(each, dict | list)]
+            level = [each for values in inner for each in values if isinstance(each, dict | list)]
         if level:
             raise ValueError(f"nested deeper than {DEEPEST} levels")
     return value

@@ -158,8 +158,8 @@ class Options:
             if recorded.get(name) is not None
         }
         if "tokenizer" in fixed and self.tokenizer is not None:
-            one = self.tokenizer == fixed["tokenizer"] or same_tokenizer(self.tokenizer, fixed["tokenizer"])
-            if one or fixed.get("length_policy") != "same_tokens":
+            same = self.tokenizer == fixed["tokenizer"] or same_tokenizer(self.tokenizer, fixed["tokenizer"])
+            if same or fixed.get("length_policy") != "same_tokens":
                 # Another path of the same tokenizer, or one that only counts: the user's word stands.
                 fixed["tokenizer"] = self.tokenizer
         wrong = [name for name in fixed if name in self.given and getattr(self, name) != fixed[name]]

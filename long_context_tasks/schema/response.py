@@ -82,9 +82,9 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
             raise TypeError(f"a {type(text).__name__} with status {status!r}, expected a text")
         return [Response(text if status is None else None, status)]
     texts = loads(text or "")
-    if not isinstance(texts, list) or not all(isinstance(one, str | None) for one in [*texts, *status]):
+    if not isinstance(texts, list) or not all(isinstance(text, str | None) for text in [*texts, *status]):
         raise TypeError("expected a list of texts")
-    return [Response(one, state) for one, state in zip(texts, status, strict=True)]
+    return [Response(text, state) for text, state in zip(texts, status, strict=True)]
 
 
 def writable(text: str) -> str:

@@ -66,7 +66,9 @@ def model_context(
         title = options.benchmarks.get(benchmark, benchmark)
         windows = {"": known.window} if known.window else {}
         figures += length_figures(own, line_name, windows, options, f"{title}: length")
-        fitted = [one for one in options.lengths if (one.model, one.benchmark) == (model, benchmark)]
+        fitted = [
+            family for family in options.lengths if (family.model, family.benchmark) == (model, benchmark)
+        ]
         figures += crossing_figures(fitted, f"{title}: effective length")
         figures += wer_figures(own, lambda cell: line_name(cell, noise=True), options, f"{title}: noise")
         figures += moved_figures(own, lambda cell: line_name(replace(cell, variant="")), options)
@@ -199,7 +201,7 @@ def _side_by_side(cells: Sequence[Cell], names: Names) -> str:
 
 
 def _task_figures(
-    one: Cell,
+    shown: Cell,
     models: Sequence[str],
     family: Sequence[Cell],
     split: Sequence[Breakdown],
@@ -213,15 +215,15 @@ def _task_figures(
     def model(cell: Cell) -> str:
         return cell.model
 
-    drawn = [cell for cell in family if cell.model in models and setting(cell) == setting(one)]
+    drawn = [cell for cell in family if cell.model in models and setting(cell) == setting(shown)]
     drawn.sort(key=lambda cell: models.index(cell.model))
-    same = [cell for cell in drawn if (cell.variant or "") == (one.variant or "") and cell.wer == one.wer]
-    noisy = [cell for cell in drawn if plain_variant(cell) == plain_variant(one)]
-    moved = [cell for cell in drawn if cell.length == one.length]
-    placed = [each for each in split if each.cell.model in models and leaf_of(each.cell) == leaf_of(one)]
+    same = [cell for cell in drawn if (cell.variant or "") == (shown.variant or "") and cell.wer == shown.wer]
+    noisy = [cell for cell in drawn if plain_variant(cell) == plain_variant(shown)]
+    moved = [cell for cell in drawn if cell.length == shown.length]
+    placed = [each for each in split if each.cell.model in models and leaf_of(each.cell) == leaf_of(shown)]
     known = options.models.windows
     windows = {f" of {name}": known[name] for name in models if name in known}
-    maps = [each for each in options.heat_maps if each.task == one.task]
+    maps = [each for each in options.heat_maps if each.task == shown.task]
     return [
         *length_figures(same, model, windows, options, "Score against length"),
         *wer_figures(noisy, model, options, "Score against noise"),

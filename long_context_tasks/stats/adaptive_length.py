@@ -90,7 +90,7 @@ def _grid(
 ) -> _Grid:
     start, octaves = math.log2(lengths[0]), math.log2(lengths[-1] / lengths[0])
     u = (np.arange(round((octaves + _BEYOND) * _STEP)) + 0.5)[:, None] / _STEP
-    scale, base, part = (one.ravel() for one in np.meshgrid(_SCALES, _BASES, floors, indexing="ij"))
+    scale, base, part = (axis.ravel() for axis in np.meshgrid(_SCALES, _BASES, floors, indexing="ij"))
     floor = part * base
     # A score of guessing that is not known at a length is taken from its neighbours.
     known = heights or ((lengths[0], 0.0),)
@@ -190,7 +190,7 @@ class Crossing:
     def next_length(self, lengths: Sequence[int] = ()) -> int:
         """Return the length that says most for each token, among some of :attr:`lengths` or all."""
         pairs = zip(self.lengths, self.information, strict=True)
-        return max((bits / one, one) for one, bits in pairs if not lengths or one in lengths)[1]
+        return max((bits / length, length) for length, bits in pairs if not lengths or length in lengths)[1]
 
 
 def fit_crossing(scores: Mapping[int, LengthScores], bar: Bar, lengths: Sequence[int] = ()) -> Crossing:
@@ -204,16 +204,16 @@ def fit_crossing(scores: Mapping[int, LengthScores], bar: Bar, lengths: Sequence
     Raises:
         ValueError: no lengths, or a score outside 0 to 1.
     """
-    seen = {length: one for length, one in scores.items() if len(one.values)}
+    seen = {length: at_length for length, at_length in scores.items() if len(at_length.values)}
     order = tuple(sorted({*seen, *lengths}))
     if not order:
         raise ValueError("no lengths")
-    for length, one in seen.items():
-        if not 0 <= min(one.values) <= max(one.values) <= 1:
+    for length, at_length in seen.items():
+        if not 0 <= min(at_length.values) <= max(at_length.values) <= 1:
             raise ValueError(f"scores from 0 to 1 are wanted; at {length} tokens there are others")
     floors = _FLOORS_OF_SEARCH if lengths else _FLOORS
     grid = _grid(order, tuple(sorted(bar.heights.items())), bar.fraction, floors)
-    weights, dispersion = _posterior(grid, {length: _sums(one) for length, one in seen.items()})
+    weights, dispersion = _posterior(grid, {length: _sums(at_length) for length, at_length in seen.items()})
     return _summary(grid, weights, dispersion)
 
 

@@ -38,7 +38,7 @@ Outcome = Literal["holds", "fails", "open"]
 _ALONE = 0.01
 """Chance that any length is shown to fail by itself where none does."""
 _ADDED = 2 / 3
-"""Part of a cluster that is added to paired lengths; see :func:`relative_margin`."""
+"""Of a case, or of as many as count as one, added to paired lengths; see :func:`relative_margin`."""
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
 """Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`_mean_ends`."""
@@ -141,9 +141,9 @@ class EffectiveLength:
     def open(self) -> list[int]:
         """Tested lengths between the two claims."""
         return [
-            one.length
-            for one in self.lengths
-            if one.n and (self.at_least or 0) < one.length < (self.below or math.inf)
+            outcome.length
+            for outcome in self.lengths
+            if outcome.n and (self.at_least or 0) < outcome.length < (self.below or math.inf)
         ]
 
 
@@ -186,12 +186,17 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         else LengthOutcome(length, 0, 0, math.nan, _NOWHERE, math.nan, _NOWHERE, "open", "no scores")
         for length in order
     ]
-    outcomes = [one for one in found if one.n]
+    outcomes = [outcome for outcome in found if outcome.n]
     strict = strict_level(len(family))
     held, first = claims(
-        np.array([one.outcome == "holds" for one in outcomes]),
-        np.array([one.outcome == "fails" for one in outcomes]),
-        np.array([one.outcome == "fails" and margin(one.length, strict)[1].high < 0 for one in outcomes]),
+        np.array([outcome.outcome == "holds" for outcome in outcomes]),
+        np.array([outcome.outcome == "fails" for outcome in outcomes]),
+        np.array(
+            [
+                outcome.outcome == "fails" and margin(outcome.length, strict)[1].high < 0
+                for outcome in outcomes
+            ]
+        ),
     )
     return EffectiveLength(
         at_least=tested[held - 1] if held else None,
@@ -300,8 +305,8 @@ def relative_margin(
     shared clusters have in common. Near 0 and 1 either is too short by itself, each at its own end.
 
     Where the lengths share clusters and differ in few of them, a sample may lack those that do, and show hardly any spread. The low
-    end of the second interval then counts a part of a cluster more, all right at the base and all wrong here; Bonett and Price (2012)
-    add cases to paired proportions.
+    end of the second interval then counts part of a case more, right at the base and wrong here (Bonett and Price 2012 add cases to
+    paired proportions), times the cases that count as one where those of a cluster are alike.
     """
     p, q = own.mean, fraction * base.mean
     margin = p - q - offset
@@ -317,7 +322,8 @@ def relative_margin(
     half = _half_of_differences(own, base, fraction, level)
     lowest = margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half)
     if rates and set(own.names) & set(base.names):
-        own, base = _with(own, 0.0), _with(base, 1.0)
+        size = _ADDED * np.fmax(_cases_that_count_as_one(own), _cases_that_count_as_one(base))
+        own, base = _with(own, 0.0, size), _with(base, 1.0, size)
         more = own.mean - fraction * base.mean - offset
         lowest = np.minimum(lowest, more - _half_of_differences(own, base, fraction, level))
     return lowest, margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half)
@@ -331,32 +337,45 @@ def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: 
         variance = (differences**2).sum(axis=-1)
         fourth = (differences**4).sum(axis=-1) - variance**2 / differences.shape[-1]
         by_fourth = np.where(fourth > 1e-12 * variance**2, 2 * variance**2 / fourth, np.inf)
-        by_size = (moments(one.sums, one.sizes, skewed=False).df for one in (own, base))
+        by_size = (moments(clusters.sums, clusters.sizes, skewed=False).df for clusters in (own, base))
         df = np.clip(np.minimum(by_fourth, np.minimum(*by_size)), 1, None)
         half: Array = t_quantile(df, level) * np.sqrt(variance)
     return half
 
 
-def _with(scores: Clusters, value: float) -> Clusters:
-    """Return the scores with :data:`_ADDED` of a cluster more, all of this value."""
-    size = _ADDED * scores.sizes.mean(axis=-1, keepdims=True)
-    sums = np.concatenate([scores.sums, np.broadcast_to(size * value, (*scores.sums.shape[:-1], 1))], axis=-1)
-    return Clusters(sums, np.concatenate([scores.sizes, size], axis=-1), False, [*scores.names, "added"])
+def _with(scores: Clusters, value: float, size: Array) -> Clusters:
+    """Return the scores with a cluster more, of so many cases of this value."""
+    shape = (*scores.sums.shape[:-1], 1)
+    more = np.broadcast_to(size[..., None], shape)
+    sizes = np.concatenate([np.broadcast_to(scores.sizes, scores.sums.shape), more], axis=-1)
+    return Clusters(
+        np.concatenate([scores.sums, value * more], axis=-1), sizes, False, [*scores.names, "added"]
+    )
+
+
+def _cases_that_count_as_one(scores: Clusters) -> Array:
+    """Return n by the effective number of cases, from 1 to the mean size of a cluster; this where the spread is unknown."""
+    n, mean = scores.sizes.sum(axis=-1), scores.mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = n * moments(scores.sums, scores.sizes, skewed=False).variance / (mean * (1 - mean))
+    most = np.broadcast_to(scores.sizes.mean(axis=-1), mean.shape)
+    return np.clip(np.where(np.isfinite(found), found, most), 1, np.maximum(most, 1))
 
 
 def _residuals(*lengths: Clusters) -> list[Array]:
     """Return the part of each cluster in the error of each mean, scaled as CR2 does; 0 for clusters that a length does not have."""
     place = {
-        name: number for number, name in enumerate(dict.fromkeys(n for one in lengths for n in one.names))
+        name: number
+        for number, name in enumerate(dict.fromkeys(n for clusters in lengths for n in clusters.names))
     }
     parts = []
-    for one in lengths:
-        n = one.sizes.sum(axis=-1, keepdims=True)
-        residuals = (one.sums - one.sizes * one.mean[..., None]) / n
+    for clusters in lengths:
+        n = clusters.sizes.sum(axis=-1, keepdims=True)
+        residuals = (clusters.sums - clusters.sizes * clusters.mean[..., None]) / n
         with np.errstate(divide="ignore", invalid="ignore"):
-            residuals = residuals / np.sqrt(1 - one.sizes / n)
+            residuals = residuals / np.sqrt(1 - clusters.sizes / n)
         part = np.zeros((*residuals.shape[:-1], len(place)))
-        part[..., [place[name] for name in one.names]] = residuals
+        part[..., [place[name] for name in clusters.names]] = residuals
         parts.append(part)
     return parts
 

@@ -363,7 +363,7 @@ def corrected_mean(
     chosen = np.array([value is not None for value in rated])
     judge = np.asarray(judged, dtype=float)
     person = np.array([math.nan if value is None else value for value in rated], dtype=float)
-    where = [cluster for cluster, one in zip(clusters, chosen, strict=True) if one]
+    where = [cluster for cluster, is_chosen in zip(clusters, chosen, strict=True) if is_chosen]
     n_rated = int(chosen.sum())
     if n_rated < MIN_RATED or len(set(where)) < MIN_CLUSTERS:
         raise ValueError(

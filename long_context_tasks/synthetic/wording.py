@@ -99,8 +99,8 @@ def _packed(plan: Plan) -> Plan:
 
 
 def _choice(options: tuple[Plan, ...]) -> tuple[int, Any]:
-    if all(not one or (len(one) == 1 and one[0][0] == TEXT) for one in options):
-        return WORDS, tuple(one[0][1] if one else "" for one in options)
+    if all(not option or (len(option) == 1 and option[0][0] == TEXT) for option in options):
+        return WORDS, tuple(option[0][1] if option else "" for option in options)
     return CHOICE, options
 
 
@@ -124,7 +124,7 @@ def _varied(plan: Plan) -> Plan:
         if kind == TEXT:
             parts.extend(_exchanged(str(payload)))
         else:
-            options = tuple(_varied(one) for one in payload) if kind == CHOICE else payload
+            options = tuple(_varied(part) for part in payload) if kind == CHOICE else payload
             parts.append((kind, options))
     return tuple(parts)
 
@@ -135,7 +135,7 @@ def _exchanged(text: str) -> Plan:
     at = 0
     for match in pattern.finditer(text):
         change = capital if match[0][0].isupper() else str
-        options = tuple(((TEXT, change(one)),) for one in groups[match[0].lower()])
+        options = tuple(((TEXT, change(word)),) for word in groups[match[0].lower()])
         parts += [(TEXT, text[at : match.start()]), (CHOICE, options)]
         at = match.end()
     return (*parts, (TEXT, text[at:]))

@@ -75,7 +75,9 @@ def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
     for pattern in (_SENTENCE_END, _WORD_END):
         parts = _cut_at(text, pattern)
         if len(parts) > 1:
-            return _joined([one for part in parts for one in _split(part, cap, tokenizer)], cap, tokenizer)
+            return _joined(
+                [piece for part in parts for piece in _split(part, cap, tokenizer)], cap, tokenizer
+            )
     half = len(text) // 2
     return (
         [text] if half == 0 else [*_split(text[:half], cap, tokenizer), *_split(text[half:], cap, tokenizer)]

@@ -12,8 +12,8 @@ from judge_server import Answer, JudgeServer, judge_server
 
 from long_context_tasks.judges import JudgeConfig, Store
 from long_context_tasks.orca import OrcaItem
+from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import item_of_row
-from long_context_tasks.orca.metrics import with_other_references
 from long_context_tasks.orca.study.rating import (
     CONDITIONS,
     CONTROLS,

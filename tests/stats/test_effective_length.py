@@ -39,9 +39,9 @@ def _outcomes(curve, bar, **more) -> tuple[int | None, int | None, str]:
 
 
 def test_a_collapse_is_seen_whatever_the_number_of_clusters():
-    for size, before in ((1, "holds"), (10, "holds"), (50, "open")):  # 500, 50 and 10 clusters
+    for size in (1, 10, 50):  # 500, 50 and 10 clusters
         curve = _curve(340, 355, 375, 44, 22, n=500, size=size)
-        assert _outcomes(curve, RELATIVE)[1:] == (8000, f"holds {before} {before} fails fails"), size
+        assert _outcomes(curve, RELATIVE)[1:] == (8000, "holds holds holds fails fails"), size
     assert effective_length(_curve(340, 355, 375, 44, 22, n=500, size=10), RELATIVE).at_least == 4000
 
 

@@ -218,7 +218,11 @@ class Archives:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
         row = validated(_File, content, place, remedy=_FETCH)
         ids = [(f"{place}: meeting", meeting.id) for meeting in row.meetings]
-        ids += [(f"{place}, {each.id}: question", one.id) for each in row.meetings for one in each.questions]
+        ids += [
+            (f"{place}, {each.id}: question", question.id)
+            for each in row.meetings
+            for question in each.questions
+        ]
         [(repeated, times)] = Counter(ids).most_common(1)
         if times > 1:
             raise InputError(f"{' '.join(repeated)} is there twice; {_FETCH}")

@@ -182,7 +182,10 @@ def convert(
                 replace(
                     found[meeting.id],
                     task=name,
-                    turns=tuple(_turn(one, (meeting.id, one.id) in differing) for one in meeting.questions),
+                    turns=tuple(
+                        _turn(question, (meeting.id, question.id) in differing)
+                        for question in meeting.questions
+                    ),
                 )
                 for meeting in settings[kind]
             )

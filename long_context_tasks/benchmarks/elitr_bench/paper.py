@@ -265,7 +265,11 @@ def _settings(scores: Scores) -> Iterator[Cell]:
 def _labels(scores: Scores) -> Iterator[Cell]:
     for row, column, printed in _printed("table3"):
         responses = scores.of("st_qa_test", row)
-        chosen = [one for one in responses if column in (one.question.type, one.question.position)]
+        chosen = [
+            response
+            for response in responses
+            if column in (response.question.type, response.question.position)
+        ]
         yield Cell(row, column, printed, reason="three seeds").of(chosen)
 
 

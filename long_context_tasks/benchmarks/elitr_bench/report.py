@@ -142,15 +142,15 @@ def _measured(runs: Iterable[ScoredRun]) -> list[_Measured]:
         same.runs.extend(repeats)
         same.seeds.extend([run.seed] * len(repeats))
 
-    def place(one: _Measured) -> tuple[str, str, list[tuple[int, str]]]:
-        words = re.findall(r"\d+|\D+", one.first.task)  # _wer20 stands in front of _wer100
+    def place(entry: _Measured) -> tuple[str, str, list[tuple[int, str]]]:
+        words = re.findall(r"\d+|\D+", entry.first.task)  # _wer20 stands in front of _wer100
         return (
-            one.first.host,
-            one.first.model,
+            entry.first.host,
+            entry.first.model,
             [(int(word) if word.isdigit() else 0, word) for word in words],
         )
 
-    return sorted((one for one in found.values() if one.runs), key=place)
+    return sorted((entry for entry in found.values() if entry.runs), key=place)
 
 
 def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
@@ -211,9 +211,9 @@ def _cells(group: GroupMean) -> tuple[str, str, str]:
 
 def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
     rows = [
-        (*one.row, label, str(len(one.runs)), *_cells(group))
-        for one in measured
-        for label, group in by_label(one.questions).items()
+        (*entry.row, label, str(len(entry.runs)), *_cells(group))
+        for entry in measured
+        for label, group in by_label(entry.questions).items()
     ]
     columns = (*_WHO, "label", "runs", "n", metric, "95 % interval")
     return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
@@ -222,13 +222,13 @@ def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
 def _middle_table(measured: Sequence[_Measured], metric: str) -> Table:
     """Answers in the middle of the meeting against all others; without a group of fewer than two scores."""
     rows = []
-    for one in measured:
+    for entry in measured:
         groups: dict[bool, list[float]] = {True: [], False: []}
-        for each in one.questions:
+        for each in entry.questions:
             if each.value is not None:
                 groups[each.position == "M"].append(each.value)
         if min(map(len, groups.values())) > 1:
-            rows.append((*one.row, *test_cells(welch_test(groups[True], groups[False], "less"))))
+            rows.append((*entry.row, *test_cells(welch_test(groups[True], groups[False], "less"))))
     title = "are answers in the middle of the meeting lower than the others? One-tailed Welch test (Table 10)"
     return Table("middle", f"{title}, {metric}", (*_WHO, *TEST_COLUMNS), tuple(rows))
 
@@ -237,11 +237,11 @@ def _differing_table(measured: Sequence[_Measured], metric: str) -> Table:
     """Questions that QA and Conv word differently, in the three settings, dev and test pooled; Conv against QA in multi-turn."""
     found: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
     splits: dict[tuple[tuple[str, ...], str], set[str]] = {}
-    for one in measured:
-        task, who = parse_name(one.first.task), one.first
+    for entry in measured:
+        task, who = parse_name(entry.first.task), entry.first
         if (name := SETTINGS.get((task.task, task.variant))) is not None:
             whose = (who.host, who.model, who.judge, who.how)
-            differing = [each for each in one.questions if each.differs]
+            differing = [each for each in entry.questions if each.differs]
             found.setdefault(whose, {}).setdefault(name, []).extend(differing)
             splits.setdefault((whose, name), set()).add(task.split)
     _, talk, conv = SETTINGS.values()
@@ -273,13 +273,13 @@ class _NoisePoint(NamedTuple):
 def _noise_points(measured: Sequence[_Measured]) -> list[_NoisePoint]:
     """Return the points of the lines that have noise on them, in order of line and measured rate."""
     points = []
-    for one in measured:
-        task, who = parse_name(one.first.task), one.first
+    for entry in measured:
+        task, who = parse_name(entry.first.task), entry.first
         line = (who.host, who.model, who.judge, who.how, task.without(f"wer{task.wer}").name)
         # The mean over the meetings, as in Table 5.
-        rates = {each.meeting: each.measured_wer for each in one.questions}
+        rates = {each.meeting: each.measured_wer for each in entry.questions}
         rate = 100 * (math.fsum(rates.values()) / len(rates))
-        points.append(_NoisePoint(line, task.wer or 0, rate, figures(one.questions)))
+        points.append(_NoisePoint(line, task.wer or 0, rate, figures(entry.questions)))
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)
@@ -323,27 +323,28 @@ def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
     ('lm_eval, qa', ['A', 'B'])
     """
     same = [len(set(parts)) == 1 for parts in zip(*lines, strict=True)]
-    shared = ", ".join(part for part, one in zip(lines[0], same, strict=True) if one and part)
+    shared = ", ".join(part for part, is_same in zip(lines[0], same, strict=True) if is_same and part)
     return shared, [
-        ", ".join(part for part, one in zip(line, same, strict=True) if part and not one) for line in lines
+        ", ".join(part for part, is_same in zip(line, same, strict=True) if part and not is_same)
+        for line in lines
     ]
 
 
 def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:
     """Mean and sample standard deviation over runs where there are several, else over the seeds of the judge."""
     rows = []
-    for one in measured:
-        if len(one.runs) == 1:
-            means = list(one.by_judge_seed.values())
-            seeds = [f"judge {seed}" for seed in one.by_judge_seed]
+    for entry in measured:
+        if len(entry.runs) == 1:
+            means = list(entry.by_judge_seed.values())
+            seeds = [f"judge {seed}" for seed in entry.by_judge_seed]
         else:
-            means = [figures(run).mean for run in one.runs]
-            seeds = [f"host {seed}" for seed in one.seeds if seed]
+            means = [figures(run).mean for run in entry.runs]
+            seeds = [f"host {seed}" for seed in entry.seeds if seed]
         means = [mean for mean in means if not math.isnan(mean)]
         if len(means) > 1:
             each = ", ".join(f"{mean:.2f}" for mean in means)
             over_all = figure_text(statistics.fmean(means)), figure_text(statistics.stdev(means))
-            rows.append((*one.row, str(len(means)), ", ".join(seeds), each, *over_all))
+            rows.append((*entry.row, str(len(means)), ", ".join(seeds), each, *over_all))
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
     return Table(
         "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT

@@ -134,7 +134,7 @@ def _made(family: str, settings: MeetingSettings, source: Path | None, length: i
     conv = _is_conv(family)
     # What is counted here is counted for one meeting only; the tokenizers would remember it for all of them.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
-    tokenizers = {one.name: one.fresh() for one in known if one is not None}
+    tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
     meeting = _meeting(length, settings, place, family, source, tokenizers[settings.measure.name])
     whole = Case(
         id=meeting.id,
@@ -316,7 +316,11 @@ def _meetings_of(folder: Path) -> Sequence[MeetingTalk]:
     Raises:
         InputError: there is none.
     """
-    found = [one for one in read_meetings(folder) if len({speaker for speaker, _ in one.turns}) >= FEWEST]
+    found = [
+        meeting
+        for meeting in read_meetings(folder)
+        if len({speaker for speaker, _ in meeting.turns}) >= FEWEST
+    ]
     if not found:
         raise InputError(f"{folder}: in no meeting speak {FEWEST} people or more; put others there")
     return found
@@ -347,12 +351,12 @@ class RealTalk(Talk):
         """
         random = Random(seed)
         meetings = random.sample(_meetings_of(folder), len(_meetings_of(folder)))
-        most = max(len(_speakers(one)) for one in meetings)
+        most = max(len(_speakers(meeting)) for meeting in meetings)
         numbers = Random(names).sample(range(1, most + _ABSENT + 1), most + _ABSENT)
-        people = [f"[PERSON{one}]" for one in numbers]
+        people = [f"[PERSON{number}]" for number in numbers]
         vocabulary = Vocabulary(names)
         cast = Cast(
-            present=tuple(people[: min(_MOST, *(len(_speakers(one)) for one in meetings))]),
+            present=tuple(people[: min(_MOST, *(len(_speakers(meeting)) for meeting in meetings))]),
             absent=tuple(people[most:]),
             projects=tuple(vocabulary.product() for _ in range(8 + num_tokens // 10_000)),
             organizations=(),
@@ -411,8 +415,8 @@ def _recast(meeting: MeetingTalk, names: int, tags: tuple[tuple[str, str], ...])
     known = {word: next(iter(found)) for word, found in owners.items() if len(found) == 1}
     texts = recast_texts([f"{speaker}: {text}" for speaker, text in meeting.turns], names, meeting.id)
     return [
-        (dict(tags)[speaker], _tagged(one, known))
-        for (speaker, _), one in zip(meeting.turns, texts, strict=True)
+        (dict(tags)[speaker], _tagged(text, known))
+        for (speaker, _), text in zip(meeting.turns, texts, strict=True)
     ]
 
 

@@ -157,7 +157,11 @@ def included(challenge: Challenge) -> Sequence[int]:
     """Take the studies whose own sentences have the drug, the illness, and words of the age, way and comparison that are asked for."""
     pairs = [pair for values in _ASKED.values() for pair in values if re.search(pair[0], challenge.query)]
     titles = " ".join(option.split("\n")[0].lower() for option in challenge.options)
-    asking = [one for one in challenge.query.split(". ") if any(re.search(words, one) for words, _ in pairs)]
+    asking = [
+        sentence
+        for sentence in challenge.query.split(". ")
+        if any(re.search(words, sentence) for words, _ in pairs)
+    ]
     names = {
         word
         for word in re.findall(r"[a-z]{6,}", " ".join(asking).lower())
@@ -166,11 +170,11 @@ def included(challenge: Challenge) -> Sequence[int]:
     found = []
     for place, study in enumerate(challenge.options):
         own = [
-            one
-            for one in re.split(r"(?<=[.:]) (?=[A-Z])", study.split("\n", 1)[1])
-            if not _EARLIER.search(one)
+            sentence
+            for sentence in re.split(r"(?<=[.:]) (?=[A-Z])", study.split("\n", 1)[1])
+            if not _EARLIER.search(sentence)
         ]
-        at = [n for n, one in enumerate(own) if _MAIN.search(one)]
+        at = [n for n, sentence in enumerate(own) if _MAIN.search(sentence)]
         main = " ".join(own[n] for n in sorted({m for n in at for m in (n, n + 1)}) if n < len(own))
         if years := _YEARS.search(main):
             high = int(years[1])

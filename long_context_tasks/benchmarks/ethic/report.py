@@ -387,8 +387,8 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[Measured], list[str]]:
     if left_out and not found:
         raise left_out[0]
     measured = [
-        replace(one, cases=mean_over_repeats(one.cases), parts=mean_over_repeats(one.parts))
-        for one in found.values()
+        replace(entry, cases=mean_over_repeats(entry.cases), parts=mean_over_repeats(entry.parts))
+        for entry in found.values()
     ]
     return measured, [f"left out: {error}" for error in left_out]
 
@@ -404,7 +404,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
         InputError: damaged files, or data of a task that are not here.
     """
     measured, left_out = measure(runs)
-    bare = [one for one in measured if one.without_verdicts]
+    bare = [entry for entry in measured if entry.without_verdicts]
     notes = (
         f"{len(bare)} settings of {_SUMMARIZE} hold no replies of the judge (bundles do not), so that scores by position are missing",
     )
@@ -413,7 +413,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
             "ethic",
             "ETHIC as in the paper's analyses",
             (coverage_table(measured), *split_tables(measured, bins)),
-            tuple(heat_map(one, bins) for one in measured if one.parts),
+            tuple(heat_map(entry, bins) for entry in measured if entry.parts),
             notes if bare else (),
             tuple(left_out),
         )
@@ -427,30 +427,30 @@ def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
         InputError: see :func:`sections`.
     """
     mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
-    return [heat_map(one, bins) for one in measure(mapped)[0] if one.parts]
+    return [heat_map(entry, bins) for entry in measure(mapped)[0] if entry.parts]
 
 
 def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
     """Return the scores by context length, by position, and by input and output length, and a heat map of sections."""
     length, position, heat, items = [], [], [], []
-    for one in measured:
-        points, metric = one.first.points, one.first.metric
-        for domain, cases in of_domain(one.cases).items():
-            who = (*one.row, domain)
+    for entry in measured:
+        points, metric = entry.first.points, entry.first.metric
+        for domain, cases in of_domain(entry.cases).items():
+            who = (*entry.row, domain)
             for span, group in by_length(cases, rates=not points).items():
                 tokens = [case.tokens for case in cases if case.length == span]
                 mean = f"{sum(tokens) / len(tokens):,.0f}"
-                length.append((*who, length_text(span), mean, metric, *one.figures(group)))
-            if one.spec.task not in _HIGH:
+                length.append((*who, length_text(span), mean, metric, *entry.figures(group)))
+            if entry.spec.task not in _HIGH:
                 for (span, count), group in by_length_and_items(cases, rates=not points).items():
                     number = count_span_text(count)
-                    items.append((*who, length_text(span), number, metric, *one.figures(group)))
-        for domain, parts in of_domain(one.parts).items():
+                    items.append((*who, length_text(span), number, metric, *entry.figures(group)))
+        for domain, parts in of_domain(entry.parts).items():
             of = "section score" if points else "labels recalled"
             for span, places in by_position(parts, bins).items():
-                who = (*one.row, domain, length_text(span))
+                who = (*entry.row, domain, length_text(span))
                 for place, group in places.items():
-                    position.append((*who, position_text(place, bins), of, *one.figures(group)))
+                    position.append((*who, position_text(place, bins), of, *entry.figures(group)))
                 if points:
                     cells = [figure_text(places[at].mean) if at in places else "" for at in range(bins)]
                     heat.append((*who, str(sum(group.n for group in places.values())), *cells))
@@ -501,10 +501,10 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
     return Table("coverage", title, columns, tuple(rows), _TEXT)
 
 
-def heat_map(one: Measured, bins: int) -> HeatMap:
+def heat_map(measured: Measured, bins: int) -> HeatMap:
     """Return the scores of labels or sections by place in the context and its length, all domains together (Fig. 5)."""
-    table = by_position(one.parts, bins)
-    scale, low, high = (1, 1.0, 5.0) if one.first.points else (100, 0.0, 100.0)
+    table = by_position(measured.parts, bins)
+    scale, low, high = (1, 1.0, 5.0) if measured.first.points else (100, 0.0, 100.0)
     values: list[list[float | None]] = []
     counts = []
     for row in table.values():
@@ -512,8 +512,10 @@ def heat_map(one: Measured, bins: int) -> HeatMap:
         values.append([mean if math.isfinite(mean) else None for mean in means])
         counts.append([row[place].clusters if place in row else 0 for place in range(bins)])
     return HeatMap(
-        title=", ".join(filter(None, (one.first.model, one.spec.family, one.first.judge, one.how))),
-        caption=_CAPTIONS[one.spec.task],
+        title=", ".join(
+            filter(None, (measured.first.model, measured.spec.family, measured.first.judge, measured.how))
+        ),
+        caption=_CAPTIONS[measured.spec.task],
         x_title="Place in the context",
         y_title="Length of the context",
         x=[position_text(place, bins) for place in range(bins)],

@@ -155,7 +155,7 @@ def score(
         write_results,
     )
     from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
-    from long_context_tasks.orca.metrics import reference_controls
+    from long_context_tasks.orca.controls import reference_controls
     from long_context_tasks.orca.results import CONTROL_FIELDS, add_released_scores, result_row
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import json_value
@@ -235,7 +235,7 @@ def _print_agreement(
 ) -> None:
     """Print how the scores in ``orca`` agree with the ratings of a file, and shortcuts and controls beside them."""
     from long_context_tasks.orca import disagreement, item_intervals
-    from long_context_tasks.orca.metrics import beside_shortcuts
+    from long_context_tasks.orca.controls import beside_shortcuts
 
     if figures.n:
         found = item_intervals(items, scores["orca"])

@@ -302,8 +302,11 @@ def compare(
     for name, fusions in learned.items():
         # Adding 0 makes -0.0 a plain 0.
         weights = [
-            [split.name, *(f"{round(each, 3) + 0.0:.3f}" for each in (*one.weights.values(), one.constant))]
-            for split, one in zip(splits, fusions, strict=True)
+            [
+                split.name,
+                *(f"{round(each, 3) + 0.0:.3f}" for each in (*fusion.weights.values(), fusion.constant)),
+            ]
+            for split, fusion in zip(splits, fusions, strict=True)
         ]
         columns = ["split", *fusions[0].weights, "constant"]
         print_table(f"{name}: weights of the calibrated scores", columns, weights)

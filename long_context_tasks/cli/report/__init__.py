@@ -211,22 +211,26 @@ def pack(
         raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
     packed = pack_runs(collected, out, responses=responses)
     rows = []
-    for one in packed:
-        read_bundle(one.path)  # what is given away was checked as its reader will
+    for bundle in packed:
+        read_bundle(bundle.path)  # what is given away was checked as its reader will
         rows.append(
             {
-                "bundle": str(one.path),
-                "runs": one.runs,
-                "cases_with_responses": one.cases,
-                "bytes": one.size,
-                "responses_withheld": list(one.withheld),
+                "bundle": str(bundle.path),
+                "runs": bundle.runs,
+                "cases_with_responses": bundle.cases,
+                "bytes": bundle.size,
+                "responses_withheld": list(bundle.withheld),
             }
         )
-    shown = [[str(one.path), str(one.runs), str(one.cases), f"{one.size:,}"] for one in packed]
+    shown = [[str(bundle.path), str(bundle.runs), str(bundle.cases), f"{bundle.size:,}"] for bundle in packed]
     print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], shown, values=rows)
-    if withheld := sorted({name for one in packed for name in one.withheld}):
+    if withheld := sorted({name for bundle in packed for name in bundle.withheld}):
         say(f"without responses, as the benchmark's card does not allow them: {', '.join(withheld)}")
-    give(written=[one.path for one in packed], runs=sum(one.runs for one in packed), problems=problems)
+    give(
+        written=[bundle.path for bundle in packed],
+        runs=sum(bundle.runs for bundle in packed),
+        problems=problems,
+    )
     end_with_problems(problems)
 
 

@@ -68,7 +68,7 @@ def export(
 
     if eee is None and eval_results is None:
         raise InputError("nothing to write; give --eee FOLDER, --eval-results FOLDER, or both")
-    datasets = dict(one.partition("=")[::2] for one in dataset or ())
+    datasets = dict(pair.partition("=")[::2] for pair in dataset or ())
     for name, place in datasets.items():
         if name not in catalogue.benchmark_names() or place.count("/") != 1:
             raise InputError(
@@ -131,7 +131,7 @@ def repository(
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import make_folder, write_whole
 
-    if folder.exists() and (not folder.is_dir() or any(one.name != ".git" for one in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(path.name != ".git" for path in folder.iterdir())):
         raise InputError(f"{folder}: holds something already; choose a new folder")
     written = []
     for source in sorted(_TEMPLATE.rglob("*.txt")):

@@ -369,7 +369,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
-            instance.resps[:] = [writable(one) if isinstance(one, str) else one for one in instance.resps]
+            instance.resps[:] = [
+                writable(response) if isinstance(response, str) else response for response in instance.resps
+            ]
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
         if self.loaded.by_likelihood:
             return
@@ -628,10 +630,12 @@ def _total(values: Sequence[float]) -> float:
 
 def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
     """Return a figure of the scores of all turns that have one, from values, clusters and standard deviations."""
-    kept = [one for one in _turns(scored) if not math.isnan(one.value)]
+    kept = [turn for turn in _turns(scored) if not math.isnan(turn.value)]
     if not kept:
         return math.nan
-    return figure([one.value for one in kept], [one.cluster for one in kept], stds=[one.std for one in kept])
+    return figure(
+        [turn.value for turn in kept], [turn.cluster for turn in kept], stds=[turn.std for turn in kept]
+    )
 
 
 def _aggregation_of(key: str, points: Collection[str]) -> Callable[[Any], float]:

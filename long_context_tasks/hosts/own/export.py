@@ -78,8 +78,8 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
     """
     given = {placeholder(turn): answer for turn, answer in enumerate(answers)}
     filled = []
-    for one in messages:
-        role, text = one["role"], one["content"]
+    for message in messages:
+        role, text = message["role"], message["content"]
         if role == "assistant" and text in given:
             answer = given[text]
             if answer is None:

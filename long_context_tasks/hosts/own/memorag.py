@@ -146,7 +146,10 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
     if not reader.fits(len(ids) + max(map(len, asked)) + settings.clue_tokens):
         return None
     memory = reader.remember(ids, settings.compression)
-    texts = [reader.answer(one, settings.clue_tokens, copy.deepcopy(memory), begin=len(ids)) for one in asked]
+    texts = [
+        reader.answer(question, settings.clue_tokens, copy.deepcopy(memory), begin=len(ids))
+        for question in asked
+    ]
     lines = [line.strip() for text in texts for line in without_thinking(text).text.splitlines()]
     return list(dict.fromkeys(line for line in lines if len(line.split()) >= _FEWEST_WORDS))
 
@@ -202,8 +205,8 @@ def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> It
         if found is not None:
             kept = passages(context, [*found, query], settings)
             short = [
-                {**one, "content": one["content"].replace(context, "\n\n".join(kept))}
-                for one in row["messages"]
+                {**message, "content": message["content"].replace(context, "\n\n".join(kept))}
+                for message in row["messages"]
             ]
             ids = reader.ids(reader.prompt(short))
             if reader.fits(len(ids) + row["max_gen_toks"]):

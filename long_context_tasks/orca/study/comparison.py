@@ -20,8 +20,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from long_context_tasks.orca.controls import traits_of
 from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, Ends, OrcaItem
-from long_context_tasks.orca.metrics import item_agreement, traits_of
+from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.results import Scored, read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, SCALES, WORDINGS

@@ -23,8 +23,8 @@ from long_context_tasks.judges.kinds import check_judge, kind_of
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, mean_score, summarize
+from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.metrics import with_other_references
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.files import packaged_text, packaged_yaml

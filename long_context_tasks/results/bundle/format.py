@@ -252,9 +252,9 @@ def bundles_below(path: Path) -> list[Path]:
     """The bundles at or below a path, in order; hidden folders are passed over."""
     if is_bundle(path):
         return [path]
-    found = (one for one in path.rglob(f"*{SUFFIX}") if one.is_file()) if path.is_dir() else ()
+    found = (file for file in path.rglob(f"*{SUFFIX}") if file.is_file()) if path.is_dir() else ()
     return sorted(
-        one for one in found if not any(part.startswith(".") for part in one.relative_to(path).parts)
+        file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
 
 
@@ -354,20 +354,20 @@ class BundleReader:
         return InputError(f"{self.path}: {what}; {REMEDY}")
 
     def _check_members(self, file: zipfile.ZipFile) -> None:
-        names = [one.filename for one in file.infolist()]
+        names = [member.filename for member in file.infolist()]
         odd = [name for name in names if name not in LIMITS and not _RESPONSES.fullmatch(name)]
         if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
             shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"
             raise self.error(
                 f"no bundle: it holds {shown}, where a bundle holds {', '.join(LIMITS)} and responses, each once"
             )
-        self._sizes = {one.filename: one.file_size for one in file.infolist()}
-        for one in file.infolist():
-            if one.flag_bits & 1 or one.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-                raise self.error(f"{one.filename} is encrypted or packed in a way that bundles are not")
-            if (limit := LIMITS.get(one.filename)) is not None and one.file_size > limit:
+        self._sizes = {member.filename: member.file_size for member in file.infolist()}
+        for member in file.infolist():
+            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+                raise self.error(f"{member.filename} is encrypted or packed in a way that bundles are not")
+            if (limit := LIMITS.get(member.filename)) is not None and member.file_size > limit:
                 raise self.error(
-                    f"{one.filename} unpacks to {one.file_size:,} bytes, more than the {limit:,} allowed"
+                    f"{member.filename} unpacks to {member.file_size:,} bytes, more than the {limit:,} allowed"
                 )
         if sum(size for name, size in self._sizes.items() if name not in LIMITS) > MOST_RESPONSES:
             raise self.error(f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
@@ -416,7 +416,7 @@ class BundleReader:
         try:
             content = pa.BufferReader(b"".join(self._chunks(name)))
             file = pq.ParquetFile(
-                content, read_dictionary=[one.name for one in schema if one.type == pa.string()]
+                content, read_dictionary=[field.name for field in schema if field.type == pa.string()]
             )
             self._check_table(name, file, schema)
             return file.read()

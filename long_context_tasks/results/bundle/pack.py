@@ -109,25 +109,29 @@ def _write(
     runs: list[BundleRun] = []
     responses: dict[str, list[dict[str, Any]]] = {}
     withheld: set[str] = set()
-    for key in sorted(keys, key=lambda one: (rows[one]["task"], rows[one]["made"], one)):
-        row, one = rows[key], collected.evaluations[key]
+    for key in sorted(
+        keys, key=lambda evaluation: (rows[evaluation]["task"], rows[evaluation]["made"], evaluation)
+    ):
+        row, evaluation = rows[key], collected.evaluations[key]
         allowed = bool(catalogue.card(str(row["benchmark"])).redistribute.get("responses"))
         answers = None
         if with_responses and allowed:
             # Several judges have read the same responses.
-            answers = run_key(unjudged_evaluation(one.run))
+            answers = run_key(unjudged_evaluation(evaluation.run))
             if answers not in responses:
-                responses[answers] = [row for case in one.run.cases() for row in _case_rows(case)]
+                responses[answers] = [row for case in evaluation.run.cases() for row in _case_rows(case)]
             if not any(row["text"] or row["log_likelihoods"] for row in responses[answers]):
                 answers = None
         elif not allowed:
             withheld.add(str(row["benchmark"]))
         # Settings as the run has them: the tables may tell apart folders of cases by what else they hold.
-        row = {**row, "settings": as_json(settings_of(one.run))}
+        row = {**row, "settings": as_json(settings_of(evaluation.run))}
         runs.append(
-            BundleRun(bundle_row(row), collected.labels[key], answers, scores[key], _finite(one.by_seed))
+            BundleRun(
+                bundle_row(row), collected.labels[key], answers, scores[key], _finite(evaluation.by_seed)
+            )
         )
-    used = {one.answers for one in runs}
+    used = {run.answers for run in runs}
     responses = {name: found for name, found in responses.items() if name in used}
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)

@@ -67,7 +67,7 @@ def _cases(path: Path, key: str) -> Iterator[StoredCase]:
         about = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    [run] = [one for one in _read_once(path, about.st_size, about.st_mtime_ns) if one.row["run"] == key]
+    [run] = [run for run in _read_once(path, about.st_size, about.st_mtime_ns) if run.row["run"] == key]
     reader = BundleReader(path)
     answers: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
     for row in reader.responses(run.answers) if run.answers else ():
@@ -85,8 +85,8 @@ def _cases(path: Path, key: str) -> Iterator[StoredCase]:
 def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> StoredCase:
     part = part.sort("turn", maintain_order=True)
     by_metric = {
-        str(key[0]): one
-        for key, one in part.partition_by("metric", as_dict=True, maintain_order=True).items()
+        str(key[0]): frame
+        for key, frame in part.partition_by("metric", as_dict=True, maintain_order=True).items()
     }
     first = next(iter(by_metric.values()))
     rows = sorted(rows, key=lambda row: row["turn"])
@@ -99,9 +99,9 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
         id=case,
         responses=tuple(Response(row["text"], row["status"]) for row in rows)
         or (Response(None),) * len(first),
-        scores={name: tuple(one["value"].to_list()) for name, one in by_metric.items()},
+        scores={name: tuple(frame["value"].to_list()) for name, frame in by_metric.items()},
         reasons=tuple(first["reason"].cast(pl.String()).to_list()),
-        log_likelihoods=None if likely is None else tuple(float(one) for one in likely),
+        log_likelihoods=None if likely is None else tuple(float(value) for value in likely),
         repeat=repeat,
         cluster=str(first["cluster"][0]),
         labels=_labels(rows[0]["labels"]) if rows else {},
@@ -127,7 +127,7 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
     runs, problems = list(found.runs), list(found.problems)
     for bundle in bundles:
         try:
-            runs += [evaluation_of(bundle, one).run for one in read_bundle(bundle)]
+            runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle)]
         except InputError as error:
             problems.append(Problem(bundle, str(error)))
     return FoundRuns(tuple(runs), tuple(problems))

@@ -121,8 +121,13 @@ class Progress:
             "effective_length": crossing_words(fit),
             **crossing_document(fit),
             "seen": [
-                {"length": length, "cases": len(one.cases), "n": len(one.scores.values), "mean": mean_of(one)}
-                for length, one in self.seen.items()
+                {
+                    "length": length,
+                    "cases": len(observed.cases),
+                    "n": len(observed.scores.values),
+                    "mean": mean_of(observed),
+                }
+                for length, observed in self.seen.items()
             ],
             "tokens": self.tokens,
             "budget": search.budget,
@@ -156,7 +161,7 @@ def ladder(shortest: int, longest: int, per_octave: int = 4) -> list[int]:
         )
     steps = max(1, round(math.log2(longest / shortest) * per_octave))
     exact = (shortest * (longest / shortest) ** (number / steps) for number in range(1, steps))
-    return [shortest, *(_rounded(one) for one in exact), longest]
+    return [shortest, *(_rounded(length) for length in exact), longest]
 
 
 def _rounded(length: float) -> int:
@@ -185,9 +190,9 @@ def lengths_of(task: str, shortest: int, longest: int, per_octave: int = 4) -> d
         return one.family, one.split, one.variant
 
     found = {
-        one.tokens: one.name
-        for one in catalogue.task_specs()
-        if key(one) == key(spec) and one.tokens is not None and shortest <= one.tokens <= longest
+        task.tokens: task.name
+        for task in catalogue.task_specs()
+        if key(task) == key(spec) and task.tokens is not None and shortest <= task.tokens <= longest
     }
     if len(found) < 2:
         raise InputError(f"{task}: fewer than two lengths of its family lie between --shortest and --longest")
@@ -217,9 +222,9 @@ def progress(search: Search, results: Sequence[Path], place: Place) -> Progress:
             "give a smaller --shortest"
         )
     crossing = fit_crossing(
-        {length: one.scores for length, one in seen.items()}, _bar(search, seen), tuple(usable)
+        {length: observed.scores for length, observed in seen.items()}, _bar(search, seen), tuple(usable)
     )
-    spent = sum(length * len(one.cases) for length, one in seen.items())
+    spent = sum(length * len(observed.cases) for length, observed in seen.items())
     made = Progress(seen, crossing, spent, None)
     if crossing.found:
         return replace(made, why=_end(crossing, search))
@@ -307,14 +312,14 @@ def _at(options: Options, task: str, length: int) -> Options:
 
 def _fitting(lengths: Mapping[int, str], seen: Mapping[int, Seen]) -> dict[int, str]:
     """Return the lengths below those that the model's window cannot hold."""
-    limit = min((length for length, one in seen.items() if one.unfit), default=math.inf)
+    limit = min((length for length, observed in seen.items() if observed.unfit), default=math.inf)
     return {length: task for length, task in lengths.items() if length < limit}
 
 
 def _bar(search: Search, seen: Mapping[int, Seen]) -> Bar:
     if search.threshold is not None:
         return fixed_bar(dict.fromkeys(search.lengths, search.threshold), f"{100 * search.threshold:g} %")
-    chance = {length: one.chance for length, one in seen.items() if one.chance is not None}
+    chance = {length: observed.chance for length, observed in seen.items() if observed.chance is not None}
     return fraction_bar(search.fraction, chance)
 
 
@@ -327,10 +332,10 @@ def _next_step(
     runs: Sequence[StoredRun],
     place: Place,
 ) -> Step | None:
-    total = sum(len(one.cases) for one in seen.values())
+    total = sum(len(observed.cases) for observed in seen.values())
     most = max(search.step, total // _OF_SEEN)
     least = max(1, search.step // _OF_SEEN)  # fewer are not worth the start of a host
-    lengths = [one for one in lengths if least * one <= search.budget - spent]
+    lengths = [length for length in lengths if least * length <= search.budget - spent]
     while lengths:
         length = crossing.next_length(lengths)
         task = search.lengths[length]

@@ -130,7 +130,7 @@ def commands(
     made: list[Command] = []
     for name in dict.fromkeys(cell.model for cell in cells):
         own = [cell for cell in cells if cell.model == name]
-        model = next((one for one in models if same_model(one.name, name)), Model(name))
+        model = next((model for model in models if same_model(model.name, name)), Model(name))
         seen = [run for run in known if same_model(run.model, name)]
         seen += [cell.run for cell in own if cell.run and cell.run not in seen]
         if lacks_template(name, seen):
@@ -151,16 +151,16 @@ def step_command(
         made = _lm_eval(model, [task], judge, _newest(seen, LM_EVAL), place)
         samples = {_typed_in_lm_eval(task): list(cases)}
         part = ("--samples", json.dumps(samples, separators=(",", ":")))
-        made = [replace(one, words=(*one.words, *part)) for one in made]
+        made = [replace(command, words=(*command.words, *part)) for command in made]
     elif place.host == INSPECT:
         made = _inspect(model, [task], judge, _newest(seen, INSPECT), place)
         part = ("--limit", f"{cases.start + 1}-{cases.stop}")  # the first case is 1
-        made = [replace(one, words=(*one.words, *part)) for one in made]
+        made = [replace(command, words=(*command.words, *part)) for command in made]
     else:
         folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
         made = _opencompass(model, [task], judge, folder, place)
         part_of = {"LCT_RANGE": f"[{cases.start}:{cases.stop}]"}
-        made = [replace(one, variables={**one.variables, **part_of}) for one in made]
+        made = [replace(command, variables={**command.variables, **part_of}) for command in made]
     if not made:
         raise InputError(
             f"{task}: compares likelihoods, which neither a server nor inspect_ai gives; run the model in the process of another host"
@@ -171,7 +171,7 @@ def step_command(
 def without_judge(cells: Iterable[CellState], made: Iterable[Command]) -> list[str]:
     """The judged tasks among those of commands that name no judge file, each once."""
     judged = {cell.task for cell in cells if cell.judged}
-    bare = [task for one in made if "LCT_JUDGE" not in one.variables for task in one.tasks]
+    bare = [task for command in made if "LCT_JUDGE" not in command.variables for task in command.tasks]
     return [task for task in dict.fromkeys(bare) if task in judged]
 
 
@@ -513,10 +513,10 @@ class Missing:
                 }
                 for cell in self.cells
             ],
-            "commands": [{**asdict(one), "text": one.text} for one in self.commands],
+            "commands": [{**asdict(command), "text": command.text} for command in self.commands],
             "problems": list(self.problems),
             "notes": list(self.notes),
-            "data_missing": [asdict(one) for one in self.without_data],
+            "data_missing": [asdict(cell) for cell in self.without_data],
         }
 
 
@@ -554,7 +554,7 @@ def find_missing(
             "no runs of our tasks found, so that no model is known; name the models with --model"
         )
     cells = find_cells(tasks, all_models, found, setups, [model.name for model in models if model.base])
-    made = commands(cells, models, place, [run for one in found for run in one.runs])
+    made = commands(cells, models, place, [run for folder in found for run in folder.runs])
     unjudged = [] if environ.get("LCT_JUDGE_MODEL") else without_judge(cells, made)
     notes = (
         f"A judge reads the answers of {len(unjudged)} of these tasks ({first_names(unjudged)}), and none is named: set LCT_JUDGE to a judge "

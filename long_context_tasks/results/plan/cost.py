@@ -200,17 +200,19 @@ class Plan:
         names = tuple(self.settings.counters)
         return TaskPlan(
             task="total",
-            cases=sum(one.cases for one in self.tasks),
-            does_not_fit=tuple(case for one in self.tasks for case in one.does_not_fit),
-            requests=sum(one.requests for one in self.tasks),
-            prompt_tokens={name: sum(one.prompt_tokens.get(name, 0) for one in self.tasks) for name in names},
-            history_tokens=sum(one.history_tokens for one in self.tasks),
-            answer_tokens=sum(one.answer_tokens for one in self.tasks),
-            longest={
-                name: max((one.longest.get(name, 0) for one in self.tasks), default=0) for name in names
+            cases=sum(task.cases for task in self.tasks),
+            does_not_fit=tuple(case for task in self.tasks for case in task.does_not_fit),
+            requests=sum(task.requests for task in self.tasks),
+            prompt_tokens={
+                name: sum(task.prompt_tokens.get(name, 0) for task in self.tasks) for name in names
             },
-            judged=any(one.judged for one in self.tasks),
-            shared=sum((one.shared for one in self.tasks if one.shared), Shared())
+            history_tokens=sum(task.history_tokens for task in self.tasks),
+            answer_tokens=sum(task.answer_tokens for task in self.tasks),
+            longest={
+                name: max((task.longest.get(name, 0) for task in self.tasks), default=0) for name in names
+            },
+            judged=any(task.judged for task in self.tasks),
+            shared=sum((task.shared for task in self.tasks if task.shared), Shared())
             if self.settings.cache
             else None,
         )
@@ -228,17 +230,17 @@ class Plan:
         columns += [*(["hours"] if rate else []), *(["hours, cached"] if rate and cache else [])]
         columns += [*(["price"] if price else []), *(["price, cached"] if discount else [])]
         rows = []
-        for one in (*self.tasks, self.total):
-            numbers = [one.cases, len(one.does_not_fit), one.requests]
-            numbers += [one.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
-            numbers += [one.shared.unique, one.shared.cached] if one.shared else []
-            numbers += [one.history_tokens, one.answer_tokens, one.longest.get(tokenizer, 0)]
-            row = [one.task, *(f"{number:,}" for number in numbers)]
-            cached = one.cached_tokens
-            row += [f"{one.hours(rate, tokenizer):,.2f}"] if rate else []
-            row += [f"{one.hours(rate, tokenizer, cached):,.2f}"] if rate and cache else []
-            row += [f"{one.price(price, tokenizer):,.2f}"] if price else []
-            row += [f"{one.price(price, tokenizer, cached):,.2f}"] if price and discount else []
+        for task in (*self.tasks, self.total):
+            numbers = [task.cases, len(task.does_not_fit), task.requests]
+            numbers += [task.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
+            numbers += [task.shared.unique, task.shared.cached] if task.shared else []
+            numbers += [task.history_tokens, task.answer_tokens, task.longest.get(tokenizer, 0)]
+            row = [task.task, *(f"{number:,}" for number in numbers)]
+            cached = task.cached_tokens
+            row += [f"{task.hours(rate, tokenizer):,.2f}"] if rate else []
+            row += [f"{task.hours(rate, tokenizer, cached):,.2f}"] if rate and cache else []
+            row += [f"{task.price(price, tokenizer):,.2f}"] if price else []
+            row += [f"{task.price(price, tokenizer, cached):,.2f}"] if price and discount else []
             rows.append(tuple(row))
         known = self.settings.window
         window = f"window {known:,}" if known else "window not known: everything is taken to fit"
@@ -265,11 +267,11 @@ class Plan:
                 f"{shared.tokens / max(1, shared.unique):.2f}. Requests one after the other, {_ORDERS[cache.order]}."
             )
         lines += [
-            f"{one.task}: {len(one.does_not_fit)} of {one.cases} cases do not fit the window: {first_names(one.does_not_fit)}"
-            for one in self.tasks
-            if one.does_not_fit
+            f"{task.task}: {len(task.does_not_fit)} of {task.cases} cases do not fit the window: {first_names(task.does_not_fit)}"
+            for task in self.tasks
+            if task.does_not_fit
         ]
-        if judged := [one.task for one in self.tasks if one.judged]:
+        if judged := [task.task for task in self.tasks if task.judged]:
             lines.append(f"A judge reads the answers of {', '.join(judged)}; its calls are not in the plan.")
         return lines
 
@@ -279,18 +281,18 @@ class Plan:
         """The plan for ``--json``; ``notes`` are those on the rate."""
         tokenizer = self.settings.tokenizer
 
-        def row(one: TaskPlan) -> dict[str, Any]:
-            hours = one.hours(rate, tokenizer) if rate else None
-            money = one.price(price, tokenizer) if price else None
-            found = {**asdict(one), "hours": hours, "price": money}
+        def row(task: TaskPlan) -> dict[str, Any]:
+            hours = task.hours(rate, tokenizer) if rate else None
+            money = task.price(price, tokenizer) if price else None
+            found = {**asdict(task), "hours": hours, "price": money}
             if self.settings.cache is None:
                 del found["shared"]
                 return found
             known = price is not None and price.cached is not None
             return {
                 **found,
-                "hours_cached": one.hours(rate, tokenizer, one.cached_tokens) if rate else None,
-                "price_cached": one.price(price, tokenizer, one.cached_tokens) if price and known else None,
+                "hours_cached": task.hours(rate, tokenizer, task.cached_tokens) if rate else None,
+                "price_cached": task.price(price, tokenizer, task.cached_tokens) if price and known else None,
             }
 
         return {
@@ -300,9 +302,9 @@ class Plan:
             "repeats": self.settings.repeats,
             **({"cache": asdict(self.settings.cache)} if self.settings.cache else {}),
             "rate": {**asdict(rate), "notes": list(notes)} if rate else None,
-            "tasks": [row(one) for one in self.tasks],
+            "tasks": [row(task) for task in self.tasks],
             "total": row(self.total),
-            "not_planned": [asdict(one) for one in self.not_planned],
+            "not_planned": [asdict(task) for task in self.not_planned],
         }
 
 
@@ -350,7 +352,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
             failed.append(NotPlanned(name, str(error)))
     if settings.cache is not None:
         shared = prompts.shared(settings.cache)
-        planned = [replace(one, shared=shared.get(one.task, Shared())) for one in planned]
+        planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]
     return Plan(tuple(planned), tuple(failed), settings)
 
 
@@ -384,23 +386,23 @@ def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
         InputError: a text or tokenizer that cannot be had.
     """
     plans = [plan_case(task, case, settings.counters) for case in task.cases.cases]
-    fitting = [one for one in plans if _fits(task, one, settings)]
-    left_out = {one.case for one in plans} - {one.case for one in fitting}
+    fitting = [plan for plan in plans if _fits(task, plan, settings)]
+    left_out = {plan.case for plan in plans} - {plan.case for plan in fitting}
     expected = task.answer_budget
     if settings.answer_tokens is not None and not task.by_likelihood:
         expected = min(settings.answer_tokens, expected)
     return TaskPlan(
         task=task.name,
         cases=len(plans),
-        does_not_fit=tuple(one.case for one in plans if one.case in left_out),
-        requests=settings.repeats * sum(one.requests for one in fitting),
+        does_not_fit=tuple(plan.case for plan in plans if plan.case in left_out),
+        requests=settings.repeats * sum(plan.requests for plan in fitting),
         prompt_tokens={
-            name: settings.repeats * sum(one.prompt_tokens[name] for one in fitting)
+            name: settings.repeats * sum(plan.prompt_tokens[name] for plan in fitting)
             for name in settings.counters
         },
-        history_tokens=settings.repeats * expected * sum(one.history_answers for one in fitting),
-        answer_tokens=settings.repeats * expected * sum(one.answers for one in fitting),
-        longest={name: max((one.longest[name] for one in plans), default=0) for name in settings.counters},
+        history_tokens=settings.repeats * expected * sum(plan.history_answers for plan in fitting),
+        answer_tokens=settings.repeats * expected * sum(plan.answers for plan in fitting),
+        longest={name: max((plan.longest[name] for plan in plans), default=0) for name in settings.counters},
         judged=task.judging is not None,
     )
 

@@ -237,7 +237,7 @@ def wanted(
 def _size(options: Mapping[str, Any]) -> int | None:
     """Return the most cases that options let through; None for all."""
     sizes = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
-    return min((one for one in sizes if one is not None), default=None)
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _number(value: Any) -> int | None:
@@ -253,7 +253,7 @@ def models_of(found: Iterable[FoundRuns], setups: Iterable[Setup], given: Sequen
     if given:
         return list(dict.fromkeys(given))
     names: list[str] = []
-    seen = [run.model for one in found for run in one.runs]
+    seen = [run.model for folder in found for run in folder.runs]
     for name in [*seen, *(model for setup in setups for model in setup.models)]:
         if not any(same_model(name, known) for known in names):
             names.append(name)
@@ -268,18 +268,22 @@ def find_cells(
     base: Iterable[str] = (),
 ) -> list[CellState]:
     """The state of every cell, model by model."""
-    runs = [run for one in found for run in one.runs]
-    stopped = {one.path: unfinished_run(one.path) for each in found for one in each.problems}
+    runs = [run for folder in found for run in folder.runs]
+    stopped = {problem.path: unfinished_run(problem.path) for each in found for problem in each.problems}
     runs += [run for run in stopped.values() if run is not None]
     bare = {model for model in models if model in set(base) or lacks_template(model, runs, setups)}
-    broken = [*_broken(problem for one in found for problem in one.problems), *without_answers(setups)]
+    broken = [*_broken(problem for folder in found for problem in folder.problems), *without_answers(setups)]
     return [_cell(task, model, runs, broken, model in bare) for model in models for task in tasks]
 
 
 def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
     """Problems with files that do not tell which task or model they are of."""
-    problems = [problem for one in found for problem in one.problems]
-    return [one for one in problems if not list(_broken([one])) and unfinished_run(one.path) is None]
+    problems = [problem for folder in found for problem in folder.problems]
+    return [
+        problem
+        for problem in problems
+        if not list(_broken([problem])) and unfinished_run(problem.path) is None
+    ]
 
 
 def _cell(
@@ -288,7 +292,7 @@ def _cell(
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
     other_options = [", ".join(differences(run, task)) for run in own]
     cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
-    cells += [one for one in broken if one.task == task.task and same_model(one.model, model)]
+    cells += [problem for problem in broken if problem.task == task.task and same_model(problem.model, model)]
     untemplated = "a conversation needs a chat template, and the model has none"
     if not cells:
         other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""

@@ -130,7 +130,10 @@ def write_meeting(
         writer = _Writer(talks(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
         total = rough if isinstance(num_tokens, int) else num_tokens(writer.questions)
         passages = [_text(lines) for lines in writer.write(total) if lines]
-        placed = writer.used <= total and [one.position for one in writer.questions] == writer.positions()
+        placed = (
+            writer.used <= total
+            and [question.position for question in writer.questions] == writer.positions()
+        )
         if placed or (draft >= _DRAFTS // 2 and writer.used <= total):
             break
     else:
@@ -187,9 +190,9 @@ class _Writer:
             text=asked(self.speech, point, follow_up=False),
             follow_up=asked(self.speech, point, follow_up=True) if follows else None,
             answer=answered(self.speech, point),
-            options=tuple(one.text.replace(JOINED, " ") for one in options),
+            options=tuple(option.text.replace(JOINED, " ") for option in options),
             right=options.index(point.answer),
-            forms=tuple(one.forms for one in options),
+            forms=tuple(option.forms for option in options),
         )
 
     def write(self, total: int) -> Iterator[Lines]:

@@ -104,8 +104,8 @@ def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> 
             return [Value(tag, (tag[1:-1],)) for tag in dice.sample(people, number)]
         case "pages" | "people" | "machines" | "euros":
             return [
-                Value(str(one), (str(one), in_words(one, link=" ", dash=" ")))
-                for one in dice.sample(range(*_NUMBERS[domain]), number)
+                Value(str(drawn), (str(drawn), in_words(drawn, link=" ", dash=" ")))
+                for drawn in dice.sample(range(*_NUMBERS[domain]), number)
             ]
         case "date":
             first = dice.below(12)
@@ -129,7 +129,7 @@ def _bare(text: str) -> str:
 def _date(day: int, month: str) -> Value:
     said = ordinal(day)
     orders = ("{0} of {1}", "{0} {1}", "{1} {0}", "{1} the {0}")
-    forms = tuple(order.format(one, month) for one in (said, day) for order in orders)
+    forms = tuple(order.format(form, month) for form in (said, day) for order in orders)
     return Value(f"the {said} of {month}".replace(" ", JOINED), forms)
 
 
@@ -146,10 +146,14 @@ def _time(quarter: int) -> Value:
 def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Point:
     """Draw kind, values, people and course of a point; what is taken does not depend on anything else."""
     cast = speech.cast
-    kind = speech.pick([one for one in kinds() if one.type == type_ and subject.group in one.classes])
+    kind = speech.pick([kind for kind in kinds() if kind.type == type_ and subject.group in kind.classes])
     leader = cast.present[0] if speech.chance(0.75) else speech.other(cast.present[0])
     speakers = tuple(speech.people(CANDIDATES, leader))
-    people = [one for one in (*cast.present, *cast.absent) if one not in (*speakers, leader, cast.present[0])]
+    people = [
+        person
+        for person in (*cast.present, *cast.absent)
+        if person not in (*speakers, leader, cast.present[0])
+    ]
     values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
     reasons = tuple(speech.sample(items("reasons"), CANDIDATES)) if speech.chance(0.45) else ()
     course = [speech.below(CANDIDATES)]
@@ -179,7 +183,7 @@ def answered(speech: Speech, point: Point) -> str:
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
     """Return the passage in which a point comes up and is settled for the first time; ``brief`` leaves out most asides."""
     involved = (*point.speakers, point.leader)
-    free = [one for one in speech.cast.present if one not in involved] or [point.leader]
+    free = [person for person in speech.cast.present if person not in involved] or [point.leader]
     lines = turn(point.leader, speech.sentence("open", topic=topic(speech, point)))
     for place, speaker in enumerate(point.speakers):
         if not brief and speech.chance(0.2):
@@ -227,6 +231,6 @@ def keep(speech: Speech, point: Point) -> Lines:
 
 def stale(speech: Speech, point: Point) -> Lines:
     """Let somebody read a value that was not taken in the end from notes that are out of date."""
-    value = speech.pick([one for one in point.values if one != point.answer])
+    value = speech.pick([value for value in point.values if value != point.answer])
     people = speech.people(2, point.leader)
     return speech.exchange("stale", *people, v=value.text, topic=topic(speech, point))

@@ -93,7 +93,7 @@ class Speech(Writer):
         cast, known = self.cast, self._values
         if role in ("a", "b"):
             taken = (*self.avoided, *known.values())
-            return self.pick([one for one in (*cast.present, *cast.absent) if one not in taken])
+            return self.pick([person for person in (*cast.present, *cast.absent) if person not in taken])
         drawn: dict[str, Callable[[], str]] = {
             "n": lambda: str(4 + int(self.random() ** 2 * 90)),
             "m": lambda: str(self.whole(2, int(known.get("n", "30")) - 1)),
@@ -130,7 +130,7 @@ class Speech(Writer):
 
     def people(self, number: int, *without: str) -> list[str]:
         """Choose different people who are there and none of these."""
-        return self.sample([one for one in self.cast.present if one not in without], number)
+        return self.sample([person for person in self.cast.present if person not in without], number)
 
     def other(self, *without: str) -> str:
         """Choose somebody who is there and none of these."""

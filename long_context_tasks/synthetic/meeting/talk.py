@@ -124,7 +124,7 @@ class SyntheticTalk(Talk):
 
 def _make_cast(dice: Dice, num_tokens: int) -> Cast:
     def tags(name: str, number: int, among: int) -> tuple[str, ...]:
-        return tuple(f"[{name}{one}]" for one in dice.sample(range(1, among + 1), number))
+        return tuple(f"[{name}{drawn}]" for drawn in dice.sample(range(1, among + 1), number))
 
     present = dice.whole(7, 9)
     people = tags("PERSON", present + 9, _TAGS)

@@ -129,10 +129,10 @@ class _Companions:
         if not citing:
             return [self._missing((features[place],)) for place in range(count)]
         found = [self.target]
-        one = (4 * (0.75 * count - 1) / (count - 1)) - 2  # share of companions that miss one feature only
+        share = (4 * (0.75 * count - 1) / (count - 1)) - 2  # share of companions that miss one feature only
         for place in range(count - 1):
             missed = {features[place]}
-            if random() >= one:
+            if random() >= share:
                 missed.add(self.writer.pick([name for name in _FEATURES if name != features[place]]))
             found.append(self._missing([name for name in _FEATURES if name in missed]))
         return self.writer.shuffled(found)

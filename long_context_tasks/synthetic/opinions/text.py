@@ -334,7 +334,9 @@ class OpinionWriter(CitationWriter):
         if kind == "close":
             end = closing_fact(_finish(parts[-1]), self.text)
             return (end,) if end else ()
-        stating = [one for one in parts if any(act in one.replace(BLANK, " ") for act in self.acts)]
+        stating = [
+            sentence for sentence in parts if any(act in sentence.replace(BLANK, " ") for act in self.acts)
+        ]
         return tuple(said_facts(list(map(_finish, stating)), tuple(self.acts)))
 
     def fill(self, field: tuple[str, str]) -> str:
@@ -429,7 +431,7 @@ def _parties(own: Text) -> tuple[str, ...]:
 
 def caption_fact(title: str, own: Text) -> Fact:
     """Return who is before the court, and where the case comes from."""
-    groups = (*((one,) for one in _parties(own)), (_seat(own["court"]),))
+    groups = (*((party,) for party in _parties(own)), (_seat(own["court"]),))
     return Fact(f"{title} came on appeal from {own['court']}.", groups)
 
 
@@ -442,12 +444,12 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
     found = []
     for name, statement in statements.items():
         wording = own[name]
-        part = next((one for one in parts if wording.lower() in one.lower()), None)
+        part = next((sentence for sentence in parts if wording.lower() in sentence.lower()), None)
         if part is None:
             continue
         names = _parties(own)
         # Where the sentences name nobody, the sum at stake stands for the case.
-        if not any(name in one for name in names for one in parts):
+        if not any(name in sentence for name in names for sentence in parts):
             names += tuple(_MONEY.findall(part))
         found.append(Fact(statement, (names, alternatives(own[f"{name}_value"]))))
     return found
@@ -473,7 +475,7 @@ def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
     """Return what is said of each statute, by the first of the sentences that names it."""
     found = []
     for act in acts:
-        part = next((one for one in parts if act in one), "")
+        part = next((sentence for sentence in parts if act in sentence), "")
         for keys, more, statement in _said():
             word = next((key for key in keys if key in part and _whole(key).search(part)), None)
             if word is not None:

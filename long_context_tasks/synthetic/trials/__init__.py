@@ -145,7 +145,7 @@ class TrialWriter(Writer):
             "way": WAYS,
             "versus": VERSUS,
         }
-        return self.pick([one for one in values[feature] if one != getattr(wanted, feature)])
+        return self.pick([value for value in values[feature] if value != getattr(wanted, feature)])
 
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
         """Features of a study and of the earlier one that it reports; a study left out misses one or two of the five."""
@@ -365,7 +365,7 @@ class TrialWriter(Writer):
             number = self.people[name]
             forms = (f"{number:,}", str(number), *((in_words(number),) if number < 1000 else ()))
             if name in self.told:
-                words = (*forms, *(one.capitalize() for one in forms[2:]))
+                words = (*forms, *(form.capitalize() for form in forms[2:]))
                 yield Fact(told.format(forms[0]), (words,), 0.6, ends[name])
 
     def background(self, topic: Topic, wanted: Features) -> str:

@@ -72,13 +72,13 @@ def _recast(folder: Path, settings: ConstraintSettings, place: int, length: int)
     site, text = questions[place % len(questions)]
     order = Random(stream(settings.seed, f"answers {place}"))
     own = order.sample(answers[site], len(answers[site]))
-    others = [one for name, texts in answers.items() if name != site for one in texts]
+    others = [text for name, texts in answers.items() if name != site for text in texts]
     real = (*own, *order.sample(others, len(others)))
     return Posed(
         f"{settings.seed}_{place}",
         asked,
         lambda added: f"\n{text}\n{asked.postscript(added)}",
-        (f"\n{one}\n{asked.reply(number)}" for number, one in enumerate(real)),
+        (f"\n{answer}\n{asked.reply(number)}" for number, answer in enumerate(real)),
     )
 
 
@@ -93,7 +93,9 @@ def _posts(
     """Return the questions of all sites that are short enough, in random order with their sites, and such answers of each site, recast."""
     questions: list[tuple[str, str]] = []
     answers: dict[str, Sequence[str]] = {}
-    for path in sorted(one for one in folder.iterdir() if _DUMPS & set(one.suffixes) and one.name[0] != "."):
+    for path in sorted(
+        path for path in folder.iterdir() if _DUMPS & set(path.suffixes) and path.name[0] != "."
+    ):
         posts = [
             (post["PostTypeId"] == "1", _BLANK.sub("\n", html_to_text(post["Body"])).strip())
             for post in islice(read_posts(path), _MOST_POSTS)
@@ -190,7 +192,11 @@ def _case(
     asked = f"{posed.id}_{format_length(length)}"
     keys = [f"{posed.id}_{number}" for number in numbers]
     parts = prompts.bestanswer_parts(question, shown)
-    named = {one.name: one for one in (get_tokenizer(CL100K), settings.other_tokenizer) if one is not None}
+    named = {
+        counter.name: counter
+        for counter in (get_tokenizer(CL100K), settings.other_tokenizer)
+        if counter is not None
+    }
     case = Case(
         id=f"{posed.id}_A{spot + 1}",
         task=task,
@@ -198,8 +204,8 @@ def _case(
         turns=(Turn(gold=f"A{spot + 1}"),),
         cluster=posed.id,
         num_tokens={
-            name: tokens if name == tokenizer.name else one.fresh().count_parts(parts)
-            for name, one in named.items()
+            name: tokens if name == tokenizer.name else counter.fresh().count_parts(parts)
+            for name, counter in named.items()
         },
         labels={"num_answers": len(shown), "length": length},
     )

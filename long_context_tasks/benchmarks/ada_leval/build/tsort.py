@@ -602,7 +602,9 @@ def _spread(drafts: Iterable[Draft]) -> list[Draft]:
     others: list[Draft] = []
     for draft in drafts:
         window = draft.window
-        free = all(window.after <= one.window.before or one.window.after <= window.before for one in apart)
+        free = all(
+            window.after <= other.window.before or other.window.after <= window.before for other in apart
+        )
         (apart if free else others).append(draft)
     return apart + others
 

@@ -87,17 +87,17 @@ class Annotator:
             usable=lambda reply: _is_answer(reply) and usable(answer_of(reply).text),
             progress=bool(prompts),
         )
-        failed = [one for one in asked.answers if one.reason == ENDPOINT_FAILED]
+        failed = [answer for answer in asked.answers if answer.reason == ENDPOINT_FAILED]
         if failed:
-            first = next((one.error for one in failed if one.error), "no answer")
+            first = next((answer.error for answer in failed if answer.error), "no answer")
             raise InputError(
                 f"annotator {self.config.name}: {len(failed)} of {len(prompts)} calls were not answered ({first}). The answers that "
                 "came are kept: run the same command again, and only what is missing is asked"
             )
         self.asked += len(prompts)
-        self.unusable += sum(one.text is None for one in asked.answers)
-        self.cut += sum(one.cut for one in asked.answers)
-        return [None if one.text is None else answer_of(one.text).text for one in asked.answers]
+        self.unusable += sum(answer.text is None for answer in asked.answers)
+        self.cut += sum(answer.cut for answer in asked.answers)
+        return [None if answer.text is None else answer_of(answer.text).text for answer in asked.answers]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
         """Return labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.

@@ -373,7 +373,10 @@ def build_attribute_law(
 
     cited = [
         replace(
-            group, citing=tuple(one for one in group.citing if not name_of(group.target).search(one.title))
+            group,
+            citing=tuple(
+                opinion for opinion in group.citing if not name_of(group.target).search(opinion.title)
+            ),
         )
         for group in cited_cases(opinions)
     ]

@@ -123,7 +123,7 @@ class FittedSettings(EthicSettings):
 
     def fresh(self) -> "FittedSettings":
         """The same without what was counted, so that memory does not grow with the number of cases."""
-        forgetful = (one.fresh() for one in self.counters)
+        forgetful = (counter.fresh() for counter in self.counters)
         return replace(self, counters=tuple(forgetful))
 
 
@@ -139,5 +139,5 @@ class SyntheticSettings(BuildSettings):
         """The settings of the builders, with the tokenizers that count."""
         other = self.other_tokenizer
         counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
-        each_once = tuple({one.name: one for one in counters}.values())
+        each_once = tuple({counter.name: counter for counter in counters}.values())
         return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=each_once)

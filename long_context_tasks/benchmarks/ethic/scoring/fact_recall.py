@@ -143,7 +143,7 @@ class SectionFacts:
 
     def row(self) -> dict[str, Any]:
         """As plain values, for a case."""
-        facts = [[one.statement, [list(group) for group in one.words], one.weight] for one in self.facts]
+        facts = [[fact.statement, [list(group) for group in fact.words], fact.weight] for fact in self.facts]
         return {"most_words": self.most_words, "facts": facts}
 
 
@@ -175,12 +175,12 @@ def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
     {'<Section 1>': 'One.', '<Section 2>': 'Two.'}
     """
     marker_form = re.compile(_NUMBER.sub(r"\\d+", markers[0]))
-    found = [(one.start(), one.end(), one[0]) for one in marker_form.finditer(answer)]
+    found = [(match.start(), match.end(), match[0]) for match in marker_form.finditer(answer)]
     if not found:
         answer = html.unescape(answer)
         found = [
-            (one.start(), one.end(), _NUMBER.sub(str(int(one[1])), markers[0]))
-            for one in _HEADING.finditer(answer)
+            (match.start(), match.end(), _NUMBER.sub(str(int(match[1])), markers[0]))
+            for match in _HEADING.finditer(answer)
         ]
     if not found:
         # A context of one section needs no marker.

@@ -186,15 +186,15 @@ def judge_requests(
 
 def judgement(verdicts: Sequence[Verdict]) -> Judgement:
     """Join the verdicts of all seeds on a section and criterion to one judgement."""
-    answered = [one for one in verdicts if one.reason != ENDPOINT_FAILED]
+    answered = [verdict for verdict in verdicts if verdict.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
-    scores = [one.score for one in answered if one.score is not None]
-    if not scores and all(one.top_logprobs is None for one in answered):
+    scores = [verdict.score for verdict in answered if verdict.score is not None]
+    if not scores and all(verdict.top_logprobs is None for verdict in answered):
         return Judgement(None, None)
     as_published = [
-        official.weighted(one.top_logprobs) if one.top_logprobs is not None else one.score or 0.0
-        for one in answered
+        official.weighted(verdict.top_logprobs) if verdict.top_logprobs is not None else verdict.score or 0.0
+        for verdict in answered
     ]
     return Judgement(
         math.fsum(scores) / len(scores) if scores else None, math.fsum(as_published) / len(answered)
@@ -286,10 +286,10 @@ def score_turn(
     return {
         "summary_score": Score(math.fsum(means) / len(means)) if whole else Score(None, JUDGE_UNPARSABLE),
         # Every criterion has the same sections, so the official mean of means is the plain one.
-        "official_summary_score": _mean([one.official for one in given]),
+        "official_summary_score": _mean([rated.official for rated in given]),
         **by_criterion,
         "sections_covered": covered,
-        "judged_share": Score(sum(one.score is not None for one in given) / len(given)),
+        "judged_share": Score(sum(rated.score is not None for rated in given) / len(given)),
     }
 
 

@@ -250,7 +250,7 @@ def section_questions(maker: Maker) -> list[Made] | None:
     if shown is None or len(shown[0].paragraphs) < number:
         return None
     found = maker.in_sections(shown[0].paragraphs, number)
-    if found is None or not all(one.facts for one in found.facts):
+    if found is None or not all(section.facts for section in found.facts):
         return None
     ends = [
         *(f'ends before the words "{words}"' for words in found.begin[1:]),
@@ -265,7 +265,7 @@ def section_questions(maker: Maker) -> list[Made] | None:
         )
         for kind in KINDS
     ]
-    return made if all(maker.tokens(one.draft) <= maker.length for one in made) else None
+    return made if all(maker.tokens(case.draft) <= maker.length for case in made) else None
 
 
 _WHOLE = "This is about the whole context."
@@ -292,7 +292,7 @@ def _question(
         stated = [fact.statement for fact in facts.facts]
         summary = replace(draft, prompt="build_section_summary", gold=stated)
         return Made(summary, tuple(paragraphs), (facts,), {INPUT: [facts.row()]})
-    labels = gold_labels(merge_labels(one.labels for one in paragraphs))
+    labels = gold_labels(merge_labels(paragraph.labels for paragraph in paragraphs))
     # The whole context is asked about as in recalling, or the prompt would be longer than the length.
     asked = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
     rewrite = asked if section else {}

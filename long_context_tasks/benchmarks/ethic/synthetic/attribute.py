@@ -45,7 +45,7 @@ def _supply(maker: Maker) -> int:
 
 def _medicine(maker: Maker) -> Made | None:
     written = maker.written(begin_review, _supply(maker))
-    studies = tuple(Study(one.id, one.title, one.abstract, one.included) for one in written.studies)
+    studies = tuple(Study(study.id, study.title, study.abstract, study.included) for study in written.studies)
     review = Review(written.id, written.title, written.background, studies, pubmed=False)
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
@@ -60,7 +60,8 @@ def _medicine(maker: Maker) -> Made | None:
 def _law(maker: Maker) -> Made | None:
     written = maker.written(begin_opinion_group, _supply(maker))
     target, *citing = (
-        Opinion(one.id, one.title, one.pages, one.cites, one.citation_strings) for one in written.all_opinions
+        Opinion(opinion.id, opinion.title, opinion.pages, opinion.cites, opinion.citation_strings)
+        for opinion in written.all_opinions
     )
     group = CitedCase(target, tuple(citing))
     pages = {
@@ -100,7 +101,7 @@ def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) 
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
     left = room - sum(piece.tokens for piece in chosen.values())
     paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.count, maker.genre.fillers)
-    shown = {name: Piece(one.text, 0) for name, one in zip(names, paragraphs, strict=True)}
+    shown = {name: Piece(paragraph.text, 0) for name, paragraph in zip(names, paragraphs, strict=True)}
     target = Target(review, review.included, OWN)
     draft = review_draft(review, target, shown, review.background, maker.length)
     return Made(maker.named(draft), tuple(paragraphs))

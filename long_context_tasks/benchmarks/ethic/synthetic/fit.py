@@ -70,8 +70,8 @@ def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Par
 def shorter_forms(paragraph: Paragraph, forms: Forms | None = None) -> Iterator[Paragraph]:
     """Yield the paragraph without its last sentence, its last two, and so on."""
     for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
-        if (one := shortened(paragraph, match.end(), forms)) is not None:
-            yield one
+        if (shorter := shortened(paragraph, match.end(), forms)) is not None:
+            yield shorter
 
 
 def fit(
@@ -94,11 +94,11 @@ def fit(
         # Lazily: nearly every paragraph fits as it is.
         candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph, forms))
         sized = ((each, count(each.text + JOINT)) for each in candidates)
-        one, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
-        if one is not None:
-            taken.append(one)
+        shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
+        if shorter is not None:
+            taken.append(shorter)
             left -= size
-        if one is not paragraph:
+        if shorter is not paragraph:
             break
     return with_fillers(taken, left, slack, count, fillers) if taken else []
 

@@ -190,7 +190,7 @@ class Maker:
 
     def sizes(self, paragraphs: Iterable[Paragraph]) -> list[int]:
         """Return the tokens of each paragraph with a blank line behind it."""
-        return self.settings.measure.count_many([one.text + JOINT for one in paragraphs])
+        return self.settings.measure.count_many([paragraph.text + JOINT for paragraph in paragraphs])
 
     def tokens(self, draft: Draft) -> int:
         """Return the tokens of a prompt."""
@@ -200,7 +200,7 @@ class Maker:
         """Return the tokens of cl100k, in which writers count, for a token of the lengths; some more for another tokenizer."""
         if self.settings.measure.name == CL100K:
             return 1.0
-        sample = JOINT.join(one.text for one in self.written(self.genre.begin, 3000).paragraphs)
+        sample = JOINT.join(paragraph.text for paragraph in self.written(self.genre.begin, 3000).paragraphs)
         # The settings count in cl100k last.
         return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
 
@@ -242,8 +242,8 @@ class Maker:
         """Return paragraphs with their tokens."""
         parts = self.genre.parts(paragraphs)
         return [
-            Piece(one.text, size, part)
-            for one, size, part in zip(paragraphs, self.sizes(paragraphs), parts, strict=True)
+            Piece(paragraph.text, size, part)
+            for paragraph, size, part in zip(paragraphs, self.sizes(paragraphs), parts, strict=True)
         ]
 
     def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
@@ -272,7 +272,7 @@ class Maker:
             if made is None:
                 room -= self.slack
                 continue
-            size = max(self.tokens(one.draft) for one in made)
+            size = max(self.tokens(case.draft) for case in made)
             if size <= self.length and (best is None or size > best[0]):
                 best = size, made
             if self.length - self.slack <= size <= self.length:
@@ -298,7 +298,7 @@ class Maker:
             if not paragraphs:
                 return None
             made = [ways[task](document, paragraphs) for task in self.genre.together]
-            found = tuple(one for one in made if one is not None)
+            found = tuple(case for case in made if case is not None)
             return found if len(found) == len(made) else None
 
         return self.tuned_together(self.length - _INSTRUCTION, make)
@@ -314,17 +314,17 @@ class Maker:
         for number in range(min(len(paragraphs), max(2, round((self.length - _INSTRUCTION) / size))), 1, -1):
             made = self._in_sections(document, paragraphs, number)
             # Every section should have a fact; where even halves have none on one side, the other one counts.
-            if made is not None and (number == 2 or all(one.facts for one in made.facts)):
+            if made is not None and (number == 2 or all(section.facts for section in made.facts)):
                 return made
         return None
 
     def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
         """Return a case of so many sections; None where there is no fact at all."""
         found = self.in_sections(paragraphs, number)
-        if found is None or not any(one.facts for one in found.facts):
+        if found is None or not any(section.facts for section in found.facts):
             return None
         window = self.window(document, [one for own in found.sections for one in own])
-        inputs = {INPUT: [one.row() for one in found.facts], BEGINNINGS: found.begin}
+        inputs = {INPUT: [section.row() for section in found.facts], BEGINNINGS: found.begin}
         draft = named_sections_draft(window, found.sections, found.begin)
         return Made(draft, tuple(paragraphs), found.facts, inputs)
 

@@ -88,22 +88,22 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
 def _sentences(paragraph: str) -> list[str]:
     """Return the sentences that may be taken out: whole ones, neither too short nor too long, with no quotation cut."""
     ends = [
-        one.end()
-        for one in SENTENCE_END.finditer(paragraph)
-        if not _SPEAKS_ON.search(paragraph, 0, one.end())
+        match.end()
+        for match in SENTENCE_END.finditer(paragraph)
+        if not _SPEAKS_ON.search(paragraph, 0, match.end())
     ]
     found = [paragraph[start:end].strip() for start, end in pairwise([0, *ends, len(paragraph)])]
     if len(found) < 2:
         return []
     return [
-        one
-        for one in found
-        if _LEAST_WORDS <= len(one.split()) <= _MOST_WORDS
-        and one[0].isupper()
-        and one[-1] in ".?!"
-        and one.count("“") == one.count("”")
-        and one.count('"') % 2 == 0
-        and paragraph.count(one) == 1
+        sentence
+        for sentence in found
+        if _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS
+        and sentence[0].isupper()
+        and sentence[-1] in ".?!"
+        and sentence.count("“") == sentence.count("”")
+        and sentence.count('"') % 2 == 0
+        and paragraph.count(sentence) == 1
     ]
 
 

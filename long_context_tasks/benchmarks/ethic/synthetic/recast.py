@@ -87,12 +87,15 @@ def _units(file: Path, domain: str) -> tuple[_Unit, ...]:
     if domain == "medicine":
         return tuple(
             _Unit(
-                review.id, domain, tuple(f"{one.title.rstrip('.')}. {one.abstract}" for one in review.studies)
+                review.id,
+                domain,
+                tuple(f"{study.title.rstrip('.')}. {study.abstract}" for study in review.studies),
             )
             for review in read_reviews(file)
         )
     return tuple(
-        _Unit(one.id, domain, (" ".join(map(_plain_citations, one.pages)),)) for one in read_opinions(file)
+        _Unit(opinion.id, domain, (" ".join(map(_plain_citations, opinion.pages)),))
+        for opinion in read_opinions(file)
     )
 
 
@@ -117,18 +120,20 @@ def _passages(unit: _Unit) -> tuple[Passage, ...]:
 def _clear(unit: _Unit) -> tuple[Passage, ...]:
     """Return the passages of which every name or number is clear."""
     if unit.domain == "medicine":
-        return tuple(one for one in _passages(unit) if _counts_are_clear(one))
+        return tuple(passage for passage in _passages(unit) if _counts_are_clear(passage))
     if unit.domain == "law":
-        return tuple(run for one in _passages(unit) for run in _runs(one, _citations_are_clear, {"citation"}))
+        return tuple(
+            run for passage in _passages(unit) for run in _runs(passage, _citations_are_clear, {"citation"})
+        )
     whole = " ".join(unit.texts)
     words, inside = Counter(_WORD.findall(whole)), Counter(_INSIDE.findall(whole))
 
-    def clear(one: Passage) -> bool:
-        return _names_are_clear(one, words, inside)
+    def clear(passage: Passage) -> bool:
+        return _names_are_clear(passage, words, inside)
 
     if unit.domain == "books":
-        return tuple(one for one in _passages(unit) if clear(one))
-    return tuple(run for one in _passages(unit) for run in _runs(one, clear, PERSON))
+        return tuple(passage for passage in _passages(unit) if clear(passage))
+    return tuple(run for passage in _passages(unit) for run in _runs(passage, clear, PERSON))
 
 
 def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -> Iterator[Passage]:
@@ -138,9 +143,9 @@ def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -
     run: list[Passage] = []
     for start, end in zip([0, *ends], [*ends, len(passage.text)], strict=True):
         own = tuple(
-            one._replace(start=one.start - start, end=one.end - start)
-            for one in passage.mentions
-            if start <= one.start and one.end <= end
+            mention._replace(start=mention.start - start, end=mention.end - start)
+            for mention in passage.mentions
+            if start <= mention.start and mention.end <= end
         )
         sentence = Passage(passage.text[start:end].rstrip(), own)
         if clear(sentence):
@@ -153,11 +158,13 @@ def _runs(passage: Passage, clear: Callable[[Passage], bool], asked: Set[str]) -
 
 def _joined(run: Sequence[Passage], asked: Set[str]) -> Iterator[Passage]:
     start, mentions = 0, []
-    for one in run:
-        mentions += [each._replace(start=start + each.start, end=start + each.end) for each in one.mentions]
-        start += len(one.text) + 1
-    if start >= _LEAST_RUN and any(one.kind in asked for one in mentions):
-        yield Passage(" ".join(one.text for one in run), tuple(mentions))
+    for passage in run:
+        mentions += [
+            each._replace(start=start + each.start, end=start + each.end) for each in passage.mentions
+        ]
+        start += len(passage.text) + 1
+    if start >= _LEAST_RUN and any(mention.kind in asked for mention in mentions):
+        yield Passage(" ".join(passage.text for passage in run), tuple(mentions))
 
 
 def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping[str, int]) -> bool:
@@ -178,7 +185,9 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         named[one.start] = one
         if one.kind in ("name", "initial") or (one.kind in PERSON and one.tail):
             return False
-    persons = {passage.text[one.start : one.end] for one in passage.mentions if one.kind in PERSON}
+    persons = {
+        passage.text[mention.start : mention.end] for mention in passage.mentions if mention.kind in PERSON
+    }
     before, end = "", 0
     for match in _WORD.finditer(passage.text):
         word, own = match[0], named.get(match.start())
@@ -200,7 +209,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
             if (
                 not known
                 and len(key) > 1
-                and not any(one.start <= match.start() < one.end for one in passage.mentions)
+                and not any(mention.start <= match.start() < mention.end for mention in passage.mentions)
             ):
                 return False
         before, end = key, match.end()
@@ -256,12 +265,12 @@ _NUMBER_WORD = re.compile(
 def _counts_are_clear(passage: Passage) -> bool:
     """Return whether every whole number counts people or measures something."""
     text = passage.text
-    taken = [one for one in passage.mentions if one.kind in ("count", "date")]
-    if not any(one.kind == "count" for one in taken) or _ANIMALS.search(text):
+    taken = [mention for mention in passage.mentions if mention.kind in ("count", "date")]
+    if not any(mention.kind == "count" for mention in taken) or _ANIMALS.search(text):
         return False
 
     def loose(start: int, end: int) -> bool:
-        return not any(one.start <= start and end <= one.end for one in taken)
+        return not any(mention.start <= start and end <= mention.end for mention in taken)
 
     # A count with a per cent, or of a list, may be one of people.
     for match in _INTEGER.finditer(text):
@@ -283,8 +292,12 @@ def _citations_are_clear(passage: Passage) -> bool:
     text = passage.text
     if _DOCKET.search(text) or _SHORT_FORM.search(text) or not text[0].isupper() or text[-1] not in '.?!”"':
         return False
-    fixed = {one.start: one for one in passage.mentions if one.kind in ("citation", "date", "count")}
-    if any(one.key.startswith("docket") for one in fixed.values()):
+    fixed = {
+        mention.start: mention
+        for mention in passage.mentions
+        if mention.kind in ("citation", "date", "count")
+    }
+    if any(mention.key.startswith("docket") for mention in fixed.values()):
         return False
     for match in re.finditer(r"\d[\d,]*", text):
         sure = (
@@ -506,7 +519,9 @@ def recast_parts(
 def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> Document:
     """Return a document of about so many tokens."""
     names, recast = recast_parts(folder, domain, recall, seed, tokens)
-    paragraphs = _balanced(recast, domain, seed) if recall else (Paragraph(one.text) for one in recast)
+    paragraphs = (
+        _balanced(recast, domain, seed) if recall else (Paragraph(passage.text) for passage in recast)
+    )
     return Document(f"{seed}", " + ".join(names), tuple(paragraphs))
 
 

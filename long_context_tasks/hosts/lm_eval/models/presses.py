@@ -57,7 +57,9 @@ def _required(kind: Any) -> set[str]:
     # Of some presses around others the inner one is None until it is given.
     absent = {"press": (Parameter.empty, None)}
     parameters = signature(kind).parameters.items()
-    return {name for name, one in parameters if one.default in absent.get(name, (Parameter.empty,))}
+    return {
+        name for name, parameter in parameters if parameter.default in absent.get(name, (Parameter.empty,))
+    }
 
 
 def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> Any:

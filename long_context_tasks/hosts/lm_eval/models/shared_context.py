@@ -143,7 +143,9 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
             position += 1
         answer, mark = all_ids[len(ids) :], self.think_end_token
         if isinstance(mark, int):
-            answer = answer[max((place + 1 for place, one in enumerate(answer) if one == mark), default=0) :]
+            answer = answer[
+                max((place + 1 for place, token in enumerate(answer) if token == mark), default=0) :
+            ]
         return str(
             postprocess_generated_text(self.tok_decode(answer), stop, mark if isinstance(mark, str) else None)
         )
