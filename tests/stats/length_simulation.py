@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from coverage_simulation import Setting, logit_normal, truth
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from long_context_tasks.stats.effective_length import (
     Clusters,
@@ -195,6 +195,25 @@ def _leading(flags: Sequence[bool]) -> int:
     return next((place for place, flag in enumerate(flags) if not flag), len(flags))
 
 
+def same_questions(
+    rate: float, clusters: int, size: int, alike: float, samples: int, seed: int = 7
+) -> tuple[float, float]:
+    """Return how often a length at the bar is said to hold, and to fail, if the answers at two lengths come from draws that correlate.
+
+    Clusters are all right or all wrong. With ``alike`` of 1 the lengths differ only in answers that are wrong at the longer one.
+    """
+    rng = np.random.default_rng(seed)
+    shape = (samples, clusters)
+    common, sizes = rng.standard_normal(shape), np.full(clusters, float(size))
+    base, own = (
+        Clusters(size * (draws < mean), sizes, True, range(clusters))
+        for mean in (rate, FRACTION * rate)
+        for draws in [ndtr(np.sqrt(alike) * common + np.sqrt(1 - alike) * rng.standard_normal(shape))]
+    )
+    low, high = relative_margin(own, base, FRACTION)
+    return float(np.mean(low > 0)), float(np.mean(high < 0))
+
+
 RATES = (0.3, 0.5, 0.7, 0.9)
 BARS = (0.05, 0.3, 0.5, 0.7, 0.856, 0.95)
 CASES = {30: (8, 15, 30), 100: (8, 30, 100), 300: (8, 30, 120), 1000: (8, 30, 500)}
@@ -264,6 +283,13 @@ def main(samples: int = 2000) -> None:
                 both = (power[Design(rate, n, k, 0.1, shared)][curve].found for shared in (True, False))
                 cells.append(" / ".join(f"{100 * one:.0f}" for one in both))
         print(f"| {n} | {k} | " + " | ".join(cells) + " |")
+    print(
+        "\n| clusters | cases in each | correlation | false at least | false below |\n| --- | --- | --- | --- | --- |"
+    )
+    for k, size, alike in product((8, 15, 30, 60, 100), (1, 20), (1.0, 0.9, 0.5)):
+        both = [same_questions(rate, k, size, alike, 2500) for rate in (*RATES, 0.98)]
+        worst = [max(ends) for ends in zip(*both, strict=True)]
+        print(f"| {k} | {size} | {alike} | " + " | ".join(f"{100 * share:.1f}" for share in worst) + " |")
 
 
 if __name__ == "__main__":
