@@ -65,6 +65,8 @@ TERMINAL_COLUMNS = (
 _REMEDY = "choose another folder with --out"
 # A sheet would take these for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Missing values, signed numbers and intervals begin like formulas and are none.
+_NUMBERS = re.compile(r"[-+0-9.,%\[\]()/ ]*( to [-+0-9.,% ]*)?")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 
 
@@ -160,6 +162,9 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> str:
     """Rows as CSV: lists with spaces between, mappings as JSON, yes and no, and empty fields where there is no number.
 
     Text that a sheet would take for a formula has an apostrophe in front.
+
+    >>> print(csv_lines([("-", "-2.5 to +0.1", "-1 [-2, 3]", "=1", "-cmd")]), end="")
+    -,-2.5 to +0.1,"-1 [-2, 3]",'=1,'-cmd
     """
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([_field(value) for value in row] for row in rows)
@@ -175,7 +180,9 @@ def _field(value: object) -> object:
         value = "yes" if value else "no"
     elif isinstance(value, float) and not math.isfinite(value):
         value = ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBERS.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 def reasons_text(mean: Mean) -> str:
