@@ -11,7 +11,7 @@ KNOWN = {
     "benchmarks.ada_leval.attacks._KIND": "reads cases of ours",
     "benchmarks.ethic.build.attribute._FIRM": "searches 80 characters",
     "corpora.documents._RUNS_ON": "searches 200 characters",
-    "cli.installed._REQUIREMENT": "reads the metadata of this package",
+    "cli.extras._REQUIREMENT": "reads the metadata of this package",
     "gate.stacks._ADDRESS": "reads an argument of the command line",
 }
 # Rooms that read responses and foreign files, and are imported in a second; the hosts take ten.
