@@ -32,6 +32,8 @@ export OMP_NUM_THREADS ?= 2
 # Threads that wait without spinning: beside other work, spinning ones make a run many times slower.
 export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
+# Tests start hundreds of Pythons: without bytecode each compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Processes that run tests side by side; each takes two gigabytes.
 WORKERS ?= 2

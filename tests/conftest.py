@@ -1,5 +1,6 @@
 """Fixtures that all tests share."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,12 @@ settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("drawn" if "LCT_FAULTS" in os.environ else "fixed")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives to the end: it is not searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -190,6 +190,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         run(compare_app, tmp_path / "none.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.vectors
 def test_the_paper_s_study_comes_out_of_a_plain_file_of_scores(data_dir: Path, tmp_path: Path) -> None:
     responses = Archives(data_dir / "elitr_bench").responses("qa_test2_st_all-eval")

@@ -38,11 +38,17 @@ BY_LIKELIHOOD = [spec for spec in catalogue.task_specs() if spec.variant.startsw
 OTHER_NOISE = re.compile(r"_wer(20|60|80|100)$|_test_.*wer")
 
 
+LENGTHS: dict[str, list[int]] = {}
+for one in catalogue.task_specs():
+    if one.tokens:
+        LENGTHS.setdefault(one.group, []).append(one.tokens)
+
+
 def _stands_for_others(spec: catalogue.TaskSpec) -> bool:
     """Rates of noise and lengths differ by a number only, and a host that gets one right gets all: one rate of five, on one split, and the
     shortest and the longest length stand for them; of recast tasks any length alone.
     """
-    lengths = [one.tokens for one in catalogue.task_specs() if one.group == spec.group and one.tokens]
+    lengths = LENGTHS.get(spec.group, ())
     ends = {None} if spec.source == "recast" or not lengths else {None, min(lengths), max(lengths)}
     return not OTHER_NOISE.search(spec.name) and spec.tokens in ends
 

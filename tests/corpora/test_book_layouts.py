@@ -59,6 +59,7 @@ def test_real_stories_in_other_layouts(tmp_path: Path, shared: Path) -> None:
     assert max(worst.values()) <= 0.001, max(worst, key=lambda name: worst[name])
 
 
+@pytest.mark.slow
 def test_real_novels_show_no_headings(shared: Path) -> None:
     seen = {
         book.id: find_leaks(book) for book in read_books(shared / "data" / "books") if book.form == "novel"

@@ -315,6 +315,7 @@ def novels(shelf: list[Book]) -> list[Book]:
     return known
 
 
+@pytest.mark.slow
 def test_real_novels_have_their_chapters(novels: list[Book]) -> None:
     for book in novels:
         assert len(book.chapters) == CHAPTERS[book.id], book.id
@@ -324,6 +325,7 @@ def test_real_novels_have_their_chapters(novels: list[Book]) -> None:
         assert book.chapters[-1] < len(book.paragraphs)
 
 
+@pytest.mark.slow
 def test_real_novels_have_no_apparatus_left(novels: list[Book]) -> None:
     for book in novels:
         left = [

@@ -156,6 +156,7 @@ TEXT = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=5))
 def test_any_body_round_trips(bodies: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -220,6 +221,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
             list(read_posts(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Posts.xml", "Posts.xml.gz", "a.7z"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
     def peak(rows: int) -> int:

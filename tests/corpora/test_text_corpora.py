@@ -151,6 +151,7 @@ def test_a_few_numbers_in_order_are_no_columns(tmp_path: Path) -> None:
     assert next(read_debates(tmp_path / "x.jsonl")).speeches == (text,)
 
 
+@pytest.mark.slow
 def test_many_numbers_are_read_in_linear_time() -> None:
     """A table of few values: each number has thousands before it that could be the last column."""
 
@@ -309,11 +310,13 @@ def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
     assert debate.speeches == ("a ? b \U0001f600",) and debate.speeches[0].encode()
 
 
+@pytest.mark.slow
 def test_the_real_debates(shared: Path) -> None:
     debates = list(read_debates(shared / "data" / "debates"))
     assert len(debates) == 19 and sum(len(debate.speeches) for debate in debates) > 4000
 
 
+@pytest.mark.slow
 def test_the_real_opinions(shared: Path) -> None:
     opinions = list(read_opinions(shared / "data" / "court_opinions"))
     assert len(opinions) == 966 and all(opinion.title and opinion.pages for opinion in opinions)

@@ -51,6 +51,7 @@ def lm_eval_values(folder: Path, texts: list[str]) -> list[float]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [7, 512])
 def test_the_same_numbers_as_lm_eval(
     model: Any, folder: Path, orders: list[str], step: int, monkeypatch: pytest.MonkeyPatch

@@ -287,6 +287,7 @@ for i in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_nothing_that_counted(tmp_path: Path) -> None:
     path = tmp_path / "s"
     for turn in range(3):

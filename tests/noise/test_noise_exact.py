@@ -52,6 +52,7 @@ def transcripts(shared: Path) -> dict[str, str]:
     return archives.transcripts("dev") | archives.transcripts("test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_real_transcripts_reach_the_target_as_jiwer_measures(
     transcripts: dict[str, str], target: float

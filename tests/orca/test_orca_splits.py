@@ -136,6 +136,7 @@ def test_too_few_models_are_refused() -> None:
         model_splits([*items, _item(1)])
 
 
+@pytest.mark.slow
 def test_published_ratings_share_no_question(shared: Path) -> None:
     """Real data, where two data sets hold the same questions."""
     path = shared / "data" / "answer_ratings" / "human_answer_ratings.jsonl.gz"

@@ -57,6 +57,7 @@ def _context(prompt: str) -> str:
     return prompt.partition("### Context:\n")[2].partition("\n\nNow, respond")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_fits_its_length_and_shows_no_name_of_the_carrier(task: str, carriers: Path) -> None:
     loaded = _load(task, carriers)

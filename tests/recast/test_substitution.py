@@ -109,6 +109,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     assert Entities.of_rows(found.rows()) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_real_texts(kind: str, shared: Path) -> None:
     """What is outside the spans stays; no original is left; one original has one replacement, and no two have the same."""
@@ -136,6 +137,7 @@ def test_real_texts(kind: str, shared: Path) -> None:
             assert sum(span.kind in PERSON for span in recast.spans) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_none_of_the_hundred_most_frequent_entities_is_left(kind: str, shared: Path) -> None:
     """Left is a word that still has a capital inside a sentence; common words such as Hope may also begin one."""

@@ -72,6 +72,7 @@ def assert_as_the_host_has_it(cell: Cell, numbers: dict[str, float]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_lm_eval(left: Path, data: Path) -> None:
     collection = collect([left])
     assert not collection.problems

@@ -194,6 +194,7 @@ def replaced(value: Any, at: tuple[Any, ...], other: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(which=st.sampled_from(FILES), other=OTHER, draw=st.data())
 def test_any_value_in_any_place(sound: Path, which: str, other: Any, draw: st.DataObject) -> None:

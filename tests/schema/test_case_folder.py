@@ -47,6 +47,7 @@ def _write(folder: Path, *names: str) -> None:
         writer.add_cases("toy_1k", [_case(name) for name in names])
 
 
+@pytest.mark.slow
 @given(_CASE)
 def test_a_case_comes_back_equal(case: Case) -> None:
     line = case.to_json()

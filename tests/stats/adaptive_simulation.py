@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincc
 
 from long_context_tasks.results.plan.adaptive import SMALLEST_STEP, default_budget, ladder
 from long_context_tasks.stats import adaptive_length as adaptive
@@ -93,7 +93,7 @@ def crossing_of(truth: Truth, curve: Curve) -> float:
         graded = curve
 
         def curve(at: float) -> float:  # the share of scores above the threshold
-            return float(beta.sf(truth.threshold, 3 * graded(at), 3 * (1 - graded(at))))
+            return float(betaincc(3 * graded(at), 3 * (1 - graded(at)), truth.threshold))
 
     bar = truth.chance + FRACTION * (curve(START) - truth.chance) if truth.bar is None else truth.bar
     low, high = START, START + 30

@@ -258,6 +258,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", FEW, ids=str)
 def test_false_claims_are_rare(design):
     """A few of the hardest designs of docs/simulations.md. A bar taken as fixed, no half clusters, or every failing length as a claim exceed this."""

@@ -48,6 +48,7 @@ def _within(cases: Iterable[Setting]) -> None:
     assert not outside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [MIN_CLUSTERS, 2 * MIN_CLUSTERS])
 @pytest.mark.parametrize("rate", RATES)
 def test_clustered_hits_from_the_stated_minimum_on(rate: float, clusters: int):
@@ -59,6 +60,7 @@ def test_clustered_hits_between_20_and_80_percent_need_fewer(rate: float):
     _within(settings((rate,), (MIN_CLUSTERS_CENTRAL, 2 * MIN_CLUSTERS_CENTRAL)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "clusters"), [(0.05, MIN_CLUSTERS), (0.5, MIN_CLUSTERS_CENTRAL)])
 def test_graded_scores(rate: float, clusters: int):
     _within(settings((rate,), (clusters,), "graded"))

@@ -157,6 +157,7 @@ def test_prose_of_opinions_is_clean() -> None:
         assert text.count('"') % 2 == 0
 
 
+@pytest.mark.slow
 def test_a_reader_finds_the_citing_segments() -> None:
     disagreements = unread = 0
     for seed in range(CASES):

@@ -94,6 +94,7 @@ def test_what_has_no_room_is_refused(tokens: int, number: int) -> None:
         write_meeting(0, tokens, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tokens", "meetings"), [(2000, 30), (8000, 4), (16_000, 3), (128_000, 2)])
 def test_an_independent_reader_finds_the_gold_answers_and_no_contradiction(
     tokens: int, meetings: int

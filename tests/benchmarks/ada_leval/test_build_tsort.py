@@ -99,6 +99,7 @@ BOOK = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     books=st.lists(BOOK, min_size=1, max_size=3),
@@ -270,6 +271,7 @@ def test_lengths_as_typed():
     assert parse_lengths("1m, 2k", CARD.lengths) == (2000, 1_000_000)
 
 
+@pytest.mark.slow
 def test_real_books(shared, tmp_path):
     lengths = parse_lengths("2k,...,128k", CARD.lengths)
     reports = build.build(FAMILY, shared / "data" / "books", TSortSettings(lengths), tmp_path / FAMILY)

@@ -37,6 +37,7 @@ def _transcripts(task: LoadedTask) -> set[str]:
     return {task.cases.documents[str(case.document)] for case in task.cases.cases}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "n"), [(1000, 4), (2000, 12), (8000, 16), (16_000, 8), (128_000, 8)])
 def test_an_independent_reader_finds_the_gold_answers_within_the_length(
     length: int, n: int, carriers: Path

@@ -274,6 +274,7 @@ def test_runs_without_labels_are_refused(options: Options, tmp_path: Path) -> No
     assert result.exit_code == 2 and "has no label 'question_type'; run the task again" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.vectors
 def test_the_published_scores_come_out_as_in_the_paper(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

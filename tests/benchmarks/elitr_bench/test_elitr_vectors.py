@@ -162,6 +162,7 @@ def test_the_card_has_the_checksums(archives: Archives) -> None:
     assert {name: file_sha256(archives.folder / name) for name in stated["sha256"]} == stated["sha256"]
 
 
+@pytest.mark.slow
 def test_every_task_without_noise_has_its_cases(
     shared: Path, archives: Archives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

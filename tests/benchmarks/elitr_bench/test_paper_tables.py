@@ -79,6 +79,7 @@ def test_table_1(split: str, scores: Scores, tables: Tables, expected: dict[str,
         assert (cell.published, cell.recomputed, cell.match) == (str(figure), str(figure), "yes")
 
 
+@pytest.mark.slow
 @pytest.mark.vectors
 def test_the_tokens_of_table_1_are_counted_with_a_tokenizer(
     scores: Scores, tables: Tables, tmp_path: Path

@@ -21,6 +21,8 @@ from ethic_oracle import (
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic.build import sources
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
 from long_context_tasks.benchmarks.ethic.build.attribute import mask
 from long_context_tasks.benchmarks.ethic.build.sources import (
@@ -34,7 +36,7 @@ from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli.coverage import item_sources
-from long_context_tasks.corpora.documents import read_opinions, read_reviews
+from long_context_tasks.corpora.documents import Opinion, read_opinions, read_reviews
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
@@ -350,6 +352,24 @@ def test_an_annotator_that_is_not_needed_is_reported(documents: Path, tmp_path: 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
 
 
+@pytest.fixture(scope="module")
+def real_opinions(shared: Path) -> list[Opinion]:
+    """The real opinions, read once: seconds."""
+    return list(read_opinions(shared / "data" / "court_opinions"))
+
+
+@pytest.fixture
+def _read_once(real_opinions: list[Opinion], shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builders find the real opinions read."""
+
+    def read(path: Path) -> list[Opinion]:
+        assert path == shared / "data" / "court_opinions"
+        return real_opinions
+
+    monkeypatch.setattr(sources, "read_opinions", read)
+    monkeypatch.setattr(ethic_build, "read_opinions", read)
+
+
 def plain_answer(prompt: str) -> str:
     """An answer of the right form to what is asked of real documents; spans that refer to a case are found by its name."""
     context = context_of(prompt) if "### Context:" in prompt else ""
@@ -370,18 +390,22 @@ def plain_answer(prompt: str) -> str:
     ("family", "domain"),
     [(name, domain) for name in FROM_DOCUMENTS for domain in official.DOMAINS[BENCHMARK.builders[name].task]],
 )
-def test_real_documents_build_at_4k(shared: Path, tmp_path: Path, family: str, domain: str) -> None:
+def test_real_documents_build_at_4k(
+    shared: Path, tmp_path: Path, family: str, domain: str, request: pytest.FixtureRequest
+) -> None:
+    if domain == "law":
+        request.getfixturevalue("_read_once")
     with annotating(tmp_path, plain_answer) as (_, annotator):
         source = shared / "data" / FOLDERS[domain]
         reports = build(family, source, tmp_path / family, annotator=annotator, n=2)
     built = [report for report in reports if report.tokens]
     assert built and all(f"_{domain} 4k" in report.task for report in built)
     assert all(max(report.tokens) <= 4000 for report in built)
-    for source in item_sources(str(tmp_path / family), resolve_options({})):
-        cases = CaseSet.read(tmp_path / family, source.task)
+    for item in item_sources(str(tmp_path / family), resolve_options({})):
+        cases = CaseSet.read(tmp_path / family, item.task)
         assert len(cases) == 2 and cases.cases[0].turns[0].gold
-        assert source.read(0).context in prompts.messages(cases.cases[0], cases.documents)[1].content
-        assert source.domain == domain
+        assert item.read(0).context in prompts.messages(cases.cases[0], cases.documents)[1].content
+        assert item.domain == domain
 
 
 def test_the_folder_with_all_domains_is_told_apart(shared: Path) -> None:
@@ -400,6 +424,7 @@ def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
     assert found["Bannach-Brown_2019"] is None
 
 
+@pytest.mark.usefixtures("_read_once")
 def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path: Path) -> None:
     source = shared / "data" / "court_opinions"
     for group in read_sources(source, "law"):
@@ -426,10 +451,9 @@ def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path
     assert [kept[length]["documents"] for length in ("4k", "8k", "16k")] == means
 
 
-def test_real_citations_of_a_target_are_masked(shared: Path) -> None:
-    opinions = list(read_opinions(shared / "data" / "court_opinions"))
-    assert len(opinions) == 966
-    groups = cited_cases(opinions)
+def test_real_citations_of_a_target_are_masked(real_opinions: list[Opinion]) -> None:
+    assert len(real_opinions) == 966
+    groups = cited_cases(real_opinions)
     assert (
         len(groups) == 110
         and len(groups[0].citing) == 7

@@ -329,6 +329,7 @@ def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.Monk
         load(data, lct_prompt_tokens="over_32k")
 
 
+@pytest.mark.slow
 def test_another_chat_template_makes_other_prompt_lengths(data: Path, tiny: Path, tmp_path: Path) -> None:
     write_published_files(data, 1)
     model = Path(shutil.copytree(tiny, tmp_path / "model"))
