@@ -62,10 +62,12 @@ class Work(Progress):
         engine: runs what makes the cases.
         shard: the part of the cases that is made; None for all. Only builders that say so in their
             :class:`~long_context_tasks.benchmarks.plugin.Builder` are given one.
+        beside: builders to the case folders that are written from the same texts.
     """
 
     engine: Engine = field(default_factory=InProcess)
     shard: Shard | None = None
+    beside: Mapping[str, Path] = field(default_factory=dict)
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
         """Return a writer of a case folder."""
@@ -95,36 +97,40 @@ class Work(Progress):
 
     def cases_by_length(
         self,
-        writer: CaseWriter,
-        make: Callable[[tuple[int, Sequence[int]]], Mapping[int, MadeCases]],
+        writers: Sequence[CaseWriter],
+        make: Callable[[tuple[int, Sequence[int]]], Mapping[int, Sequence[MadeCases]]],
         numbers: Mapping[int, int],
         what: str,
-    ) -> Mapping[int, Iterator[Case]]:
+    ) -> Sequence[Mapping[int, Iterator[Case]]]:
         """Make cases whose texts begin as those of the shorter lengths do: number by number, all lengths of one together.
 
         Args:
-            writer: of the cases.
-            make: takes a number, from 0, and lengths; returns its cases of each.
+            writers: of the cases; several where other cases show the same texts.
+            make: takes a number, from 0, and lengths; returns its cases of each, for each writer.
             numbers: length to how many numbers it has.
             what: is made, for the user.
 
         Returns:
-            The cases of each length in the order of their numbers, for the writer to write.
+            For each writer the cases of each length in the order of their numbers, for the writer to write.
         """
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
-        made: dict[int, list[Case]] = {length: [] for length in numbers}
+        made: list[dict[int, list[Case]]] = [{length: [] for length in numbers} for _ in writers]
         for found in self._mapped(make, wanted, what):
-            for length, built in found.items():
-                writer.add_documents(built.documents)
-                made[length] += built.cases
+            for length, of_writers in found.items():
+                for writer, kept, built in zip(writers, made, of_writers, strict=True):
+                    writer.add_documents(built.documents)
+                    kept[length] += built.cases
 
-        def written(cases: Sequence[Case]) -> Iterator[Case]:
+        def written(writer: CaseWriter, cases: Sequence[Case]) -> Iterator[Case]:
             writer.begin_part()
             yield from cases
 
-        return {length: written(cases) for length, cases in made.items()}
+        return [
+            {length: written(writer, cases) for length, cases in kept.items()}
+            for writer, kept in zip(writers, made, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

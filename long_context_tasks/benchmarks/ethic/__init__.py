@@ -45,7 +45,12 @@ BENCHMARK = Benchmark(
         },
         **{
             f"ethic_{task}_synthetic": Builder(
-                task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True
+                task,
+                _SYNTHETIC,
+                f"{__name__}.synthetic:build",
+                lengths=_LENGTHS,
+                sharded=True,
+                beside=("ethic_summarize_synthetic",) if task == "recall" else (),
             )
             for task in ("recall", "summarize", "attribute")
         },

@@ -136,7 +136,9 @@ def build_constraints(
     """
     numbers = dict.fromkeys(settings.lengths, settings.n or 0)
     tasks = {length: name.replace("*", format_length(length)) for length in numbers}
-    made = work.cases_by_length(writer, partial(_made, posed, settings, tasks), numbers, f"writing {name}")
+    [made] = work.cases_by_length(
+        [writer], partial(_made, posed, settings, tasks), numbers, f"writing {name}"
+    )
     return [write_task(writer, tasks[length], cases, settings, _guess, {}) for length, cases in made.items()]
 
 
@@ -149,10 +151,10 @@ def _made(
     settings: ConstraintSettings,
     tasks: Mapping[int, str],
     wanted: tuple[int, Sequence[int]],
-) -> Mapping[int, MadeCases]:
+) -> Mapping[int, Sequence[MadeCases]]:
     place, lengths = wanted
     tokenizer, posed = settings.measure.fresh(), posed_of(settings, place)
-    return {length: _case(settings, tokenizer, posed(length), tasks[length], length) for length in lengths}
+    return {length: [_case(settings, tokenizer, posed(length), tasks[length], length)] for length in lengths}
 
 
 def _case(

@@ -5,6 +5,7 @@ of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from math import nan
@@ -81,37 +82,36 @@ def build(
     if edition == RECAST:
         recast_genres(Options(carriers=source), domains, task)  # carriers that are missing are reported now
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
+    tasks = (task, *(BENCHMARK.builders[name].task for name in work.beside))
+    documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
     reports: list[TaskReport] = []
-    with work.writer(folder, options) as writer:
+    with ExitStack() as stack:
+        folders = (folder, *work.beside.values())
+        writers = [stack.enter_context(work.writer(each, options)) for each in folders]
         for domain in domains:
-            sizes: dict[int, list[int]] = {length: [] for length in settings.lengths}
-            name = name_of(task, domain, edition)
-            writer.add_cases(name, _cases(family, domain, source, settings, writer, work, sizes))
-            reports += [
-                TaskReport(f"{name} {format_length(length)}", own, len(own), nan)
-                for length, own in sizes.items()
-            ]
+            make = partial(_made, family, tasks, domain, source, settings)
+            made = work.cases_by_length(writers, make, documents, f"writing {family} {domain}")
+            for own, writer, cases in zip(tasks, writers, made, strict=True):
+                reports += _write(writer, name_of(own, domain, edition), cases, settings.measure.name)
     return reports
 
 
-def _cases(
-    family: str,
-    domain: str,
-    source: Path | None,
-    settings: SyntheticSettings,
-    writer: CaseWriter,
-    work: Work,
-    sizes: dict[int, list[int]],
-) -> Iterator[Case]:
-    """Yield the cases of a domain, length by length; the tokens of each go into ``sizes``."""
-    task, measure = BENCHMARK.builders[family].task, settings.measure.name
-    documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
-    make = partial(_made, family, domain, source, settings)
-    made = work.cases_by_length(writer, make, documents, f"writing {family} {domain}")
-    for length, cases in made.items():
-        for case in cases:
-            sizes[length].append(case.num_tokens[measure])
-            yield case
+def _write(
+    writer: CaseWriter, name: str, cases: Mapping[int, Iterator[Case]], measure: str
+) -> list[TaskReport]:
+    """Write the cases of a task, length by length, and report each."""
+    sizes: dict[int, list[int]] = {length: [] for length in cases}
+
+    def noted() -> Iterator[Case]:
+        for length, own in cases.items():
+            for case in own:
+                sizes[length].append(case.num_tokens[measure])
+                yield case
+
+    writer.add_cases(name, noted())
+    return [
+        TaskReport(f"{name} {format_length(length)}", own, len(own), nan) for length, own in sizes.items()
+    ]
 
 
 def cases_of(task: str) -> int:
@@ -126,21 +126,22 @@ def _questions(task: str, length: int) -> int:
 
 def _made(
     family: str,
+    tasks: Sequence[str],
     domain: str,
     source: Path | None,
     settings: SyntheticSettings,
     wanted: tuple[int, Sequence[int]],
-) -> Mapping[int, MadeCases]:
-    """Return the cases of each wanted length that a number has."""
+) -> Mapping[int, Sequence[MadeCases]]:
+    """Return the cases of each wanted length that a number has, for each task."""
     number, lengths = wanted
     builder = BENCHMARK.builders[family]
-    task, edition, genres = builder.task, SYNTHETIC, GENRES
+    edition, genres = SYNTHETIC, GENRES
     if builder.source is not None:
-        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,), task)
+        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,), builder.task)
     own = settings.fitted().fresh()
     begun: dict[tuple[Any, int], Any] = {}
-    found: dict[int, MadeCases] = {}
-    for length in lengths:
+
+    def of_task(task: str, length: int) -> MadeCases:
         cases: list[Case] = []
         texts: dict[str, str] = {}
         # Of the last document as many as are wanted.
@@ -149,8 +150,9 @@ def _made(
             case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
             cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
             texts.update(documents)
-        found[length] = MadeCases(tuple(cases), tuple(texts.items()))
-    return found
+        return MadeCases(tuple(cases), tuple(texts.items()))
+
+    return {length: [of_task(task, length) for task in tasks] for length in lengths}
 
 
 def make_case(

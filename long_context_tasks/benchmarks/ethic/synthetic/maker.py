@@ -152,7 +152,7 @@ class Maker:
         number: of the case, from 0.
         attempt: of the document, from 0; a document that makes no case is replaced.
         genres: domain to how its documents are written.
-        begun: texts of the number, for all lengths; see :meth:`written`.
+        begun: texts of the number, for all lengths (see :meth:`written`), and the cases of the last length (see :meth:`together`).
     """
 
     task: str
@@ -290,6 +290,15 @@ class Maker:
 
     def together(self) -> tuple[Made, ...] | None:
         """Return the cases of all tasks that show one context, in the order of the genre's ``together``; None if one cannot be made."""
+        key = Maker.together, self.seed
+        length, found = self.begun.get(key, (0, None))
+        if length != self.length:
+            found = self._together()
+            self.begun[key] = self.length, found
+        made: tuple[Made, ...] | None = found
+        return made
+
+    def _together(self) -> tuple[Made, ...] | None:
         document = self.document()
         ways = {"recall": self._recall, "summarize": self._summarize}
 
