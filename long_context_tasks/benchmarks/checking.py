@@ -97,7 +97,10 @@ def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
     kinds: dict[tuple[object, ...], catalogue.TaskSpec] = {}
     for spec in catalogue.task_specs():
         if spec.benchmark == name and spec.source != "built" and spec.length != catalogue.ANY:
-            kind = (spec.task, spec.source, spec.scoring, spec.judged, spec.conversation)
+            variant = (
+                spec.variant if len(spec.variants) == 1 else ""
+            )  # combinations repeat what single ones show
+            kind = (spec.task, variant, spec.source, spec.scoring, spec.judged, spec.conversation)
             kinds.setdefault(kind, spec)
     return list(kinds.values())
 

@@ -104,4 +104,5 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
 def test_benchmarks_of_this_package_are_checked_without_their_files() -> None:
     done = lct("check", "ada_leval")
     assert done.code == 0 and "not checked" in done.out, done.out
+    assert "bestanswer_1k_front: not checked" in done.out, "each variant is looked at, too"
     assert lct("check", "ada_leval", "--write").code == 2  # its hashes are on the card
