@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import (
     JUDGED_FOLDER,
     RESCORED_FOLDER,
@@ -222,12 +223,15 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
 
 
 def needs_no_judge(run: StoredRun) -> bool:
-    """Whether the numbers of a run show that its task is scored without a judge.
+    """Whether the numbers of a run show that its headline comes without a judge.
 
-    A judged task that ran without one has cases that count as not judged, or not one that could be.
+    A judged task that ran without one has cases that count as not judged. Where the judge's points are the headline, empty answers
+    alone have a score: they show nothing.
     """
     n = run.numbers.get("n", 0)
-    waiting = run.numbers.get("n_not_judged", 0) + run.numbers.get("n_empty", 0)
+    waiting = run.numbers.get("n_not_judged", 0)
+    if catalogue.parse_task(run.task).judged and run.headline in (run.points or ()):
+        waiting += run.numbers.get("n_empty", 0)
     return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
 
 

@@ -1,12 +1,14 @@
 """Stored verdicts read again: by the same rule the same, by another rule what it makes of the stored replies."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.judges import (
     JudgeConfig,
     JudgeRequest,
@@ -16,6 +18,7 @@ from long_context_tasks.judges import (
     judge_all,
     last_boxed,
 )
+from long_context_tasks.results.evaluations import needs_no_judge
 from long_context_tasks.results.rescore import read_again
 from long_context_tasks.schema import Message
 
@@ -65,3 +68,33 @@ def test_other_rules_on_stored_replies() -> None:
     for damage in ({"feedback": 3}, {"attempts": "x"}, {"top_logprobs": 5}):
         with pytest.raises((TypeError, ValueError)):
             read_again({**row, **damage}, RUBRIC, weighed=False)
+
+
+@pytest.mark.parametrize(
+    ("task", "headline", "numbers", "final"),
+    [
+        ("ethic_recall_books", "strict_f1", {"n_empty": 4}, True),
+        ("elitr_bench_qa_synthetic", "answer_found", {"n_empty": 4}, True),
+        ("elitr_bench_qa_dev", "judge_score", {"n_empty": 4}, False),
+        ("elitr_bench_qa_dev", "judge_score", {"n_empty": 1, "n_not_judged": 3}, False),
+    ],
+)
+def test_empty_answers_wait_for_a_judge_only_where_it_makes_the_headline(
+    task: str, headline: str, numbers: dict[str, float], final: bool, tmp_path: Path
+) -> None:
+    run = StoredRun(
+        host="lm_eval",
+        model="m",
+        task=task,
+        options={},
+        version=1,
+        folder=tmp_path,
+        label="m",
+        made="2026",
+        files=(),
+        read=lambda run: iter(()),
+        numbers={"n": 4, "n_scored": 4, **numbers},
+        headline=headline,
+        points=("judge_score",) if "judge" in headline else (),
+    )
+    assert needs_no_judge(run) is final
