@@ -36,6 +36,7 @@ from long_context_tasks.corpora.headings import (
     is_synopsis,
     is_title,
     label,
+    parted,
     plain,
     titles_listed,
     usual_below,
@@ -290,7 +291,7 @@ def clean(text: str) -> Story:
         text = _SPACED.sub(_closed_up, text)
     body, marked = _between_markers(text)
     body = _with_blank_lines(body)
-    blocks = _without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT)))
+    blocks = parted(_without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))))
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
     page = Page(blocks)

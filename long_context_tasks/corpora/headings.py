@@ -109,10 +109,16 @@ _ORDERED = re.compile(
 _BARE = re.compile(
     rf"[\[(§—–-]?\s?(?:\d{{1,2}}\.)?(?P<number>(?:{_ROMAN})|(?:{_ROMAN.lower()})|\d{{1,3}})\s?[.:)\]—–-]?$"
 )
+_LETTER = re.compile(r"\(([a-h])\)$")
 _BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
 _WITH_TITLE = re.compile(
-    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$))\s*(?P<title>\S.*)$",
+    rf"(?P<part>\d{{1,2}}\.(?=\d))?(?P<number>{_ROMAN}|\d{{1,3}})(?(part)[.:]?\s|"
+    r"(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$)))\s*(?P<title>\S.*)$",
     re.DOTALL,
+)
+# "IV. It was a hot day", "Chapter Two.--It was": the number stands in the first line of the story.
+_RUN_IN = re.compile(
+    rf"\s*(?P<head>(?:(?i:{_PARTS})\b\.?\s(?P<number>(?i:{_NUMBER}))|(?P<roman>{_ROMAN}))(?:[.:]|(?=--|—)))(?:--|—|\s)\s*(?P<rest>\S.*)"
 )
 _STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
 _STORY = re.compile(rf"(?:the )?(?:{_STORY_WORDS})[.:]?$", re.IGNORECASE)
@@ -181,6 +187,7 @@ _OF_ARGUMENTS = frozenset(["open", "words", "set", "present"])
 _FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
 _FEWEST_WORDS_A_SECTION = 40
+_FEWEST_RUN_IN = 3
 _HEADING_GAP = 3  # blank lines: only headings have so many above them
 WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
 
@@ -216,6 +223,8 @@ def heading_of(block: Block) -> Heading | None:
         line = replace(block, lines=(marked["above"] or marked["behind"],), gap=_HEADING_GAP)
         said = heading_of(line)
         return said if said and said.sure else Heading("titled", title=bare(line.text))
+    if block.text[0] == "[" and block.text[-1] == "]" and _NUMBERED.match(inside := block.text[1:-1].strip()):
+        return heading_of(replace(block, lines=(inside,)))
     first = bare(block.lines[0])
     if (match := _NUMBERED.match(first)) and (heading := _numbered(block, match)):
         return heading
@@ -231,7 +240,7 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     part, after = match["part"], match["title"] or ""
     title = bare(after).strip(" .:;—–-")
     begins = next((character for character in title if character.isalpha()), "A")
-    if (part[0].islower() and (title or block.gap < 2)) or (
+    if (part[0].islower() and (block.gap < 2 or (title and after.lstrip()[0] not in ":-—–"))) or (
         begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")
     ):
         return None
@@ -263,6 +272,8 @@ def _counting(block: Block, text: str) -> Heading | None:
     """Return a heading that is one only in a count."""
     if match := _ORDERED.match(text):
         return Heading(match["part"].lower(), _value(match["number"]), match["title"] or "")
+    if match := _LETTER.match(text):
+        return Heading("letter of a section", ord(match[1]) - ord("a") + 1, sure=False)
     if match := _BARE.match(text):
         # A leading zero numbers a picture or a page.
         style = "arabic" if match["number"].isdigit() else "lower roman" if text.islower() else "roman"
@@ -307,6 +318,37 @@ def _named(block: Block, text: str) -> Heading | None:
     return None
 
 
+def parted(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks with chapter numbers in blocks of their own where the first paragraphs of most chapters begin with theirs."""
+    found = {
+        i: match
+        for i, block in enumerate(blocks)
+        if (match := _RUN_IN.match(block.lines[0]))
+        and is_prose(Block((match["rest"], *block.lines[1:]), 0))
+        and not is_synopsis(block.text)
+        and not _ARGUMENT.match(match["rest"])
+    }
+    page = Page(blocks)
+    places = [i for i in found if page.sizes[i] > _MOST_TITLE_WORDS]
+    numbers = [_value(found[i]["number"] or found[i]["roman"]) for i in places]
+    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
+    if (
+        len(places) < max(_FEWEST_RUN_IN, _HABIT * len(found))
+        or sum(steps) < _HABIT * len(steps)
+        or page.apart(places) < page.least_apart(len(places))
+        # Arguments tell what happens in the present.
+        or sum(_TELLS.search(blocks[i].text) is not None for i in places) < _HABIT * len(places)
+    ):
+        return list(blocks)
+    apart: list[Block] = []
+    for i, block in enumerate(blocks):
+        if match := found.get(i):
+            apart += [Block((match["head"],), max(block.gap, 2)), Block((match["rest"], *block.lines[1:]), 1)]
+        else:
+            apart.append(block)
+    return apart
+
+
 def is_notes(block: Block) -> bool:
     """Return whether a block is the heading of footnotes."""
     return bool(_NOTES.match(bare(block.text)))
@@ -348,7 +390,7 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     # '"The Girl I Left Behind Me"' is a title in quotation marks; speech has its punctuation inside them.
     quoted = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
     shown = final_stop and is_capitals(text)
-    if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or (shown and text.count(" ") > 1)):
+    if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or shown):
         text = text[1:-1]
     words = text.split()
     if not words or len(words) > _MOST_HEADING_WORDS or text[0] in _QUOTES + "(":
@@ -609,7 +651,7 @@ def _in_count(
     }
     steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
     in_order = sum(steps) >= _HABIT * len(steps) and bool(steps)
-    bare_number = style in ("roman", "lower roman", "arabic", "word")
+    bare_number = style in ("roman", "lower roman", "arabic", "word", "letter of a section")
     if bare_number:
         if style == "arabic" and _are_pages(page, places, numbers, sure):
             return set()
@@ -623,7 +665,7 @@ def _in_count(
         # The first section of a chapter may have no number.
         second = (
             number == 2
-            and style == "roman"
+            and style in ("roman", "letter of a section")
             and any(h.sure for j in range(seen, i) if (h := labels[j].heading))
         )
         seen = i

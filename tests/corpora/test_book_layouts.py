@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from book_layouts import LAYOUTS, Layout, set_book
+from book_layouts import LAYOUTS, ROMAN, UNITS, Layout, set_book
 from written_book import paragraphs
 
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
@@ -187,8 +187,20 @@ def test_lines_set_as_headings_are(chapters: list[list[str]]) -> None:
     assert len(story.chapters) == CHAPTERS
 
 
-def test_a_first_section_without_a_number(chapters: list[list[str]]) -> None:
-    text = numbered([[*chapter[:2], "II", *chapter[2:4], "III", *chapter[4:]] for chapter in chapters])
+@pytest.mark.parametrize("number", ["{roman}. ", "CHAPTER {roman}.--", "Chapter {word}: "])
+def test_numbers_run_into_the_first_paragraph(number: str, chapters: list[list[str]]) -> None:
+    told = [
+        [f"{number.format(roman=ROMAN[i], word=UNITS[i])}{first}", *rest]
+        for i, (first, *rest) in enumerate(chapters, 1)
+    ]
+    story = clean(in_gutenberg("\n\n\n\n".join("\n\n".join(chapter) for chapter in told)))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert len(story.chapters) == CHAPTERS
+
+
+@pytest.mark.parametrize(("second", "third"), [("II", "III"), ("(b)", "(c)")])
+def test_a_first_section_without_a_number(second: str, third: str, chapters: list[list[str]]) -> None:
+    text = numbered([[*chapter[:2], second, *chapter[2:4], third, *chapter[4:]] for chapter in chapters])
     story = clean(in_gutenberg(text))
     assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
     assert len(story.chapters) == 3 * CHAPTERS
