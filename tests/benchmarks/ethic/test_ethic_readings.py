@@ -209,6 +209,9 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
         ("In Doe v. Roe, 17 F.3d 462, 463-64 & nn.16-17 (1st Cir. 1994), no.", "In [CITATION], no."),
         ("Doe v. Roe, 399 F.3d 724, 735- 36 (1st Cir. 2005). Then 12 left.", "[CITATION]. Then 12 left."),
         ("Under 18 U.S.C. § 5032, no. Id. § 5031.", "Under 18 U.S.C. § 5032, no. Id. § 5031."),
+        ("So said. Accord Roe v. City of Rye, supra, at 146; no.", "So said. Accord [CITATION]; no."),
+        ("It was by Congress. In re Gault, supra, at 4.", "It was by Congress. [CITATION]."),
+        ("Doe v. Roe held. In Brown, 12 F.3d at 4, no.", "Doe v. Roe held. In [CITATION], no."),
     ],
 )
 def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: str, masked: str) -> None:

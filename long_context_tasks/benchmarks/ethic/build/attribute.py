@@ -196,9 +196,12 @@ _COURT = re.compile(r",? \((?:(?:\d{1,2}(?:st|nd|rd|d|th)|[A-Z][\w.]*) ?)*(?:Cir
 _OF_STATUTE = re.compile(r",? ?(?:at )?§")
 # Words before a case's name that eyecite takes for its beginning.
 _LEAD = re.compile(
-    r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
+    r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|Accord|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
 )
-_FIRM = re.compile(r"(?:\b[A-Z][\w.'’-]*,? )+& $")
+_FIRM = re.compile(
+    r"(?:\b[A-Z][\w.'’-]*,? )+& $|"
+    r"(?:(?:\b[A-Z][\w'’-]*,? |\b[A-Z]\. ?){1,5}v\.|\bIn re) (?:(?:[A-Z][\w'’-]*|of|the|and|for) )*$"
+)
 _LONGEST_FIRM = 80
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
 _UNPRINTED = re.compile(
@@ -253,7 +256,7 @@ def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
             full = citation.full_span()
             # A name cannot begin before the end of the citation before it, be that of a case or a statute.
             start = max(min(core[0], full[0]), free)
-            # It takes the last part of a firm's name alone: "Dames & Moore v. Regan".
+            # It takes the last part of a name alone: "Dames & Moore v. Regan", "Gannett v. City of Rye, supra".
             if joined := _FIRM.search(text, max(free, start - _LONGEST_FIRM), start):
                 start = joined.start()
             if lead := _LEAD.match(text, start, core[0]):
