@@ -20,14 +20,12 @@ from long_context_tasks.corpora.plain_files import (
     Title,
     kind_of,
     read_checked,
-    read_text,
+    read_plain,
     stem_of,
     unique,
 )
 from long_context_tasks.schema import InputError
 
-_TAG = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
-_FEWEST_TAGS = 3
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 
@@ -115,7 +113,7 @@ def _read(path: Path) -> Iterator[tuple[str, Book]]:
             if files:
                 yield (
                     str(entry),
-                    _from_chapters(entry.name, "", map(read_text, sorted(files, key=_natural))),
+                    _from_chapters(entry.name, "", map(read_plain, sorted(files, key=_natural))),
                 )
         elif not entry.name.lower().startswith("readme") and kind_of(entry) in ("txt", "jsonl"):
             yield from _read_file(entry)
@@ -125,12 +123,7 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
     if kind_of(file) == "jsonl":
         yield from read_checked(file, _BookRow, "a book")
     else:
-        text = read_text(file)
-        if len(_TAG.findall(text, 0, 100_000)) >= _FEWEST_TAGS:
-            raise InputError(
-                f"{file}: is HTML, so that its headings would stay. Give the plain text of the book."
-            )
-        yield str(file), _from_text(stem_of(file), "", text)
+        yield str(file), _from_text(stem_of(file), "", read_plain(file))
 
 
 def _from_text(book_id: str, title: str, text: str) -> Book:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from html import unescape
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import AliasChoices as Either
@@ -27,6 +28,7 @@ from long_context_tasks.corpora.plain_files import (
     Title,
     data_files,
     read_checked,
+    read_plain,
     read_records,
     read_rows,
     read_text,
@@ -82,8 +84,8 @@ class _DebateRow(SourceRow):
         speeches = []
         for turn in self.turns:
             if text := _line(turn.text):
-                known = isinstance(turn.speaker, str)
-                speeches.append(f"{turn.speaker.strip()}: {text}" if known else text)
+                speaker = turn.speaker.strip().rstrip(": ") if isinstance(turn.speaker, str) else ""
+                speeches.append(f"{speaker}: {text}" if speaker else text)
         return Debate(self.id, self.title or self.id, _unprinted(speeches))
 
 
@@ -98,7 +100,7 @@ def read_debates(path: Path) -> Iterator[Debate]:
     """
 
     def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-        speeches = _speeches(re.split(r"\n\s*\n", _COLUMN.sub(_joint, read_text(file))))
+        speeches = _speeches(_parted(file, _COLUMN.sub(_joint, _TIME.sub("", read_plain(file)))))
         yield str(file), Debate(stem_of(file), stem_of(file), _unprinted(speeches))
 
     readers: dict[str, Reader[Debate]] = {
@@ -117,11 +119,40 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
+# Who speaks, at the beginning of a line: "Mr. ROE of Texas. ", "MODERATOR: ".
+_TURN = re.compile(
+    r"^[ \t]*((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lord|Lady|Senator|The)\b\.? [^\n:.]{2,60}(?=[.:] ))|[A-Z][^\n:]{1,60}(?=: ))",
+    re.MULTILINE,
+)
+_LONGEST_BLOCK = 1000
+"""Words of a file without a blank line, at most."""
+
+
+def _parted(file: Path, text: str) -> list[str]:
+    """Return the blocks of a transcript that blank lines part.
+
+    Raises:
+        InputError: speeches follow one another without a blank line.
+    """
+    blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
+    found = [(match[1], match.start() == 0) for block in blocks for match in _TURN.finditer(block)]
+    times = Counter(name for name, _ in found)
+    within = [name for name, first in found if times[name] >= _FEWEST_SPEAKERS and not first]
+    known = sum(count for count in times.values() if count >= _FEWEST_SPEAKERS)
+    if 2 * len(within) > known or (len(blocks) == 1 and len(text.split()) > _LONGEST_BLOCK):
+        named = f" (such as those of {within[0]})" if within else ""
+        raise InputError(
+            f"{file}: speeches follow one another without a blank line{named}; put one between them"
+        )
+    return blocks
+
+
 # Who speaks, on a line of its own: "Mr. ROE (Leeds)", "The Secretary of State for Energy:".
 _SPEAKER = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dame|Lord|Lady|Baroness|Viscount|Earl|Senator|Hon|Madam|The)\b\.?"
     r"(?: (?:[A-Z][\w'’-]*\.?|of|the|for|and|de|van|von|\([^()]*\)))+):?"
 )
+_OF_NAMES = frozenset(("of", "the", "and", "for", "de", "da", "van", "von", "der", "den"))
 _LONGEST_SPEAKER = 80
 _FEWEST_SPEAKERS = 3
 """Lines like those of speakers that a transcript needs; fewer may be headings."""
@@ -129,10 +160,14 @@ _FEWEST_SPEAKERS = 3
 
 def _speeches(blocks: Iterable[str]) -> list[str]:
     """Return the speeches of a transcript; who speaks on a line of its own stands before what is said, with a colon."""
-    lines = [[_line(line) for line in block.strip().split("\n")] for block in blocks if block.strip()]
+    lines = [[_line(line) for line in block.split("\n")] for block in blocks]
+    opening = Counter(first for first, *rest in lines if rest)
 
     def speaks(line: str) -> bool:
-        return len(line) <= _LONGEST_SPEAKER and _SPEAKER.fullmatch(line) is not None
+        # A name without a title, "Ana DÍAZ (Leeds)", opens several speeches.
+        named = opening[line] >= _FEWEST_SPEAKERS and line[-1] not in ".!?,;"
+        named = named and all(word.lstrip("(")[:1].isupper() or word in _OF_NAMES for word in line.split())
+        return len(line) <= _LONGEST_SPEAKER and (named or _SPEAKER.fullmatch(line) is not None)
 
     apart = sum(speaks(own[0]) for own in lines) >= _FEWEST_SPEAKERS
     speeches: list[str] = []
@@ -177,11 +212,15 @@ def _unprinted(speeches: Sequence[str]) -> tuple[str, ...]:
     return tuple(without_columns(_unbroken(list(plain))))
 
 
-# What printers put between columns and pages ("Column 701", "[Page S 123]"); a sentence may run through it.
+# What printers put between columns and pages ("Column 701", "[[Page S123]]", "16 Dec 1985 : Column 7"); a sentence may run through it.
 _COLUMN = re.compile(
-    r"(?<!\s)(?P<above>\s*)^[ \t]*\[?(?:column|col\.?|page|pg\.?)[ \t]*(?:[A-Z]{1,2}[ \t]*)?\d{1,6}[A-Z]{0,2}\]?[ \t]*$(?P<below>\s*)(?P<next>\S?)",
+    r"(?<!\s)(?P<above>\s*)^[ \t]*\[{0,2}(?:\d{1,2} [A-Z]{3,9} \d{4} ?: ?)?(?:column|col\.?|page|pg\.?)[ \t]*"
+    r"(?:[A-Z]{1,2}[ \t]*)?\d{1,6}[A-Z]{0,2}\]{0,2}[ \t]*$(?P<below>\s*)(?P<next>\S?)",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+_TIME = re.compile(r"^[ \t]*\{time\}[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
 
 
 # A heading has no full stop either, but is shorter than a line of a speech.
@@ -204,6 +243,10 @@ def _debate_of_xml(file: Path) -> Iterator[tuple[str, Debate]]:
         root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
         raise InputError(f"{file}: the XML is cut off or damaged ({error.msg}); fetch it again") from error
+    if root.find(".//Intervention") is None:
+        raise InputError(
+            f"{file}: not the XML of the Canadian House of Commons (its root is <{root.tag}>); give {DEBATE_FORMS}"
+        )
     speeches: list[str] = []
     for turn in root.iter("Intervention"):
         who = _line("".join(part for name in turn.iter("PersonSpeaking") for part in name.itertext()))
@@ -257,12 +300,13 @@ class _OpinionRow(SourceRow):
         )
 
 
-def read_opinions(path: Path) -> Iterator[Opinion]:
+def read_opinions(path: Path, left_out: Counter[str] | None = None) -> Iterator[Opinion]:
     """Yield the opinions at a path.
 
     Args:
         path: a file of one of the :data:`OPINION_FORMS`, or a folder of such files; JSON Lines without a ``text`` are passed
             over in a folder (CourtListener's own records, say).
+        left_out: takes the numbers of records and files without a text.
 
     Raises:
         InputError: nothing to read, a row of another form, an opinion without a word, two of one id.
@@ -271,13 +315,22 @@ def read_opinions(path: Path) -> Iterator[Opinion]:
     def of_rows(file: Path) -> Iterator[tuple[str, Opinion]]:
         for place, row in read_rows(file, "an opinion"):
             if "text" not in row and not path.is_file():
+                if left_out is not None:
+                    left_out["files whose rows have no text"] += 1
                 return
             yield place, validated(_OpinionRow, row, place, remedy=ROW_REMEDY).record()
 
     def of_text(file: Path) -> Iterator[tuple[str, Opinion]]:
-        yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_text(file)))
+        yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_plain(file)))
 
-    readers = {"jsonl": of_rows, "txt": of_text, "json": _opinion_of_record}
+    def of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
+        opinion = _opinion_of_record(file)
+        if opinion.pages:
+            yield str(file), opinion
+        elif left_out is not None:
+            left_out["records of CourtListener without a text"] += 1
+
+    readers = {"jsonl": of_rows, "txt": of_text, "json": of_record}
     for place, opinion in read_records(path, readers, f"no opinions in it; give {OPINION_FORMS}"):
         if not opinion.pages:
             raise InputError(f"{place}: the opinion has no words; remove it or replace it")
@@ -285,14 +338,19 @@ def read_opinions(path: Path) -> Iterator[Opinion]:
 
 
 class _Record(SourceRow):
-    """A record of CourtListener's interface, version 3, whose addresses end in ids."""
+    """A record of CourtListener's interface, versions 3 and 4, whose addresses end in ids.
+
+    ``absolute_url`` has the number of the case, which opinions and dissents share; ``resource_uri`` that of the opinion.
+    """
 
     absolute_url: str
+    resource_uri: str = ""
     plain_text: str | None = None
     html_with_citations: str | None = None
     html: str | None = None
     html_lawbox: str | None = None
     html_columbia: str | None = None
+    html_anon_2020: str | None = None
     xml_harvard: str | None = None
     opinions_cited: tuple[str, ...] = ()
 
@@ -306,27 +364,27 @@ class _Record(SourceRow):
 
     def record(self) -> Opinion:
         number, slug = self.absolute_url.strip("/").split("/")[-2:]
+        own = re.search(r"/opinions/(\d+)/?$", self.resource_uri)
         cited = (address.strip("/").rpartition("/")[2] for address in self.opinions_cited)
         marked = (
             self.html_with_citations
             or self.html
             or self.html_lawbox
             or self.html_columbia
+            or self.html_anon_2020
             or self.xml_harvard
         )
         pages = _pages(self.plain_text or "") or _pages(_text_of(marked or ""))
-        return Opinion(number, _title(slug), pages, tuple(dict.fromkeys(cited)))
+        return Opinion(own[1] if own else number, _title(slug), pages, tuple(dict.fromkeys(cited)))
 
 
-def _opinion_of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
-    """Read a record; those without a text, scanned and not read, are passed over."""
+def _opinion_of_record(file: Path) -> Opinion:
+    """Read a record; those that were scanned and not read have no pages."""
     try:
         row = loads(read_text(file))
     except ValueError as error:
         raise InputError(f"{file}: no JSON ({error}); give a record of CourtListener") from error
-    opinion = validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
-    if opinion.pages:
-        yield str(file), opinion
+    return validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
 
 
 _PARTED = "br|p|div|blockquote|li|tr|h1|h2|h3|h4|h5|h6|center|pre|opinion|author|footnote"
@@ -459,6 +517,7 @@ class Review:
         background: the paragraph that says what the review asks; empty where there is none.
         studies: those with an abstract, in order, each id once.
         pubmed: whether the ids are PubMed's, so that those of two reviews can be compared.
+        left_out: why listed studies are not among them, to their number.
     """
 
     id: str
@@ -466,6 +525,7 @@ class Review:
     background: str
     studies: tuple[Study, ...]
     pubmed: bool
+    left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @cached_property
     def included(self) -> frozenset[str]:
@@ -474,7 +534,12 @@ class Review:
 
 
 _PUBMED_IDS = ("pubmedID", "pmid", "PMID")
-_TAG = re.compile(r"</?(?:pop|int|out)>")
+_TAG = re.compile(r"</?(?:pop|int|out|b|i|u|em|strong|sub|sup|p|br)(?: [^<>]*)?/?>", re.IGNORECASE)
+_WITHOUT_ABSTRACT = "studies without an abstract"
+_NO_ABSTRACT = re.compile(
+    r"\W*(?:(?:no abstract|abstract not)(?: is| was)?(?: available| provided| found)?|n/?a|none|null)?\W*",
+    re.IGNORECASE,
+)
 _INCLUDED = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("", "0", "0.0", "false", "no"), False),
@@ -528,7 +593,7 @@ class _ReviewRow(SourceRow):
     studies: list[_StudyRow]
 
     def record(self) -> Review:
-        return Review(self.id, self.title or self.id, self.background, _studies(self.studies), True)
+        return _review(self.id, self.title, self.background, self.studies, True)
 
 
 class _Reported(SourceRow):
@@ -542,12 +607,13 @@ class _Ms2Row(SourceRow):
     structured_abstract: Any = None
 
 
-def read_reviews(path: Path) -> Iterator[Review]:
+def read_reviews(path: Path, left_out: Counter[str] | None = None) -> Iterator[Review]:
     """Yield the reviews at a path.
 
     Args:
         path: a file of one of the :data:`REVIEW_FORMS`, or a folder of such files (and of folders of them); JSON files of
             another shape in a folder are passed over.
+        left_out: takes the number of studies without an abstract, an id of their own, or any id.
 
     Raises:
         InputError: nothing to read, a row of another form, two reviews of one id.
@@ -558,15 +624,30 @@ def read_reviews(path: Path) -> Iterator[Review]:
         "json": _reviews_of_ms2,
     }
     for _, review in read_records(path, readers, f"no reviews in it; give {REVIEW_FORMS}"):
+        if left_out is not None:
+            left_out.update(review.left_out)
         yield review
 
 
-def _studies(rows: Iterable[_StudyRow]) -> tuple[Study, ...]:
+def _review(
+    name: str,
+    title: str,
+    background: str,
+    rows: Iterable[_StudyRow],
+    pubmed: bool,
+    left_out: Mapping[str, int] = MappingProxyType({}),
+) -> Review:
+    """Make a review of the studies with an abstract, each id once; ``left_out`` counts those that are none already."""
     by_id: dict[str, Study] = {}
+    left_out = Counter(left_out)
     for row in rows:
-        if row.abstract:
-            by_id.setdefault(row.id, Study(row.id, row.title, row.abstract, row.included))
-    return tuple(by_id.values())
+        if _NO_ABSTRACT.fullmatch(row.abstract):
+            left_out[_WITHOUT_ABSTRACT] += 1
+        elif row.id in by_id:
+            left_out["studies listed twice in a review"] += 1
+        else:
+            by_id[row.id] = Study(row.id, row.title, row.abstract, row.included)
+    return Review(name, title or name, background, tuple(by_id.values()), pubmed, +left_out)
 
 
 def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
@@ -580,16 +661,24 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
         raise InputError(
             f"{file}: no column {', '.join(missing)}; a screening list has record_id or pubmedID, title, abstract, label_included"
         )
-    found = []
+    found: list[_StudyRow] = []
+    unnamed = 0
     try:
         for number, row in enumerate(table, start=2):
             if study := (row[key] or "").strip().removesuffix(".0"):
                 held = {**row, "id": study, "included": row[label] or "0"}
                 found.append(validated(_StudyRow, held, f"{file}, row {number}", remedy=ROW_REMEDY))
+            elif any(row[one] for one in ("title", "abstract")):
+                unnamed += 1
     except csv.Error as error:
         raise InputError(f"{file}, line {table.line_num}: not CSV ({error}); write it again") from error
     name = stem_of(file)
-    yield str(file), Review(name, name.replace("_", " "), "", _studies(found), key in _PUBMED_IDS)
+    yield (
+        str(file),
+        _review(
+            name, name.replace("_", " "), "", found, key in _PUBMED_IDS, {"studies without an id": unnamed}
+        ),
+    )
 
 
 def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
@@ -603,19 +692,20 @@ def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
             continue
         place = f"{file}, record {number}"
         row = validated(_Ms2Row, held, place, remedy=ROW_REMEDY)
+        references = [one for reported in row.included_studies for one in reported.references]
         studies = [
             validated(_StudyRow, {**reference, "id": reference.get("pmid"), "included": True}, place)
-            for reported in row.included_studies
-            for reference in reported.references
+            for reference in references
             if reference.get("abstract")
         ]
+        without = {_WITHOUT_ABSTRACT: len(references) - len(studies)}
         sentences = row.structured_abstract if isinstance(row.structured_abstract, list) else []
         background = [
             _untagged(sentence[1])
             for sentence in sentences
             if isinstance(sentence, list) and len(sentence) > 1 and sentence[0] == "BACKGROUND"
         ]
-        yield place, Review(row.id, row.title or row.id, " ".join(background), _studies(studies), True)
+        yield place, _review(row.id, row.title, " ".join(background), studies, True, without)
 
 
 _COUNTED = (

@@ -17,6 +17,9 @@ from long_context_tasks.schema.validated import Checked, validated
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROL = 0.001
+_CLOSED = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
+_CAPTION = re.compile(r"^(?:\d+:)?\d\d:\d\d[.,]\d{3} --> ", re.MULTILINE)
+_FEWEST_MARKS = 3
 _ENDINGS = re.compile(r"\.(txt|jsonl|json|csv|xml)(\.gz)?$", re.IGNORECASE)
 
 
@@ -156,6 +159,19 @@ def read_text(path: Path) -> str:
     if "\x00" in text or len(_CONTROL.findall(text)) > _MOST_CONTROL * len(text):
         raise _binary(path)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_plain(path: Path) -> str:
+    """Return :func:`read_text`, refusing marked-up text, whose marks would stay in the cases.
+
+    Raises:
+        InputError: cannot be read, is HTML, or captions with their times.
+    """
+    text = read_text(path)
+    for marks, form in ((_CLOSED, "HTML"), (_CAPTION, "captions with times")):
+        if len(marks.findall(text, 0, 100_000)) >= _FEWEST_MARKS:
+            raise InputError(f"{path}: is {form}, so that its marks would stay. Give plain text.")
+    return text
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:

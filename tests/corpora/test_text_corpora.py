@@ -3,6 +3,7 @@
 import gzip
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,16 @@ BAD_ROWS = {
         ("x.jsonl", '{"id": 1, "turns": []}', r"line 1: the debate has no words"),
         ("x.jsonl", f"{DEBATE}\n{DEBATE}", r"line 2: the id '1' is also that of .*line 1"),
         ("x.jsonl", "", "no debates in it; give"),
+        ("x.xml", "<TEI><u>Order.</u></TEI>", r"not the XML of the Canadian House .*its root is <TEI>"),
+        ("x.txt", "<p>Mr. Roe: No.</p><p>So?</p><p>Yes.</p>", "x.txt: is HTML"),
+        ("x.txt", "\n\n".join(f"00:00:0{n},000 --> 00:00:0{n},900\nNo." for n in range(3)), "is captions"),
+        ("x.txt", "\n".join(f"Ana Fox: No {n}.\nBen Roe: Yes." for n in range(3)), "those of Ben Roe"),
+        (
+            "x.txt",
+            "  Mr. ROE of Ohio. We lost.\nA ship.\n" * 3,
+            "those of Mr. ROE of Ohio.*; put one between",
+        ),
+        ("x.txt", "u1\tWe lost ships.\n" * 300, "without a blank line; put one between them"),
     ],
     read_opinions: [
         ("x.jsonl", '{"opinion_id": 1, "html": "x"}', "line 1: text is missing"),
@@ -41,6 +52,7 @@ BAD_ROWS = {
         ("x.jsonl", '{"id": 1, "text": "x", "citation_strings": [[1]]}', "citation_strings, item 1"),
         ("x.jsonl", '{"id": 1, "text": "x"}\n{"id": "1", "text": "y"}', "line 2: the id '1' is also that of"),
         ("x.jsonl", "", "no opinions in it; give"),
+        ("x.txt", "<p>We affirm.</p><p>So ordered.</p></div>", "x.txt: is HTML"),
     ],
     read_reviews: [
         ("x.csv", "record_id,title\n1,a\n", "no column abstract, label_included"),
@@ -100,7 +112,8 @@ def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
         "Mr. Pell: I beg to ask the hon.\n\nColumn 701\n\ngentleman why.\n\n[Page S 12]\n\nMiss Harrow: No.\n"
         "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n\n"
         "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to\n\nColumn 703\n\nHaltwhistle and look?\n\n"
-        "Rivers\nQuestion\n\nColumn 704\n\nAsked by Miss Harrow\n"
+        "Rivers\nQuestion\n\nColumn 704\n\nAsked by Miss Harrow\n\n16 Dec 1985 : Column 705W\n\nMr. Pell: No.\n\n"
+        "[[Page H6117]]\n\n     {time}  1430\n\nMiss Harrow: Yes.\n"
     )
     (tmp_path / "day.txt").write_text(text)
     [debate] = read_debates(tmp_path)
@@ -110,6 +123,8 @@ def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
         "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to Haltwhistle and look?",
         "Rivers Question",
         "Asked by Miss Harrow",
+        "Mr. Pell: No.",
+        "Miss Harrow: Yes.",
     )
 
 
@@ -210,6 +225,29 @@ def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
     )
 
 
+def test_speakers_without_a_title_on_lines_of_their_own(tmp_path: Path) -> None:
+    """Names that open three speeches; a heading that comes back does not, and neither does a line of prose."""
+    turns = [
+        "Zdzisław Kos (Łódź)\nWe lost ships.",
+        "ANA FOX\nNo.\nNever.",
+        "Orders of the Day",
+        "It was so\nand is.",
+    ]
+    (tmp_path / "x.txt").write_text("\n\n".join(turns * 3))
+    assert next(read_debates(tmp_path)).speeches[:4] == (
+        "Zdzisław Kos (Łódź): We lost ships.",
+        "ANA FOX: No. Never.",
+        "Orders of the Day",
+        "It was so and is.",
+    )
+
+
+def test_turns_of_unknown_speakers_and_names_with_a_colon(tmp_path: Path) -> None:
+    turns = [{"speaker": "", "text": "Order!"}, {"speaker": "Mr. Roe: ", "text": "No."}]
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": turns}))
+    assert next(read_debates(tmp_path)).speeches == ("Order!", "Mr. Roe: No.")
+
+
 def test_a_heading_is_no_speaker(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.")
     assert next(read_debates(tmp_path)).speeches == (
@@ -269,7 +307,24 @@ def test_an_opinion_of_nothing_but_marks_has_no_text(tmp_path: Path, marked: str
     rows[1]["html"] = marked
     for number, row in enumerate(rows):
         (tmp_path / f"{number}.json").write_text(json.dumps(row))
-    assert [opinion.id for opinion in read_opinions(tmp_path)] == ["1"]
+    left_out: Counter[str] = Counter()
+    assert [opinion.id for opinion in read_opinions(tmp_path, left_out)] == ["1"]
+    assert left_out == {"records of CourtListener without a text": 1}
+
+
+def test_opinions_of_one_case_have_their_own_numbers(tmp_path: Path) -> None:
+    """What cites an opinion names it by that number; the case's address has another."""
+    interface = "https://www.courtlistener.com/api/rest/v4/opinions"
+    for number in (21, 22):
+        row = {
+            "absolute_url": "/opinion/7/pell-v-harrow/",
+            "resource_uri": f"{interface}/{number}/",
+            "html_anon_2020": "<p>We affirm.</p>",
+            "opinions_cited": [f"{interface}/21/"],
+        }
+        (tmp_path / f"{number}.json").write_text(json.dumps(row))
+    found = [(opinion.id, opinion.cites) for opinion in read_opinions(tmp_path)]
+    assert found == [("21", ("21",)), ("22", ("21",))]
 
 
 @pytest.mark.parametrize("address", ["", "x", "/opinion/", "/opinion//a-v-b/", "\ud800"])
@@ -282,6 +337,25 @@ def test_an_opinion_without_number_and_title_is_refused(tmp_path: Path, address:
 def test_plain_text_with_entities(tmp_path: Path) -> None:
     (tmp_path / "1.txt").write_text("Pell &amp; Sons v. Harrow\f-2-\nAffirmed.")
     assert [opinion.pages for opinion in read_opinions(tmp_path)] == [("Pell & Sons v. Harrow", "Affirmed.")]
+
+
+def test_studies_that_cannot_be_shown_are_counted_and_tags_removed(tmp_path: Path) -> None:
+    rows = [
+        '1,a,"<b>Aim</b>: CO<sub>2</sub> &lt; 5, p < 0.1 and n > 7.<br/>",1',
+        "2,a,,1",
+        "3,a,[No abstract available],0",
+        "1,a,Again.,1",
+        ",a,Lost.,1",
+    ]
+    (tmp_path / "x.csv").write_text("record_id,title,abstract,label_included\n" + "\n".join(rows))
+    left_out: Counter[str] = Counter()
+    [review] = read_reviews(tmp_path, left_out)
+    assert [study.abstract for study in review.studies] == ["Aim: CO2 < 5, p < 0.1 and n > 7."]
+    assert left_out == {
+        "studies without an abstract": 2,
+        "studies listed twice in a review": 1,
+        "studies without an id": 1,
+    }
 
 
 def test_other_names_of_the_columns_of_screening_lists(tmp_path: Path) -> None:

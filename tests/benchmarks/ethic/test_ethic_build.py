@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -362,7 +363,7 @@ def real_opinions(shared: Path) -> list[Opinion]:
 def _read_once(real_opinions: list[Opinion], shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builders find the real opinions read."""
 
-    def read(path: Path) -> list[Opinion]:
+    def read(path: Path, left_out: Counter[str]) -> list[Opinion]:
         assert path == shared / "data" / "court_opinions"
         return real_opinions
 
@@ -427,7 +428,7 @@ def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
 @pytest.mark.usefixtures("_read_once")
 def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path: Path) -> None:
     source = shared / "data" / "court_opinions"
-    for group in read_sources(source, "law"):
+    for group in read_sources(source, "law", Counter()):
         sizes = [sum(len(text.text.split("\n")[-1]) for text in own) for own in group.documents]
         assert sizes == sorted(sizes)
     out = tmp_path / "ethic_summarize"

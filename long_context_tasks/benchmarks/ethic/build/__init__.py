@@ -4,6 +4,7 @@ A family's case folder holds one file for each domain, ``ethic_recall_books`` an
 ``length`` tells them apart.
 """
 
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -81,15 +82,17 @@ def build(
         "annotator": None if annotator is None else annotator.config.description(),
         "label_quality": [] if annotator is None else label_quality(labelled, annotator),
     }
+    left_out: Counter[str] = Counter()
     # Nothing is written before everything is annotated, which may take long and be stopped.
     built = [
         task_cases
         for domain, path in own.items()
-        for task_cases in _build_domain(family, domain, path, settings, annotator, work)
+        for task_cases in _build_domain(family, domain, path, settings, annotator, work, left_out)
     ]
-    notes = annotator.notes() if annotator is not None else []
+    notes = [f"left out of the documents: {count} {what}" for what, count in left_out.items()]
+    notes += annotator.notes() if annotator is not None else []
     if annotator is None and settings.annotator is not None:
-        notes = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
+        notes += [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
     with work.writer(folder, options) as writer:
         reports = [report for task_cases in built for report in write(task_cases, settings, writer)]
         if not writer.tasks:
@@ -108,12 +111,13 @@ def _build_domain(
     settings: EthicSettings,
     annotator: Annotator | None,
     progress: Progress,
+    left_out: Counter[str],
 ) -> list[Built]:
     if family == "ethic_attribute" and domain == "medicine":
-        return [build_attribute_medicine(list(read_reviews(path)), settings, annotator, progress)]
+        return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, progress)]
     if family == "ethic_summarize":
-        return build_summarize(read_sources(path, domain), domain, settings, progress)
+        return build_summarize(read_sources(path, domain, left_out), domain, settings, progress)
     assert annotator is not None
     if family == "ethic_attribute":
-        return [build_attribute_law(list(read_opinions(path)), settings, annotator, progress)]
-    return _ANNOTATED[family](read_sources(path, domain), domain, settings, annotator, progress)
+        return [build_attribute_law(list(read_opinions(path, left_out)), settings, annotator, progress)]
+    return _ANNOTATED[family](read_sources(path, domain, left_out), domain, settings, annotator, progress)

@@ -4,6 +4,7 @@ Books and debates are single documents. In medicine a source is a review with th
 case with up to 15 cases that cite it, or a single opinion where no citations are known.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -98,8 +99,8 @@ def guess_domain(path: Path) -> str:
     )
 
 
-def read_sources(path: Path, domain: str) -> Iterator[Source]:
-    """Yield the sources of a domain, in the order of the files.
+def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Source]:
+    """Yield the sources of a domain, in the order of the files; ``left_out`` counts what the readers pass over.
 
     Raises:
         InputError: see the readers.
@@ -111,11 +112,11 @@ def read_sources(path: Path, domain: str) -> Iterator[Source]:
         for debate in read_debates(path):
             yield Source(debate.id, debate.title, domain, tuple(map(Text, debate.speeches)))
     elif domain == "medicine":
-        for review in read_reviews(path):
+        for review in read_reviews(path, left_out):
             texts = tuple(Text(study_text(study), part) for part, study in enumerate(review.studies))
             yield Source(review.id, review.title, domain, texts)
     else:
-        opinions = list(read_opinions(path))
+        opinions = list(read_opinions(path, left_out))
         groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
         for group in groups or [(opinion,) for opinion in opinions]:
             # Short ones first, so that short contexts hold several.
