@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import read_yaml
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.schema.validated import Checked, validated
 
 _EXAMPLE = "expected models: [{name: org/model, window: 128k, aliases: [other-name]}]"
@@ -30,11 +31,14 @@ _COMMON = re.compile(
 def shown_name(name: str) -> str:
     """The name that a model is shown by: a local path by its last folder, with the one above where many folders are called so.
 
-    A hub's id (``org/name``) and any other name stay as they are. Two slashes or more make a path as well.
+    A hub's id (``org/name``) and any other name stay as they are, but for keys and logins. Two slashes or more make a path as well.
 
     >>> shown_name("/home/me/models/owl-1b/"), shown_name("org/owl-1b"), shown_name("runs/a/owl/checkpoint-500")
     ('owl-1b', 'org/owl-1b', 'owl/checkpoint-500')
+    >>> shown_name("owl@http://me:pw@host/v1?key=1")
+    'owl@http://host/v1'
     """
+    name = without_secrets(name)
     if match := _SNAPSHOT.search(name):
         return f"{match[1]}/{match[2]}"
     if not is_path(name):

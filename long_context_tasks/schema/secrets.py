@@ -32,7 +32,9 @@ _KEYS_TO_DOORS = frozenset(("access", "api", "auth", "bearer", "hf", "refresh", 
 # "sk-learn" and "hf_transfer" are no keys.
 _KEY_TEXT = re.compile(
     r"\b(?:(?:sk|pk|glpat|xox[abprs])[-_](?=[\w-]{16}|[\w-]*\d)[\w-]{6,}|(?:hf|gh[oprsu]|github_pat)_\w{16,}"
-    r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})|\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}",
+    r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})|(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]+)?"
+    r"|\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^\"',;]*",
     re.ASCII,
 )
 # ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value. An option is

@@ -304,8 +304,8 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int =
     return abs(value - mean) <= (n - 1) / math.sqrt(n) * (sd + half) + half
 
 
-MIN_RATED, MIN_CLUSTERS = 10, 5
-"""Fewest rated answers, and fewest clusters with rated answers, for a correction."""
+MIN_RATED, MIN_CLUSTERS, MIN_UNLIKE = 10, 5, 5
+"""Fewest rated answers, clusters with these, and ratings unlike the most frequent (else a draw misses the few that differ) for a correction."""
 _MOST_LEVERAGE = 0.8
 """A rated answer whose score stands alone decides the weight by itself; without it there would be none."""
 
@@ -356,7 +356,8 @@ def corrected_mean(
         level: of confidence.
 
     Raises:
-        ValueError: lengths that differ, fewer than ten rated answers, or rated answers of fewer than five clusters.
+        ValueError: lengths that differ, fewer than ten rated answers, rated answers of fewer than five clusters, or fewer than five that are
+            unlike the most frequent rating.
     """
     if not len(judged) == len(rated) == len(clusters):
         raise ValueError("judged, rated and clusters have different lengths")
@@ -370,6 +371,11 @@ def corrected_mean(
             f"{n_rated} rated answers in {len(set(where))} clusters: a correction needs {MIN_RATED} in {MIN_CLUSTERS}"
         )
     seen, truth = judge[chosen], person[chosen]
+    values, counts = np.unique(truth, return_counts=True)
+    if n_rated - counts.max() < MIN_UNLIKE:
+        raise ValueError(
+            f"{n_rated - counts.max()} of {n_rated} ratings are not {values[counts.argmax()]:g}: a correction needs {MIN_UNLIKE}"
+        )
     spread = float(np.var(seen))
     weight = float(np.mean((seen - seen.mean()) * (truth - truth.mean()))) / spread if spread > 0 else 0.0
     rest = truth - weight * seen

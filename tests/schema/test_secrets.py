@@ -74,6 +74,8 @@ def test_values(value: Any, shown: Any) -> None:
         "glpat-0123456789",
         "Basic dXNlcjpwYXNzd29yZA==",
         "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJvd2wifQ.c2lnbmF0dXJl",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEow==",
     ],
 )
 def test_texts_in_the_form_of_keys(text: str) -> None:

@@ -60,6 +60,8 @@ def test_too_few_ratings_are_refused() -> None:
     judge, clusters = [5.0] * 40, [number // 4 for number in range(40)]
     with pytest.raises(ValueError, match="9 rated answers in 3 clusters"):
         corrected_mean(judge, [4.0] * 9 + [None] * 31, clusters)
+    with pytest.raises(ValueError, match="4 of 40 ratings are not 10: a correction needs 5"):
+        corrected_mean(judge, [10.0] * 36 + [4.0] * 4, clusters)
     with pytest.raises(ValueError, match="different lengths"):
         corrected_mean(judge, [4.0] * 39, clusters)
 
