@@ -65,8 +65,8 @@ TERMINAL_COLUMNS = (
 _REMEDY = "choose another folder with --out"
 # A sheet would take these for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Missing values, signed numbers and intervals begin like formulas and are none.
-_NUMBERS = re.compile(r"[-+0-9.,%\[\]()/ ]*( to [-+0-9.,% ]*)?")
+# Missing values, signed numbers and intervals begin like formulas and are none; sums are.
+_NUMBERS = re.compile(r"(?!.*[\d)\]] ?[-+/])[-+0-9.,%\[\]()/ ]*( to [-+0-9.,% ]*)?")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 
 
@@ -163,8 +163,8 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> str:
 
     Text that a sheet would take for a formula has an apostrophe in front.
 
-    >>> print(csv_lines([("-", "-2.5 to +0.1", "-1 [-2, 3]", "=1", "-cmd")]), end="")
-    -,-2.5 to +0.1,"-1 [-2, 3]",'=1,'-cmd
+    >>> print(csv_lines([("-", "-2.5 to +0.1", "-1 [-2, 3]", "=1", "-cmd", "+1+1")]), end="")
+    -,-2.5 to +0.1,"-1 [-2, 3]",'=1,'-cmd,'+1+1
     """
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([_field(value) for value in row] for row in rows)
@@ -180,8 +180,10 @@ def _field(value: object) -> object:
         value = "yes" if value else "no"
     elif isinstance(value, float) and not math.isfinite(value):
         value = ""
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBERS.fullmatch(value):
-        return f"'{value}"
+    if isinstance(value, str):
+        formula = value.startswith(_FORMULA) and not _NUMBERS.fullmatch(value)
+        # The writer leaves a carriage return without quotes, and readers end a row there.
+        value = ("'" if formula else "") + value.replace("\r\n", "\n").replace("\r", "\n")
     return value
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from long_context_tasks.results.tables import (
     FILES,
     LEADERBOARD,
     LENGTHS,
+    csv_lines,
     csv_text,
     escape_markdown,
     leaderboard,
@@ -94,6 +96,14 @@ def test_markdown_stays_a_table(results: Path) -> None:
         assert len(widths) == 1
     assert "[1]" in text and "1 of 3 without a score (1 does\\_not\\_fit)" in text
     assert "66.7 (" in text and "6.00 pt" in text
+
+
+@given(st.text(max_size=30))
+def test_any_text_stays_a_field_and_no_formula(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(csv_lines([(text, "1"), ("a\rb", "2")]), newline="")))
+    kept = re.sub("\r\n?", "\n", text)
+    assert rows == [[rows[0][0], "1"], ["a\nb", "2"]] and rows[0][0] in (kept, f"'{kept}")
+    assert not rows[0][0].startswith(("=", "@"))
 
 
 @given(st.text(max_size=30))
