@@ -8,7 +8,7 @@ from long_context_tasks.synthetic.numbers import MONTHS, in_words
 
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
-    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month2>{_MONTH})\b)"
+    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}}(?:st|nd|rd|th)?)(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}}(?:st|nd|rd|th)?)(?: of)? (?P<month2>{_MONTH})\b)"
 )
 _YEAR = re.compile(
     r"(?:(?<![\d.,$£€/-])|(?<=\b[Mm]id-)|(?<=\b[Pp]re-)|(?<=\b[Pp]ost-)|(?<=\b[12]\d\d\d-))\b(?:1[5-9]\d\d|20\d\d)(?=s?\b)(?![.,]\d|%)"
@@ -23,6 +23,8 @@ _PEOPLE = (
     r"males|females|outpatients|inpatients|users|controls|cases|residents|respondents|students|physicians|nurses|adolescents|mothers|twins|"
     r"survivors|members|soldiers|employees|workers|families)"
 )
+_SETS = "(?:sub)?groups|arms|cohorts|studies|trials|samples|types|kinds|classes|categories|series|sets|pairs"
+"""Counts of these count no people: "three groups of patients"."""
 _NOT_BEHIND = "".join(
     rf"(?<!{words} )"
     for words in (
@@ -37,7 +39,7 @@ _COUNT = re.compile(
     rf"\b(?=[\dTtFfSsEeNn])(?<![\d.,/$£€-]){_NOT_BEHIND}(?!(?:(?<=in )|(?<=to )|(?<=and )|(?<=from )|(?<=since ))(?:19|20)\d\d\b)"
     rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
     rf"(?![.,]\d|%| %|-| ?per ?cent| {_TIME}\b| (?i:{_WORD_NUMBER}|hundred|thousand)\b)"
-    rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:(?!(?:with|for|that|who|in|to|by|was|were)\b)[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
+    rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:(?!(?:with|for|that|who|in|to|by|was|were|{_SETS})\b)[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
     r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"
 )
 _NUMBER = re.compile(
@@ -68,7 +70,7 @@ def quantity_mentions(text: str) -> Iterator[Mention]:
         if free(*match.span(month)):
             yield Mention(*match.span(month), "date", f"month|{match[month]}")
         if free(*match.span(day)):
-            yield Mention(*match.span(day), "date", f"day|{int(match[day])}")
+            yield Mention(*match.span(day), "date", f"day|{int(match[day].rstrip('dhnrst'))}")
     for match in _COUNT.finditer(text):
         group = "number" if match["number"] else "n"
         if free(*match.span(group)):

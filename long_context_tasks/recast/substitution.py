@@ -2,21 +2,27 @@
 
 import math
 import re
-from collections.abc import Callable
+from calendar import monthrange
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
 from long_context_tasks.recast.entities import Entities
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.quantities import spelled
-from long_context_tasks.synthetic.numbers import MONTHS
+from long_context_tasks.synthetic.numbers import MONTHS, ordinal
 from long_context_tasks.synthetic.vocabulary import Vocabulary
 
 _GROWTH = (1.15, 1.6)
 """Counts and other numbers grow by one factor, so that they still add up, but for rounding; above 1 none becomes another's."""
 _YEARS_BACK = (10, 20, 30, 40)
 """Tens, so that a decade stays one."""
+_DAYS_ON = (3, 20)
+"""All dates of a text move by the same days, so that their order and what lies between them stay."""
+_NEAR = 6
+"""Characters between the parts of one date."""
 _PAGES_ON = (1, 400)
 _TITLES = 50
 _VOWELS, _CONSONANTS = "AEIOU", "BCDFGHJKLMNPQRSTVWXYZ"
@@ -82,11 +88,8 @@ class _Cast:
         self.seed = seed
         dice = Random(f"{seed} recast")
         self.growth = dice.uniform(*_GROWTH)
-        self.years, self.months, self.days = (
-            dice.choice(_YEARS_BACK),
-            dice.randint(1, 11),
-            dice.randint(1, 27),
-        )
+        self.years = dice.choice(_YEARS_BACK)
+        self.dates = _moved(text, entities.mentions, self.years, timedelta(dice.randint(*_DAYS_ON)))
         self.letters = {
             letters[place]: letters[(place + by) % len(letters)]
             for letters, by in ((_VOWELS, dice.randint(1, 4)), (_CONSONANTS, dice.randint(1, 20)))
@@ -100,7 +103,7 @@ class _Cast:
 
     def replacement(self, mention: Mention, original: str) -> str:
         if mention.kind == "date":
-            return self._date(*mention.key.split("|"))
+            return self.dates.get(mention.start, original)
         if mention.kind in ("count", "number"):
             return spelled(math.ceil(int(mention.key) * self.growth), like=original)
         if mention.kind == "citation":
@@ -138,19 +141,12 @@ class _Cast:
             return lambda: self.vocabulary.first(kind == "woman")
         return self.vocabulary.place if kind in ("place", "organisation") else self.vocabulary.surname
 
-    def _date(self, part: str, value: str) -> str:
-        if part == "month":
-            return MONTHS[(MONTHS.index(value) + self.months) % 12]
-        if part == "later":
-            return f"{(int(value) - self.years) % 100:02}"
-        return str(int(value) - self.years if part == "year" else (int(value) - 1 + self.days) % 28 + 1)
-
     def _citation(self, key: str) -> str:
         part, *of, number = key.split("|")
         if part == "page":
             return str(int(number) + Random(f"{self.seed} {of}").randint(*_PAGES_ON))
         if part == "volume" and of == ["WL"]:
-            return self._date("year", number)
+            return str(int(number) - self.years)
         if key not in self.numbers:
             lowest = 10 ** (len(number) - 1)
             low, high = (1, _TITLES) if part == "title" else (lowest, 10 * lowest - 1)
@@ -165,3 +161,32 @@ class _Cast:
                 high += 1
             self.numbers[key] = new
         return self.numbers[key]
+
+
+def _moved(text: str, mentions: Iterable[Mention], years: int, days: timedelta) -> dict[int, str]:
+    """Return what the parts of dates become, by their place in the text; a date without a year is of that of the one before."""
+    groups: list[dict[str, Mention]] = []
+    end = -_NEAR - 1
+    for one in (each for each in mentions if each.kind == "date"):
+        part = one.key.partition("|")[0]
+        if one.start - end > _NEAR or part in groups[-1]:
+            groups.append({})
+        groups[-1][part], end = one, one.end
+    moved: dict[int, str] = {}
+    year = 2001
+    for group in groups:
+        values = {part: one.key.partition("|")[2] for part, one in group.items()}
+        year = back = int(values.get("year", year))
+        if "month" in values and "day" in values:
+            month = MONTHS.index(values["month"]) + 1
+            when = date(year, month, min(int(values["day"]), monthrange(year, month)[1])) + days
+            back = when.year
+            moved[group["month"].start] = MONTHS[when.month - 1]
+            day = group["day"]
+            suffixed = not text[day.start : day.end].isdecimal()
+            moved[day.start] = ordinal(when.day) if suffixed else str(when.day)
+        if "year" in values:
+            moved[group["year"].start] = str(back - years)
+        if "later" in values:
+            moved[group["later"].start] = f"{(int(values['later']) - years) % 100:02}"
+    return moved

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,16 @@ def test_citations_dates_and_numbers_stay_consistent() -> None:
     assert "U.S. government" not in recast.text
     # The number itself is told by the seed, not by the text.
     assert len({_new(_recast(OPINION, seed), "216") for seed in range(8)}) > 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dates_move_by_the_same_days(seed: int) -> None:
+    text = "It was filed on 28 August 1998, heard on December 30, 1998, and by the 31st of December all of 1998 was over."
+    new = _recast(text, seed).text
+    filed, heard = re.search(r"on (\d+ \w+ \d+), heard on (\w+ \d+, \d+)", new).groups()  # type: ignore[union-attr]
+    between = datetime.strptime(heard, "%B %d, %Y") - datetime.strptime(filed, "%d %B %Y")
+    assert between.days == 124 and "28 August" not in new and "1998" not in new
+    assert re.search(r"by the \d+(?:st|nd|rd|th) of January all of 19\d8 was over", new)
 
 
 def test_a_name_that_stands_in_capitals_only_gets_a_name() -> None:

@@ -255,6 +255,7 @@ class OpinionWriter(CitationWriter):
             two = f"the {self.firm(one)}"
         text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
         text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
+        text |= {name: self.date(before) for name, before in (("oday", 4), ("judged", 1), ("decided", 0))}
         title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"
         return Parties(title, text, self.pick(_NUMBERING))
 
@@ -354,10 +355,9 @@ class OpinionWriter(CitationWriter):
             text = _OTHERS[role](self)
         return capital(text) if form == "cap" else text
 
-    def date(self) -> str:
-        """Return a day of the years before the opinion; citations have neither such days nor such years."""
-        day, month = self.whole(1, 28), self.pick(MONTHS)
-        year = self.latest - self.below(4)
+    def date(self, before: int) -> str:
+        """Return a day of a year before the opinion's (after it, below 0); citations have neither such days nor such years."""
+        day, month, year = self.whole(1, 28), self.pick(MONTHS), self.latest - before
         return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
 
     def _short(self) -> str:
@@ -375,7 +375,9 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
     "money": lambda writer: writer.money(),
     "year": lambda writer: str(writer.latest - 5 - writer.below(40)),
     "month": lambda writer: writer.pick(MONTHS),
-    "date": OpinionWriter.date,
+    "date": lambda writer: writer.date(3 - writer.below(2)),
+    "lately": lambda writer: writer.date(1),
+    "later": lambda writer: writer.date(-1),
     "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",
     "person": OpinionWriter.person,
     "judge": OpinionWriter.surname,

@@ -241,6 +241,7 @@ class TrialWriter(Writer):
             "linked": f"{linked:.2f}",
             "linked_p": _p(atanh(linked) * sqrt(people["kept"] - 3)),
             "variance": f"{100 * linked**2:.1f}%",
+            "share": f"{100 * people['kept'] / people['total']:.1f}%",
         }
 
     def _name(self, role: str) -> str:
@@ -410,7 +411,7 @@ _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
     "dec": lambda writer: writer.decimal(1, 40),
     "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
     "p": lambda writer: f"0.0{1 + writer.below(9)}",
-    "p_eq": lambda writer: f"p {writer.pick('=<')} 0.{writer.below(3)}{1 + writer.below(9)}",
+    "p_eq": lambda writer: f"p = 0.{writer.below(3)}{1 + writer.below(9)}",
 }
 
 
