@@ -37,13 +37,13 @@ _TIME = r"(?:years?|months?|weeks?|days?|hours?|minutes?|times)"
 # A number begins with a digit or a few letters; this is tested first, as it is cheap.
 _COUNT = re.compile(
     rf"\b(?=[\dTtFfSsEeNn])(?<![\d.,/$£€-]){_NOT_BEHIND}(?!(?:(?<=in )|(?<=to )|(?<=and )|(?<=from )|(?<=since ))(?:19|20)\d\d\b)"
-    rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
+    rf"(?P<number>\d{{1,3}}(?:[, ]\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b"
     rf"(?![.,]\d|%| %|-| ?per ?cent| {_TIME}\b| (?i:{_WORD_NUMBER}|hundred|thousand)\b)"
     rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:(?!(?:with|for|that|who|in|to|by|was|were|{_SETS})\b)[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
     r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"
 )
 _NUMBER = re.compile(
-    r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:,\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])(?<!\b[Aa]ge of )(?<!\b[Aa]ged )\b\d{2,9}\b(?![.,:/]\d|-\d)"
+    r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:[, ]\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])(?<!\b[Aa]ge of )(?<!\b[Aa]ged )\b\d{2,9}\b(?![.,:/]\d|-\d)"
 )
 MEASURE = re.compile(
     r"\s?(?:%|per ?cent|mg|g|kg|ml|mcg|µg|microg|mm|cm|km|m|mmol|mmhg|hz|min|minutes?|h|hours?|hrs?|days?|weeks?|wk|months?|mo|years?|yrs?|y|st|nd|rd|th|"
@@ -89,16 +89,17 @@ def quantity_mentions(text: str) -> Iterator[Mention]:
 
 def value_of(text: str) -> int:
     """Return the value of a number in digits or words."""
-    return _WORDS.get(text.lower()) or int(text.replace(",", ""))
+    return _WORDS.get(text.lower()) or int(re.sub("[, ]", "", text))
 
 
 def spelled(number: int, *, like: str) -> str:
-    """Return a number in digits or words, with or without a comma, as another one is written.
+    """Return a number in digits or words, with a comma, a space, or neither, as another one is written.
 
-    >>> spelled(1300, like="1,204"), spelled(14, like="Twelve"), spelled(130, like="ninety")
-    ('1,300', 'Fourteen', '130')
+    >>> spelled(1300, like="1,204"), spelled(1300, like="1 204"), spelled(14, like="Twelve"), spelled(130, like="ninety")
+    ('1,300', '1 300', 'Fourteen', '130')
     """
     if like[0].isdigit():
-        return f"{number:,}" if "," in like else str(number)
+        mark = like.lstrip("0123456789")[:1]
+        return f"{number:,}".replace(",", mark) if mark else str(number)
     text = in_words(number) if number < 100 else str(number)
     return text.capitalize() if like[0].isupper() else text

@@ -145,6 +145,8 @@ def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
         "Hon. Bill Chisel said so.",
         "I thank Ms. Anna Young for it.",
         "As Mr. MEKN told us, it is so.",
+        "I thank him (St. Chisel's East) for it.",
+        "It was King Chisel kaBole who asked.",
     ],
 )
 def test_a_passage_with_half_a_name_is_not_clear(text: str) -> None:

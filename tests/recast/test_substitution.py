@@ -93,6 +93,7 @@ def test_a_name_that_stands_in_capitals_only_gets_a_name() -> None:
             ["14", "3"],
         ),
         ("There were 22 interviews with patients and 1,204 healthy young adults (n = 31).", ["1,204", "31"]),
+        ("Five groups of subjects, 177 000 adults.", ["177 000"]),
     ],
 )
 def test_counts_are_of_people_and_whole(text: str, counts: list[str]) -> None:

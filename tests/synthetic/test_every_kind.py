@@ -40,17 +40,17 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "a2f3ec828c0cb2677f485f0dbcbee615a339e12bfc4e095b8e554141d2a09d8e",
+        "6e13d7b7e0daae6a87b37a080db6de2eb6d82c185b659031d1666f7dcec30551",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
-        "50a8aadb73d6a4b53d2555474068bf6c494aeea68e8274860fa72ce65195adb7",
+        "977c75e7c47183a0443983e1335fda0cf6d4dead129214ebdb487ecdcf6c3ee6",
     ),
     "forum": (
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
         "7c877a9a5279b06de2128645d91feb11d73b7f17a809d6d25d06d259e8d9a18d",
     ),
-    "meeting": (_meeting, "68bc7c9ff3123b0e324aaf6ddbccca9b7a92022bd7730a96027da70959a783a3"),
+    "meeting": (_meeting, "cf667243d5b4554da671f12acd6ad0499db18bbfc31f9545e31b6aeb61d86fd4"),
 }
 
 

@@ -242,7 +242,7 @@ class Reader:
 
 def test_the_builder_of_the_benchmark_takes_a_group() -> None:
     pytest.importorskip("eyecite")
-    group = write_opinion_group(4, 14_000)
+    group = write_opinion_group(5, 14_000)
     built = build_attribute_law(
         group.all_opinions, EthicSettings(lengths=(4000,)), Reader(group.target.summary), Progress()
     )

@@ -140,4 +140,4 @@ def test_key_facts_of_a_section_are_stated_there(domain: str, length: int) -> No
     )
     assert own == facts
     # Sections of 16,000 tokens say more than those of 1,000.
-    assert sum(pairs) < (0.15 if length < 100_000 else 0.3) * len(pairs)
+    assert sum(pairs) < (0.15 if length < 64_000 else 0.3) * len(pairs)

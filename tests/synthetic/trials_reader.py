@@ -38,7 +38,7 @@ DID = (
     r"had dropped|afterwards|left,|gave up|were excluded|could not be found|stayed|reached the end|were available|reached us|had |"
     r"reported|took |wore |lived |slept |with the drug|under the drug|of the controls|in the comparison group|on the other side|"
     r"were free of|were up and|were able|were off|were symptom-free|treated and|actively treated and|control |comparison |"
-    r"required|asked for|needed|because of|owing to|were admitted|spent|were female|were left|were short|were born|were from|"
+    r"required|asked for|asked to go on|never missed|needed|because of|owing to|were admitted|spent|were female|were left|were short|were born|were from|"
     r"were new|were related|the alternative|who were approached|for the drug|to be treated|for comparison|as controls|received|served as|formed the|came from|"
     r"the other|the comparison group|the reference group|under comparison|among controls|otherwise|without it|but stopped|"
     r"but closed|traced|still|who had left)"
@@ -60,8 +60,7 @@ COUNTS = (
     rf"{N} of the \d+ (?:short|left|newly|worst|light)",
     rf"of the {N} (?:short|left|newly|worst|light)",
     rf"reached {N} of the",
-    rf"; {N} had recovered",
-    rf"(?:mentioned|reported) by {N}, (?:most often|chiefly)",
+    rf"(?:mentioned|reported) by {N}, (?:among them|including)",
 )
 
 
@@ -97,7 +96,7 @@ ASK_HOW = {
 }
 AGAINST = {
     "inert": r"placebo|dummy|sugar pills|lactose|inert|lookalike",
-    "wait": r"no treatment|waiting|expectant|without any remedy|untreated",
+    "wait": r"no treatment|waiting|expectant|without any remedy|nothing at all",
     "diet": r"diet|oats|prescribed meals|fasting",
     "move": r"exercise|gymnastics|physiotherapy|walking|stretching|treadmill",
     "usual": r"established|long-used|conventional|standard|most hospitals|older agent|reference",
@@ -115,7 +114,7 @@ PARTS = (
     r"In the present study \(.+?\), (?P<way>.+?)\. (?:Eligible were|Entry was open to|It was made up of) (?P<who>.+?) with (?P<ill>[\w -]+?), "
     r"and (?P<drug>\w+) was (?:compared with|weighed against|set against) (?P<versus>.+?)\.",
     r"(?P<drug>\w+) was (?:tested|tried) (?:here|in our own study) against (?P<versus>.+?) in (?P<who>.+?) "
-    r"(?:suffering from|treated for|with) (?P<ill>[\w -]+?)\. (?:For the \w+ protocol of \d+|At the [\w ]+, from \w+ \d+ on|In all [\w-]+ centres around \w+), (?P<way>.+?)\.",
+    r"(?:suffering from|treated for|with) (?P<ill>[\w -]+?)\. (?:For the \w+ protocol|At the [\w ]+|In the wards of \w+), (?P<way>.+?)\.",
     r"(?:We compared|Our study compared|Here we compare) (?P<drug>\w+) with (?P<versus>.+?) (?:for|as treatment for) (?P<ill>[\w -]+?) "
     r"in (?P<who>.+?); (?P<way>.+?)\.",
     r"(?:At|From) the [\w ]+?, (?P<who>.+?) with (?P<ill>[\w -]+?) were (?:entered|included); (?P<way>.+?)\. They were given (?:either )?"

@@ -255,7 +255,7 @@ class OpinionWriter(CitationWriter):
             two = f"the {self.firm(one)}"
         text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
         text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
-        text |= {name: self.date(before) for name, before in (("oday", 4), ("judged", 1), ("decided", 0))}
+        text |= {name: self.date(before) for name, before in (("oday", 5), ("judged", 2), ("decided", 0))}
         title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"
         return Parties(title, text, self.pick(_NUMBERING))
 
@@ -375,7 +375,7 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
     "money": lambda writer: writer.money(),
     "year": lambda writer: str(writer.latest - 5 - writer.below(40)),
     "month": lambda writer: writer.pick(MONTHS),
-    "date": lambda writer: writer.date(3 - writer.below(2)),
+    "date": lambda writer: writer.date(4 - writer.below(2)),
     "lately": lambda writer: writer.date(1),
     "later": lambda writer: writer.date(-1),
     "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",

@@ -36,7 +36,7 @@ CASES = 200
 SECTIONS = "sections"
 NANO_CASES = 576
 """Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
-WRITINGS = 40
+WRITINGS = 48
 """Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
 cases."""
 

@@ -193,11 +193,14 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         word, own = match[0], named.get(match.start())
         beside = passage.text[end : match.start()] == " "
         # A person's name in that of a street or a house; "St. John's".
-        if own is not None and beside and before in ("St", "Mount", "Lake", "River", "Fort", "Port"):
+        near = passage.text[end : match.start()] in (" ", ". ")
+        placed = own is not None and near and before in ("St", "Mount", "Lake", "River", "Fort", "Port")
+        # A part of a name that begins small: "King Cyprian kaSolomon".
+        if placed or (beside and before in persons and word[0].islower() and word != word.lower()):
             return False
         key = _POSSESSIVE.sub("", word)
         # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
-        titled = before in _TITLES and passage.text[end : match.start()] in (" ", ". ")
+        titled = near and before in _TITLES
         if word[0].isupper() and (own is None or own.kind not in PERSON):
             behind = beside and before in persons and (is_marked(word) or key.casefold() not in _never())
             if behind or (titled and key not in _OFFICES):
