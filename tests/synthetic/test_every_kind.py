@@ -40,7 +40,7 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "6e13d7b7e0daae6a87b37a080db6de2eb6d82c185b659031d1666f7dcec30551",
+        "a49bfb19e255b1b544b43be0623aaf0c48fb5ce34d50902ee00f610dac25c41a",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
