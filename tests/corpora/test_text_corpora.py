@@ -341,7 +341,7 @@ def test_plain_text_with_entities(tmp_path: Path) -> None:
 
 def test_studies_that_cannot_be_shown_are_counted_and_tags_removed(tmp_path: Path) -> None:
     rows = [
-        '1,a,"<b>Aim</b>: CO<sub>2</sub> &lt; 5, p < 0.1 and n > 7.<br/>",1',
+        '1,a,"<b>Aim</b>: CO<sub>2</sub> at D<inf>2</inf> &lt; 5, p < 0.1 and n > 7.<br/>",1',
         "2,a,,1",
         "3,a,[No abstract available],0",
         "1,a,Again.,1",
@@ -350,7 +350,7 @@ def test_studies_that_cannot_be_shown_are_counted_and_tags_removed(tmp_path: Pat
     (tmp_path / "x.csv").write_text("record_id,title,abstract,label_included\n" + "\n".join(rows))
     left_out: Counter[str] = Counter()
     [review] = read_reviews(tmp_path, left_out)
-    assert [study.abstract for study in review.studies] == ["Aim: CO2 < 5, p < 0.1 and n > 7."]
+    assert [study.abstract for study in review.studies] == ["Aim: CO2 at D2 < 5, p < 0.1 and n > 7."]
     assert left_out == {
         "studies without an abstract": 2,
         "studies listed twice in a review": 1,
