@@ -324,7 +324,7 @@ LAYOUTS = (
     Layout("essays", "Chapter {roman}.\n\nContaining {lower}, with an uncommon observation.", below=1),
     Layout("in brackets with a title", "[Chapter {arabic}: {title}]"),
     Layout("lower case with a title", "chapter {word}: {lower}"),
-    Layout("two numbers and a title", "1.{arabic} {title}", gap=1, below=1),
+    Layout("two numbers and a title", "2.{arabic} {title}"),
     Layout("quoted shout below", "CHAPTER {roman}\n\n“{TITLE}!”", below=1),
     Layout("two columns of spaces", "{roman}.  {TITLE}", entry="CHAPTER {roman}.        {TITLE}"),
 )
