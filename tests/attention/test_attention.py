@@ -46,6 +46,7 @@ def changed(name: str, kind: str = "Llama", **settings: Any) -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3", "Mistral"])
 @pytest.mark.parametrize("name", ["rerope", "leaky_rerope", "infllm"])
 def test_inside_the_window_it_is_the_models_own_attention(kind: str, name: str) -> None:

@@ -338,6 +338,7 @@ def test_real_novels_have_no_apparatus_left(novels: list[Book]) -> None:
         assert not re.search(r"\w\*|(?<!_)_(?!_)|\[\d+\]|[ \t]{2}", text), book.id
 
 
+@pytest.mark.slow
 def test_real_novels_are_whole(novels: list[Book], shared: Path) -> None:
     rows = re.findall(
         r"^\| (\S+)\.txt\.gz \|.*?\| (\d+) \| \d+ \|$", (shared / "data/books/README.md").read_text(), re.M

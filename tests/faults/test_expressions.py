@@ -42,6 +42,7 @@ def test_no_expression_over_responses_and_files_is_slow() -> None:
     assert not _slow(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [r"a*a*b", r"\[[^\]]*\]", r"(a|aa)+$", r"x\s+\s+y"])
 def test_the_detector_finds_slow_expressions(text: str) -> None:
     assert slow_attack(Expression("here", re.compile(text), ("search",))) is not None

@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.window import PER_MESSAGE
 from long_context_tasks.schema import InputError
 
-pytestmark = [needs("lm_eval"), pytest.mark.usefixtures("meetings")]
+pytestmark = [needs("lm_eval"), pytest.mark.slow, pytest.mark.usefixtures("meetings")]
 
 
 def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:

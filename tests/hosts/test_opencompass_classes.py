@@ -17,7 +17,7 @@ from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.stats.means import result_keys
 
-pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
+pytestmark = [needs("opencompass"), pytest.mark.slow, pytest.mark.usefixtures("toy_installed")]
 
 
 class WordModel(ApiModel):

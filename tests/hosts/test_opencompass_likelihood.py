@@ -14,7 +14,7 @@ from toy_benchmark import write_cases
 
 from long_context_tasks.schema import InputError
 
-pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
+pytestmark = [needs("opencompass"), pytest.mark.slow, pytest.mark.usefixtures("toy_installed")]
 
 
 def words(seed: int, n: int) -> str:
@@ -51,7 +51,6 @@ def lm_eval_values(folder: Path, texts: list[str]) -> list[float]:
     return values
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", [7, 512])
 def test_the_same_numbers_as_lm_eval(
     model: Any, folder: Path, orders: list[str], step: int, monkeypatch: pytest.MonkeyPatch

@@ -164,6 +164,7 @@ def test_a_host_goes_on_where_our_files_have_no_place(tmp_path: Path) -> None:
     assert "does not see our tasks (OSError: the disk is full)" in line
 
 
+@pytest.mark.slow
 def test_the_real_host(tmp_path: Path) -> None:
     """The hook fits the lm-eval that is installed, whose own tasks are left out because they take ten seconds."""
     pytest.importorskip("lm_eval")

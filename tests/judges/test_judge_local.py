@@ -17,9 +17,13 @@ from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.local import _loaded_vllm, check_local_judge, load_hf_judge, load_local_judge
 from long_context_tasks.schema import InputError, Message
 
-pytestmark = pytest.mark.skipif(
-    not (find_spec("torch") and find_spec("transformers")), reason="torch or transformers is not installed"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (find_spec("torch") and find_spec("transformers")),
+        reason="torch or transformers is not installed",
+    ),
+]
 
 PROMPTS = [
     (Message("user", text),) for text in ("Judge this.", "Judge that, which is a little longer.", "And this?")

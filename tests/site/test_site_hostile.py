@@ -87,6 +87,7 @@ def test_everything_else_that_has_a_name(tmp_path: Path) -> None:
     assert len([page for page in pages if page.startswith("task/")]) == len(NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [False, True])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -5.0, 1e308, 1e-320])
 def test_numbers_that_are_none_or_out_of_range(tmp_path: Path, value: float, points: bool) -> None:
@@ -182,6 +183,7 @@ def scored(*values: float | None) -> dict[str, list[Turn]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [write_lm_eval, write_opencompass])
 @pytest.mark.parametrize(
     ("cases", "options"),

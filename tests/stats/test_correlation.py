@@ -96,6 +96,7 @@ def test_many_clusters_are_left_out_in_groups():
     assert set.union(*out) == seen[0] and sum(map(len, out)) == 250
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair",
     # The hardest structures of the simulation, and plain ones.
@@ -116,6 +117,7 @@ def test_coverage_of_ranks(method):
     assert rank_coverage(Pair(6, 6, 0.6, 0.1), method, 150) >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [6, 8, 30])
 @pytest.mark.parametrize(("rho", "errors"), [(0.1, 0.5), (0.8, 0.0)])
 def test_equal_raters_seldom_win_and_differences_are_held(clusters, rho, errors):

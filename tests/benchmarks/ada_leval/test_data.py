@@ -278,6 +278,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 VARIANTS = ["", "_front", "_mid", "_rear", "_nodoc", "_cut2k"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_case_of_a_published_file_is_counted_once(
     published: Path, words: str, encoded: list[str], variant: str

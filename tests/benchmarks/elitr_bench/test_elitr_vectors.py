@@ -75,6 +75,7 @@ def test_messages(shared: Path) -> None:
     assert not failing_rows(shared, "elitr_bench", "messages.jsonl", holds)
 
 
+@pytest.mark.slow
 def test_prompts_of_the_real_questions(shared: Path, archives: Archives, transcripts: dict[str, str]) -> None:
     read = cache(archives.questions)
 
