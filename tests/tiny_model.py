@@ -1,8 +1,23 @@
 """A random model so small that a whole host run takes seconds, for tests of plumbing and windows (not of answers)."""
 
+import functools
 from pathlib import Path
 
+import pytest
+
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.schema.options import cache_dir
+
+CACHE = cache_dir()
+"""That of whoever runs the tests, as long as no test has set another."""
+
+
+@functools.cache
+def demo_model() -> Path:
+    """The demo model, made half a minute long in the cache of whoever runs the tests: a test whose own cache is empty does not make it anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(CACHE))
+        return demo_model_path()
 
 
 def make_tiny_model(
@@ -22,7 +37,7 @@ def make_tiny_model(
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    tokenizer = AutoTokenizer.from_pretrained(demo_model_path(), local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(demo_model(), local_files_only=True)
     tokenizer.model_max_length = max_position_embeddings
     config = LlamaConfig(
         vocab_size=len(tokenizer),

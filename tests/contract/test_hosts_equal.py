@@ -22,14 +22,13 @@ from both_hosts import (
 from eee_rules import check_records
 from stub_server import judge_by_hash, messages_hash, stub_server
 from tiny_carriers import write_carriers
-from tiny_model import make_tiny_model
+from tiny_model import demo_model, make_tiny_model
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.demo_model import demo_model_path
 
 pytestmark = pytest.mark.hosts
 
@@ -84,7 +83,7 @@ def test_all_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path
         "LCT_CARRIERS": str(write_carriers(tmp_path / "carriers")),
         "LCT_N": str(CASES),
         "LCT_LENGTH": "1k",  # for the tasks that take any length
-        "LCT_TOKENIZER": str(demo_model_path()),
+        "LCT_TOKENIZER": str(demo_model()),
     }
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)

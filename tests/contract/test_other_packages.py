@@ -17,9 +17,9 @@ from both_hosts import (
 )
 from plugins import installed
 from stub_server import messages_hash, stub_server
+from tiny_model import demo_model
 
 from long_context_tasks.benchmarks import catalogue, loading
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.schema import InputError
 
@@ -111,7 +111,7 @@ def test_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
         "LCT_DATA_DIR": str(data),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
         "LCT_N": "4",
-        "LCT_TOKENIZER": str(demo_model_path()),
+        "LCT_TOKENIZER": str(demo_model()),
         "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, TOYS, *filter(None, sys.path)))),
     }
     build = [

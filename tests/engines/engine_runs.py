@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judge_server import free_port
-
-from long_context_tasks.hosts.demo_model import demo_model_path
+from tiny_model import demo_model
 
 VLLM = Path(os.environ.get("LCT_VLLM", "")) / "bin"
 ENVIRONMENT = {
@@ -36,7 +35,7 @@ def vllm_server(log: Path, *options: str) -> Iterator[str]:
     with log.open("w") as file:
         process = subprocess.Popen(
             [
-                *(str(VLLM / "vllm"), "serve", str(demo_model_path()), "--served-model-name", "small"),
+                *(str(VLLM / "vllm"), "serve", str(demo_model()), "--served-model-name", "small"),
                 *("--port", str(port), "--dtype", "float32", "--enforce-eager", *options),
             ],
             env=ENVIRONMENT, stdout=file, stderr=file,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from context_runs import reads, responses
-from tiny_model import make_tiny_model
+from tiny_model import demo_model, make_tiny_model
 
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.lm_eval.models.presses import _offered, make_press, moves_keys
 from long_context_tasks.schema import InputError
 
@@ -70,7 +69,7 @@ def test_half_of_the_context_is_kept_and_all_of_the_question(tiny_path: str) -> 
 def test_ratio_0_gives_the_hosts_answers_of_the_small_model(press: str) -> None:
     from lm_eval.models.huggingface import HFLM
 
-    path = str(demo_model_path())
+    path = str(demo_model())
     pressed = model(path, press, 0.0, dtype="float32")
     with reads(pressed) as lengths:
         found = responses(pressed, SECTIONS, limit=4)

@@ -13,8 +13,8 @@ import pytest
 from both_hosts import REPOSITORY
 from engine_runs import samples, scores_of
 from environments import Environment, run
+from tiny_model import demo_model
 
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
 pytestmark = pytest.mark.engines
@@ -31,7 +31,7 @@ def results(folder: Path, environment: Environment | None) -> dict[str, Any]:
     run(
         [
             *(python, "-m", "lm_eval", "run", "--model", "hf", "--tasks", ",".join(TASKS), "--apply_chat_template"),
-            *("--model_args", f"pretrained={demo_model_path()},dtype=float32", "--device", "cpu"),
+            *("--model_args", f"pretrained={demo_model()},dtype=float32", "--device", "cpu"),
             *("--metadata", json.dumps({"lct_n": 2, "lct_length": "1k"}), "--log_samples", "--output_path", str(folder)),
             *("--include_path", str(task_folder())),
         ],

@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 from both_hosts import configs_for_the_server, read_lm_eval, read_opencompass, run_command
 from engine_runs import ENVIRONMENT, VLLM, samples, scores_of, vllm_server
-from tiny_model import make_rope_checkpoint
-
-from long_context_tasks.hosts.demo_model import demo_model_path
+from tiny_model import demo_model, make_rope_checkpoint
 
 pytestmark = [
     pytest.mark.engines,
@@ -28,7 +26,7 @@ QUESTIONS = (
     "elitr_bench_qa_synthetic"  # several on one transcript, so that a cache of prefixes has something to keep
 )
 TASKS = ("ada_leval_bestanswer_1k_synthetic", QUESTIONS)
-OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k", "LCT_TOKENIZER": str(demo_model_path())}
+OPTIONS = {"LCT_N": "6", "LCT_LENGTH": "2k", "LCT_TOKENIZER": str(demo_model())}
 METADATA = json.dumps({"lct_n": 6, "lct_length": "2k"})
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6}
 
@@ -47,7 +45,7 @@ def lm_eval_in_process(model: str, arguments: str, folder: Path) -> Path:
     made = folder / model
     run_beside_vllm(
         [
-            *("lm_eval", "run", "--model", model, "--model_args", f"pretrained={demo_model_path()},dtype=float32,{arguments}"),
+            *("lm_eval", "run", "--model", model, "--model_args", f"pretrained={demo_model()},dtype=float32,{arguments}"),
             *("--tasks", ",".join(TASKS), "--metadata", METADATA, "--apply_chat_template", "--log_samples"),
             *("--output_path", str(made)),
         ],
@@ -134,7 +132,7 @@ def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     from long_context_tasks.tokens import CL100K, get_tokenizer
 
     options = {"lct_n": 8, "lct_length": "2k", "lct_answer_budget": 16}
-    tokenizer = get_tokenizer(str(demo_model_path()))
+    tokenizer = get_tokenizer(str(demo_model()))
     settings = PlanSettings(
         {CL100K: lambda texts: get_tokenizer(CL100K).count_many(list(texts))},
         cache=PrefixCache(block_size(server)),

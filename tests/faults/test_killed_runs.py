@@ -19,9 +19,7 @@ from orca_training import files_of, rated_items, rows_of
 from preloaded import HOSTS, preloaded
 from run_commands import ADA, published_data, served_model
 from stub_server import Stub, answer_by_hash, messages_hash, stub_server
-from tiny_model import make_tiny_model
-
-from long_context_tasks.hosts.demo_model import demo_model_path
+from tiny_model import demo_model, make_tiny_model
 
 pytestmark = [
     pytest.mark.faults,
@@ -144,7 +142,7 @@ def test_a_killed_run_of_opencompass_goes_on(data: Path, server: Stub, tmp_path:
         "LCT_API_MODEL": "stub",
         "LCT_BATCH_SIZE": str(IN_FLIGHT),
         "LCT_QUERIES_PER_SECOND": "100",
-        "LCT_TOKENIZER": str(demo_model_path()),
+        "LCT_TOKENIZER": str(demo_model()),
         "LCT_DATA_DIR": str(data),
     }
 

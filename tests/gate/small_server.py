@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 from judge_server import Answer, judge_server
+from tiny_model import demo_model
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-
-from long_context_tasks.hosts.demo_model import demo_model_path
 
 
 @contextmanager
@@ -21,7 +20,7 @@ def small_server(press: Any = None, temperature: float = 0.0, **config: Any) -> 
         temperature: of sampling, whatever is asked.
         config: values in place of those of the checkpoint, such as ``rope_theta``.
     """
-    path = demo_model_path()
+    path = demo_model()
     tokenizer = AutoTokenizer.from_pretrained(path)
     settings = AutoConfig.from_pretrained(path)
     for name, value in config.items():

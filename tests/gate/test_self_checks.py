@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from known_server import known_server
+from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.gate import checks
 from long_context_tasks.gate.stacks import Answer, GateCell
@@ -147,8 +148,6 @@ def test_stored_runs_tell_of_rotary_settings_and_templates() -> None:
 
 @pytest.mark.slow
 def test_a_lost_base_is_named_by_the_runs_own_checkpoint(tmp_path: Path) -> None:
-    from tiny_model import make_rope_checkpoint
-
     folder = make_rope_checkpoint(tmp_path / "llama", "Llama")
     lost = run(rope="yarn, factor 4, base 10000", model_args=f"pretrained={folder},dtype=auto")
     whole = run(rope="default, base 1e+06", model_args={"pretrained": str(folder)})

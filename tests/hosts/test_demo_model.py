@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_model import make_tiny_model
 
 from long_context_tasks.hosts import demo_model
 from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
@@ -127,8 +128,6 @@ def test_it_answers_sensibly_and_fills_its_window(folder: Path) -> None:
 
 
 def test_the_tiny_model_is_small_and_repeatable(folder: Path, tmp_path: Path) -> None:
-    from tiny_model import make_tiny_model
-
     first, second = (make_tiny_model(tmp_path / name, max_position_embeddings=512) for name in "ab")
     weights = (first / "model.safetensors").read_bytes()
     assert weights == (second / "model.safetensors").read_bytes()

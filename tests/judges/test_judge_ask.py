@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from judge_server import Answer, item_of, judge_server
+from tiny_model import make_tiny_model
 
 from long_context_tasks.judges import JudgeConfig, Store, check_judge
 from long_context_tasks.judges.run import Asked, Prompt, ask_all
@@ -70,8 +71,6 @@ def test_what_is_usable_is_the_callers_word(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
-    from tiny_model import make_tiny_model
-
     return make_tiny_model(tmp_path_factory.mktemp("asked") / "model", 512)
 
 

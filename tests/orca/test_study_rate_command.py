@@ -10,6 +10,7 @@ from click.testing import Result
 from correctness_data import rated_answers, write_rows
 from judge_server import Answer, judge_server
 from orca_commands import orca, read
+from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -149,8 +150,6 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, answers: Path) -> None:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made while the cache is still the usual one, which holds the tokenizer."""
     pytest.importorskip("torch")
-    from tiny_model import make_tiny_model
-
     return make_tiny_model(tmp_path_factory.mktemp("judge") / "model", 2048)
 
 

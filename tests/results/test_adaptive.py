@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_model import demo_model
 
 pytest.importorskip("polars")
 
@@ -20,7 +21,6 @@ from run_commands import lct
 from stub_server import messages_hash, stub_server
 
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.plan.adaptive import (
@@ -45,7 +45,6 @@ FALLS = 2200
 @pytest.fixture(scope="module", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        demo_model_path()  # made, if it must be, before the cache is another
         patch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
 
@@ -227,7 +226,7 @@ def test_hosts_search(host: str, then: str, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    tokenizer = {"LCT_TOKENIZER": str(demo_model_path())} if host == "opencompass" else {}
+    tokenizer = {"LCT_TOKENIZER": str(demo_model())} if host == "opencompass" else {}
     words = ["length", TASK, "--model", "stub", "--longest", "2800", "--per-octave", "2", "--n", "32"]
     with stub_server(lambda messages: known[messages_hash(messages)]) as stub:
         words += ["--base-url", stub.url, "--json"]

@@ -12,10 +12,10 @@ from preloaded import typed
 from run_commands import published_data
 from stored_cells import OTHER, TASK, only_cell, stored
 from stub_server import stub_server
+from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, resolve_options
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.opencompass.results import find_setups, read_setup
 from long_context_tasks.results import FoundRuns, find_runs
 from long_context_tasks.results.plan.commands_for import (
@@ -295,8 +295,7 @@ def test_opencompass_takes_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 @pytest.fixture(scope="module")
 def tokenizer() -> str:
-    """A folder; made, if it must be, before the cache is another."""
-    return str(demo_model_path())
+    return str(demo_model())
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ from contract_data import (
     write_built_cases,
     write_published_files,
 )
+from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, resolve_options, task_specs
 from long_context_tasks.benchmarks.ethic import data as prompt_length
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn
 from long_context_tasks.tokens import CL100K
 
@@ -39,8 +39,8 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def tiny() -> Path:
-    """A folder with a tokenizer and its chat template; found before the cache of a test is its own."""
-    return demo_model_path()
+    """A folder with a tokenizer and its chat template."""
+    return demo_model()
 
 
 @pytest.fixture(autouse=True)
