@@ -305,7 +305,7 @@ def relative_margin(
     shared clusters have in common. Near 0 and 1 either is too short by itself, each at its own end.
 
     Where the lengths share clusters and differ in few of them, a sample may lack those that do, and show hardly any spread. The low
-    end of the second interval then counts part of a case more, right at the base and wrong here (Bonett and Price 2012 add cases to
+    end of the second interval then counts part of a case more, the best at the base and the worst here (Bonett and Price 2012 add cases to
     paired proportions), times the cases that count as one where those of a cluster are alike.
     """
     p, q = own.mean, fraction * base.mean
@@ -321,9 +321,10 @@ def relative_margin(
     up: Array = (high - p) ** 2 + (q - least) ** 2 - r * (high - p) * (q - least)
     half = _half_of_differences(own, base, fraction, level)
     lowest = margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half)
-    if rates and set(own.names) & set(base.names):
-        size = _ADDED * np.fmax(_cases_that_count_as_one(own), _cases_that_count_as_one(base))
-        own, base = _with(own, 0.0, size), _with(base, 1.0, size)
+    if set(own.names) & set(base.names):
+        worst, best = (np.zeros(()), np.ones(())) if rates else _seen_scale(own, base)
+        size = _ADDED * np.fmax(*(_cases_that_count_as_one(scores, worst, best) for scores in (own, base)))
+        own, base = _with(own, worst, size), _with(base, best, size)
         more = own.mean - fraction * base.mean - offset
         lowest = np.minimum(lowest, more - _half_of_differences(own, base, fraction, level))
     return lowest, margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half)
@@ -343,21 +344,33 @@ def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: 
     return half
 
 
-def _with(scores: Clusters, value: float, size: Array) -> Clusters:
+def _seen_scale(own: Clusters, base: Clusters) -> tuple[Array, Array]:
+    """Return the lowest and the highest mean of a cluster at either length: the part of an unknown scale that the scores use."""
+    means = [scores.sums / scores.sizes for scores in (own, base)]
+    worst, best = (end(np.concatenate(means, axis=-1), axis=-1) for end in (np.min, np.max))
+    return worst, best
+
+
+def _with(scores: Clusters, value: Array, size: Array) -> Clusters:
     """Return the scores with a cluster more, of so many cases of this value."""
     shape = (*scores.sums.shape[:-1], 1)
     more = np.broadcast_to(size[..., None], shape)
     sizes = np.concatenate([np.broadcast_to(scores.sizes, scores.sums.shape), more], axis=-1)
     return Clusters(
-        np.concatenate([scores.sums, value * more], axis=-1), sizes, False, [*scores.names, "added"]
+        np.concatenate([scores.sums, value[..., None] * more], axis=-1),
+        sizes,
+        False,
+        [*scores.names, "added"],
     )
 
 
-def _cases_that_count_as_one(scores: Clusters) -> Array:
+def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Array:
     """Return n by the effective number of cases, from 1 to the mean size of a cluster; this where the spread is unknown."""
     n, mean = scores.sizes.sum(axis=-1), scores.mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = n * moments(scores.sums, scores.sizes, skewed=False).variance / (mean * (1 - mean))
+        found = (
+            n * moments(scores.sums, scores.sizes, skewed=False).variance / ((mean - worst) * (best - mean))
+        )
     most = np.broadcast_to(scores.sizes.mean(axis=-1), mean.shape)
     return np.clip(np.where(np.isfinite(found), found, most), 1, np.maximum(most, 1))
 

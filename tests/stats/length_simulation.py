@@ -196,21 +196,23 @@ def _leading(flags: Sequence[bool]) -> int:
 
 
 def same_questions(
-    rate: float, clusters: int, size: int, alike: float, samples: int, seed: int = 7
+    rate: float, clusters: int, size: int, alike: float, samples: int, kind: str = "hits", seed: int = 7
 ) -> tuple[float, float]:
     """Return how often a length at the bar is said to hold, and to fail, if the answers at two lengths come from draws that correlate.
 
     Clusters are all right or all wrong. With ``alike`` of 1 the lengths differ only in answers that are wrong at the longer one.
+    ``kind`` is hits, or ratings of 1 and 10 whose mean is ten times ``rate``.
     """
+    worst, best = (0.0, 1.0) if kind == "hits" else (1.0, 10.0)
     rng = np.random.default_rng(seed)
     shape = (samples, clusters)
     common, sizes = rng.standard_normal(shape), np.full(clusters, float(size))
     base, own = (
-        Clusters(size * (draws < mean), sizes, True, range(clusters))
-        for mean in (rate, FRACTION * rate)
+        Clusters(size * np.where(draws < right, best, worst), sizes, kind == "hits", range(clusters))
+        for right in ((factor * rate * best - worst) / (best - worst) for factor in (1.0, FRACTION))
         for draws in [ndtr(np.sqrt(alike) * common + np.sqrt(1 - alike) * rng.standard_normal(shape))]
     )
-    low, high = relative_margin(own, base, FRACTION)
+    low, high = relative_margin(own, base, FRACTION, rates=kind == "hits")
     return float(np.mean(low > 0)), float(np.mean(high < 0))
 
 
@@ -284,12 +286,15 @@ def main(samples: int = 2000) -> None:
                 cells.append(" / ".join(f"{100 * one:.0f}" for one in both))
         print(f"| {n} | {k} | " + " | ".join(cells) + " |")
     print(
-        "\n| clusters | cases in each | correlation | false at least | false below |\n| --- | --- | --- | --- | --- |"
+        "\n| scores | clusters | correlation | false at least | false below |\n| --- | --- | --- | --- | --- |"
     )
-    for k, size, alike in product((8, 15, 30, 60, 100), (1, 20), (1.0, 0.9, 0.5)):
-        both = [same_questions(rate, k, size, alike, 2500) for rate in (*RATES, 0.98)]
+    for kind, k, alike in product(("hits", "ratings"), (8, 15, 30, 60, 100), (1.0, 0.9, 0.5)):
+        both = [
+            same_questions(rate, k, size, alike, 2500, kind)
+            for rate, size in product((*RATES, 0.98), (1, 20))
+        ]
         worst = [max(ends) for ends in zip(*both, strict=True)]
-        print(f"| {k} | {size} | {alike} | " + " | ".join(f"{100 * share:.1f}" for share in worst) + " |")
+        print(f"| {kind} | {k} | {alike} | " + " | ".join(f"{100 * share:.1f}" for share in worst) + " |")
 
 
 if __name__ == "__main__":

@@ -110,11 +110,19 @@ def test_paired_clusters_decide_what_separate_ones_cannot():
 
 
 @pytest.mark.parametrize(
-    ("rate", "clusters", "size"), [(0.5, 15, 1), (0.3, 30, 1), (0.5, 15, 20), (0.3, 60, 20)]
+    ("rate", "clusters", "size", "kind", "alike"),
+    [
+        (0.5, 15, 1, "hits", 1.0),
+        (0.3, 30, 1, "hits", 1.0),
+        (0.5, 15, 20, "hits", 1.0),
+        (0.3, 60, 20, "hits", 1.0),
+        (0.7, 8, 1, "ratings", 0.9),
+        (0.3, 15, 20, "ratings", 0.9),
+    ],
 )
-def test_answers_that_hardly_differ_hold_nothing_by_chance(rate, clusters, size):
+def test_answers_that_hardly_differ_hold_nothing_by_chance(rate, clusters, size, kind, alike):
     """Many samples have none of the few answers that are wrong at the longer length only."""
-    assert max(same_questions(rate, clusters, size, alike=1.0, samples=500)) < 0.05
+    assert max(same_questions(rate, clusters, size, alike, 500, kind)) < 0.05
 
 
 def test_lengths_without_scores_belong_to_no_claim():
