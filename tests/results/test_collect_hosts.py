@@ -158,7 +158,13 @@ def test_likelihoods(tmp_path: Path, data: Path) -> None:
     run = only(tmp_path / "out", task)
     assert_as_the_host_has_it(cell, dict(run.numbers))
     assert (cell.length, cell.variant) == (1000, "ppl")
-    pages = list(shown_cases("k", unjudged_evaluation(run), load_task(run)))
+    loaded = load_task(run)
+    for case in run.cases():
+        assert loaded.score_candidates is not None and case.log_likelihoods is not None
+        assert len(case.log_likelihoods) == 24
+        scores = loaded.score_candidates(loaded.by_id[case.id], case.log_likelihoods, None, None)
+        assert case.scores["strict_accuracy"] == (scores["strict_accuracy"].value,)
+    pages = list(shown_cases("k", unjudged_evaluation(run), loaded))
     assert len(pages) == 2
     for page in pages:
         [turn] = page.turns

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from run_commands import answer_by_question, published_data, served_model, write_selections
 from stored_runs import only, run_lm_eval
 from stub_server import stub_server
-from tiny_model import make_tiny_model
-from written_book import sorting_cases
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
@@ -158,23 +156,6 @@ def test_predictions_alone(data: Path, tmp_path: Path) -> None:
         assert all(case.scores == {} and case.reasons == () for case in run.cases())
     states = [case.responses[0].status for case in only(tmp_path, ADA).cases()]
     assert states.count("does_not_fit") == 2
-
-
-@pytest.mark.hosts
-def test_likelihoods(tmp_path: Path, data: Path) -> None:
-    model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1300)
-    task = "ada_leval_tsort_any_ppl"
-    metadata = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path / "cases", n=1))}
-    run_lm_eval(
-        tmp_path / "out", [task], f"pretrained={model},dtype=float32", metadata, model="hf", device="cpu"
-    )
-    run = only(tmp_path / "out", task)
-    loaded = load_task(run)
-    for case in run.cases():
-        assert loaded.score_candidates is not None and case.log_likelihoods is not None
-        assert len(case.log_likelihoods) == 24
-        scores = loaded.score_candidates(loaded.by_id[case.id], case.log_likelihoods, None, None)
-        assert case.scores["strict_accuracy"] == (scores["strict_accuracy"].value,)
 
 
 def test_without_samples_there_are_numbers_only(data: Path, tmp_path: Path) -> None:
