@@ -52,11 +52,11 @@ def shown_name(name: str) -> str:
 def shown_source(source: str) -> str:
     """Where a run lies, for readers elsewhere: the last two folders; of one that lm-eval named after a model's path, the last name.
 
-    >>> shown_source("/home/me/results/weekly/__home__me__models__owl"), shown_source("oc/20260101_100000")
-    ('weekly/owl', 'oc/20260101_100000')
+    >>> shown_source("/home/me/results/weekly/__home__me__models__owl"), shown_source("oc/sk-0123456789abcdef")
+    ('weekly/owl', 'oc/(not shown)')
     """
     parts = [part for part in re.split(r"[/\\]+", source) if part not in ("", ".", "..", "~")][-2:]
-    return "/".join(shown_name(part.replace("__", "/")) if part.startswith("__") else part for part in parts)
+    return "/".join(shown_name(part.replace("__", "/") if part.startswith("__") else part) for part in parts)
 
 
 def is_path(name: str) -> bool:
