@@ -20,15 +20,15 @@ from long_context_tasks.cli import app
 from long_context_tasks.hosts.demo_model import demo_model_path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "gate" / "easy"))  # the task facts_likes
-RUNS, TEMPERATURE = 8, 0.8
+TEMPERATURE = 0.8
 
 
-def sampled(model: Any, ids: torch.Tensor, budget: int, end: int) -> list[list[int]]:
-    """Return tokens of ``RUNS`` answers to a prompt of shape (1, tokens), which is read once."""
+def sampled(model: Any, ids: torch.Tensor, runs: int, budget: int, end: int) -> list[list[int]]:
+    """Return tokens of ``runs`` answers to a prompt of shape (1, tokens), which is read once."""
     cache = DynamicCache()
     with torch.inference_mode():
-        likely = model(ids, past_key_values=cache, logits_to_keep=1).logits[:, -1].repeat(RUNS, 1)
-        cache.batch_repeat_interleave(RUNS)
+        likely = model(ids, past_key_values=cache, logits_to_keep=1).logits[:, -1].repeat(runs, 1)
+        cache.batch_repeat_interleave(runs)
         columns = []
         for _ in range(budget):
             columns.append(torch.multinomial((likely / TEMPERATURE).softmax(-1), 1))
@@ -43,19 +43,23 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--n", type=int, default=64, help="questions, two on a text")
     parser.add_argument("--within", default="20")
+    parser.add_argument("--runs", type=int, default=8, help="answers to each question")
+    parser.add_argument("--seed", type=int, default=0, help="of the questions and the answers")
     given = parser.parse_args()
-    torch.manual_seed(0)
+    torch.manual_seed(given.seed)
     tokenizer: Any = AutoTokenizer.from_pretrained(demo_model_path())
     model = AutoModelForCausalLM.from_pretrained(demo_model_path(), dtype=torch.float32).eval()
-    task = lct.load_task("facts_likes", n=given.n, length="64")
-    responses: list[dict[str, str]] = [{} for _ in range(RUNS)]
+    task = lct.load_task("facts_likes", n=given.n, length="64", seed=given.seed)
+    responses: list[dict[str, str]] = [{} for _ in range(given.runs)]
     for case in task.cases:
         ids = tokenizer.apply_chat_template(
             task.messages(case), add_generation_prompt=True, return_tensors="pt", return_dict=True
         ).input_ids
-        for own, answer in zip(responses, sampled(model, ids, 12, tokenizer.eos_token_id), strict=True):
+        for own, answer in zip(
+            responses, sampled(model, ids, given.runs, 12, tokenizer.eos_token_id), strict=True
+        ):
             own[case.id] = tokenizer.decode(answer, skip_special_tokens=True)
-    folders = [given.folder / f"run{number}" for number in range(RUNS)]
+    folders = [given.folder / f"run{number}" for number in range(given.runs)]
     for folder, own in zip(folders, responses, strict=True):
         task.save(own, model="small", folder=str(folder))
     verdicts: Counter[str] = Counter()
