@@ -14,7 +14,7 @@ CACHE = cache_dir()
 
 @functools.cache
 def demo_model() -> Path:
-    """The demo model, made half a minute long in the cache of whoever runs the tests: a test whose own cache is empty does not make it anew."""
+    """The demo model in the cache of whoever runs the tests: making it takes half a minute, and a test's own cache is empty."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LCT_CACHE_DIR", str(CACHE))
         return demo_model_path()

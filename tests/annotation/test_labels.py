@@ -122,6 +122,7 @@ def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
         assert done.exit_code == 2 and said in done.output
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_person_labels_on_the_page(page: Page, study: Path) -> None:
     with served(study) as link:

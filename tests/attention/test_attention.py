@@ -58,6 +58,7 @@ def test_inside_the_window_it_is_the_models_own_attention(kind: str, name: str) 
     assert torch.allclose(logits(model, tokens), before, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rerope", "leaky_rerope", "infllm"])
 def test_beyond_the_window_it_is_another(name: str) -> None:
     tokens = text(40)

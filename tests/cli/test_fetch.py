@@ -99,6 +99,7 @@ def test_rubbish_of_an_earlier_try(server, tmp_path, rubbish):
     only(tmp_path / "file.json")
 
 
+@pytest.mark.slow
 def test_overload_is_waited_for_and_a_missing_file_is_not(server, tmp_path):
     server.statuses = [503, 429]
     fetch(server, tmp_path / "file.json")

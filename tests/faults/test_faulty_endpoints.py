@@ -79,6 +79,7 @@ def test_a_fault_that_passes_is_tried_again(judged: Judge, name: str) -> None:
     assert (found.verdict.score, found.calls) == (7, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(dict.fromkeys([*QUICK, "slow drip", "hanging"])))
 def test_a_fault_that_does_not_pass_gives_no_score(judged: Judge, name: str) -> None:
     found = judged(PASSING[name])

@@ -132,6 +132,7 @@ def run(**provenance: Any) -> StoredRun:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_stored_runs_tell_of_rotary_settings_and_templates() -> None:
     def named(a: StoredRun, b: StoredRun) -> list[tuple[str, str]]:
         return [

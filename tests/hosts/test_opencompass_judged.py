@@ -20,6 +20,7 @@ from long_context_tasks.schema import InputError
 pytestmark = [needs("opencompass"), pytest.mark.usefixtures("meetings")]
 
 
+@pytest.mark.slow
 def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(tmp_path: Path) -> None:
     dataset, rows = infer(QA, ApiModel(), tmp_path)
     assert [row["prediction"] for row in rows] == ["Answer 1 <b> word"] * 3

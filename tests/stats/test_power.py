@@ -29,6 +29,7 @@ def _found(sums: np.ndarray, size: int) -> float:
     return float(np.mean((low > 0) | (high < 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "size", "icc"), [(8, 16, 0.1), (50, 5, 0.3), (200, 1, 0.0)])
 def test_paired_differences_are_found_with_the_power_told(clusters: int, size: int, icc: float):
     spread = Spread(1.5, icc, size)

@@ -67,6 +67,7 @@ def test_another_seed_gives_another_text(name: str) -> None:
     assert kind.write(1, 2000) != kind.write(2, 2000)
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process() -> None:
     """Nothing may depend on the order of sets, which changes from process to process."""
     program = (

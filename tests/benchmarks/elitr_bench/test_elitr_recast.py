@@ -62,6 +62,7 @@ def test_an_independent_reader_finds_the_gold_answers_within_the_length(
     print(length, len(task.cases), {name: round(count / len(task.cases), 2) for name, count in right.items()})
 
 
+@pytest.mark.slow
 def test_people_of_a_point_speak_in_the_meeting_and_no_name_of_the_carrier_is_left(carriers: Path) -> None:
     task = load_task(QA, Options(length=6000, n=12, seed=2, carriers=carriers))
     names = {
@@ -88,6 +89,7 @@ def test_conversations_ask_what_questions_ask_and_seeds_differ(carriers: Path) -
     assert not _transcripts(single) & _transcripts(other)
 
 
+@pytest.mark.slow
 def test_a_meeting_is_the_same_for_the_same_seed_and_goes_on_with_another_one(carriers: Path) -> None:
     def write() -> str:
         def talks(*rest):
