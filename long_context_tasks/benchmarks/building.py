@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
@@ -116,19 +116,21 @@ class Work(Progress):
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
-        made: list[dict[int, list[Case]]] = [{length: [] for length in numbers} for _ in writers]
+        made = [{length: writer.aside() for length in numbers} for writer in writers]
         for found in self._mapped(make, wanted, what):
             for length, of_writers in found.items():
                 for writer, kept, built in zip(writers, made, of_writers, strict=True):
                     writer.add_documents(built.documents)
-                    kept[length] += built.cases
+                    kept[length].writelines(case.to_json() + "\n" for case in built.cases)
 
-        def written(writer: CaseWriter, cases: Sequence[Case]) -> Iterator[Case]:
+        def written(writer: CaseWriter, lines: TextIO) -> Iterator[Case]:
             writer.begin_part()
-            yield from cases
+            with lines:
+                lines.seek(0)
+                yield from map(Case.from_json, lines)
 
         return [
-            {length: written(writer, cases) for length, cases in kept.items()}
+            {length: written(writer, lines) for length, lines in kept.items()}
             for writer, kept in zip(writers, made, strict=True)
         ]
 

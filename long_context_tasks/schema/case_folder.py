@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from long_context_tasks.schema.case import Case
 from long_context_tasks.schema.files import (
@@ -414,6 +414,10 @@ class CaseWriter:
         if self.shard is not None:
             self.tasks[task]["parts"] = self._parts
         return n
+
+    def aside(self) -> TextIO:
+        """Return a nameless file in the folder, for lines of cases that are made in another order than they are written."""
+        return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._temporary)
 
     def begin_part(self) -> None:
         """Begin a part of the task that is being written: of each part a shard has some neighbours."""

@@ -11,6 +11,7 @@ from long_context_tasks.schema import InputError
 infllm = Lazy("long_context_tasks.attention.infllm")
 models = Lazy("long_context_tasks.attention.models")
 rectified = Lazy("long_context_tasks.attention.rectified")
+pytestmark = pytest.mark.slow
 SMALL = {"n_init": 2, "n_local": 8, "block_size": 4, "repr_topk": 2, "exc_block_size": 8}
 
 

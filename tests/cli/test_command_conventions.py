@@ -110,6 +110,7 @@ def test_no_help_and_no_completion_imports_anything_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_shell_completes_tasks_benchmarks_and_choices():
     def completed(line: str) -> list[str]:
         words = line.split(" ")
@@ -183,6 +184,7 @@ def test_bad_input_is_one_line_with_a_remedy():
     assert "Usage: lct judge" in CliRunner().invoke(app, ["judge"]).output
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_silent():
     reading, writing = os.pipe()
     os.close(reading)
@@ -197,6 +199,7 @@ def test_a_closed_pipe_is_silent():
     assert (done.returncode, done.stderr) == (CLOSED_PIPE, "")
 
 
+@pytest.mark.slow
 def test_json_is_one_document_also_when_a_check_fails(monkeypatch):
     result = CliRunner().invoke(app, ["tasks", "ada_leval_tsort_2k", "--json"])
     [table, _] = json.loads(result.stdout)["tables"]

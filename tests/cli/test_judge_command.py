@@ -116,6 +116,7 @@ def assert_same(judged: Judged, runs: dict[str, StoredRun]) -> None:
     assert len(seen) > 3
 
 
+@pytest.mark.slow
 def test_lm_eval(results: Path, data: Path, judging: JudgeServer, tmp_path: Path) -> None:
     """Without a judge nothing is judged; judged later, all is as in a run with that judge from the start."""
     assert all(run.numbers["n_not_judged"] for run in by_task(results).values())

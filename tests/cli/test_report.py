@@ -55,6 +55,7 @@ def data_dir(shared: Path) -> Path:
 
 
 @pytest.mark.vectors
+@pytest.mark.slow
 def test_the_paper_comes_out_and_no_text_of_the_archives_is_printed(data_dir: Path) -> None:
     code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir)
     assert code == 0

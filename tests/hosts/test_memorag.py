@@ -13,6 +13,7 @@ from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, clues,
 from long_context_tasks.hosts.own.score import read_responses, score_own
 from long_context_tasks.schema import InputError
 
+pytestmark = pytest.mark.slow
 TASK = "ethic_recall_law_synthetic"
 
 

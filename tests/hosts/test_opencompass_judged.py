@@ -29,6 +29,7 @@ def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(tmp_path: Path
     assert (result["n"], result["n_not_judged"], result["n_scored"], result["answered"]) == (3, 3, 0, 100)
 
 
+@pytest.mark.slow
 def test_the_history_is_the_models_own_and_all_conversations_advance_together(tmp_path: Path) -> None:
     model = ApiModel()
     _, rows = infer(TALK, model, tmp_path)
