@@ -488,7 +488,7 @@ def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
 
 
 def closing_fact(last: str, own: Text) -> Fact | None:
-    """Return how the case at hand ends; None where the last sentences leave it open."""
+    """Return how the case at hand ends; None where the last sentences leave it open, or name nothing of the case alone."""
     for line, more in records(FILE, "outcomes"):
         if line not in last:
             continue
@@ -500,8 +500,10 @@ def closing_fact(last: str, own: Text) -> Fact | None:
         }
         statement = told.get(line, f"The decision or appeal {between} is {line}.")
         names = (*_parties(own), *_MONEY.findall(last), *judges)
-        # Some courts come up again and again, so theirs is the last name to tell the case by.
+        # A court of a town tells the case by its name; others come up again and again.
         if not any(name in last for name in names):
+            if own["court"] in words(CASES, "courts"):
+                return None
             names += (_seat(own["court"]),)
         return Fact(statement, (names, (line, *_list(more))))
     return None

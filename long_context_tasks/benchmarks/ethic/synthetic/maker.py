@@ -101,6 +101,8 @@ FACT_TOKENS = 512
 """Tokens of a section for which one more fact is a key fact."""
 LEAST_FACTS = 6
 """Key facts of a section, where it has so many."""
+_DETAIL = 0.5
+"""Facts that weigh less are details."""
 _INSTRUCTION = 150
 _TRIES = 12
 _WRITINGS = 5
@@ -365,7 +367,10 @@ def case_id(seed: int, number: int) -> str:
 
 
 def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
-    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order."""
+    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
+
+    Details are left out where enough others remain: a long section says of a statute what others say of it too.
+    """
     total = sum(tokens)
     stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
     best: dict[int, Fact] = {}
@@ -377,4 +382,6 @@ def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fa
             if stretch not in best or fact.weight > best[stretch].weight:
                 best[stretch] = fact
         done += size
-    return [best[stretch] for stretch in sorted(best)]
+    found = [best[stretch] for stretch in sorted(best)]
+    weighty = [fact for fact in found if fact.weight >= _DETAIL]
+    return weighty if len(weighty) >= LEAST_FACTS else found
