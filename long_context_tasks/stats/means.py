@@ -305,7 +305,8 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int =
 
 
 MIN_RATED, MIN_CLUSTERS, MIN_UNLIKE = 10, 5, 5
-"""Fewest rated answers, clusters with these, and ratings unlike the most frequent (else a draw misses the few that differ) for a correction."""
+"""Fewest rated answers and clusters with these for a correction; and of both ratings and differences from the judge's scores, those unlike
+the most frequent (else a draw misses the few that differ)."""
 _MOST_LEVERAGE = 0.8
 """A rated answer whose score stands alone decides the weight by itself; without it there would be none."""
 
@@ -356,8 +357,8 @@ def corrected_mean(
         level: of confidence.
 
     Raises:
-        ValueError: lengths that differ, fewer than ten rated answers, rated answers of fewer than five clusters, or fewer than five that are
-            unlike the most frequent rating.
+        ValueError: lengths that differ, fewer than ten rated answers, rated answers of fewer than five clusters, or fewer than five whose
+            rating is unlike the most frequent one, or whose difference from the judge's score is.
     """
     if not len(judged) == len(rated) == len(clusters):
         raise ValueError("judged, rated and clusters have different lengths")
@@ -371,11 +372,12 @@ def corrected_mean(
             f"{n_rated} rated answers in {len(set(where))} clusters: a correction needs {MIN_RATED} in {MIN_CLUSTERS}"
         )
     seen, truth = judge[chosen], person[chosen]
-    values, counts = np.unique(truth, return_counts=True)
-    if n_rated - counts.max() < MIN_UNLIKE:
-        raise ValueError(
-            f"{n_rated - counts.max()} of {n_rated} ratings are not {values[counts.argmax()]:g}: a correction needs {MIN_UNLIKE}"
-        )
+    for what, each in (("ratings", truth), ("differences of judge and person", seen - truth)):
+        values, counts = np.unique(each, return_counts=True)
+        if n_rated - counts.max() < MIN_UNLIKE:
+            raise ValueError(
+                f"{n_rated - counts.max()} of {n_rated} {what} are not {values[counts.argmax()]:g}: a correction needs {MIN_UNLIKE}"
+            )
     spread = float(np.var(seen))
     weight = float(np.mean((seen - seen.mean()) * (truth - truth.mean()))) / spread if spread > 0 else 0.0
     rest = truth - weight * seen

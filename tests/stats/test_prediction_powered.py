@@ -62,6 +62,11 @@ def test_too_few_ratings_are_refused() -> None:
         corrected_mean(judge, [4.0] * 9 + [None] * 31, clusters)
     with pytest.raises(ValueError, match="4 of 40 ratings are not 10: a correction needs 5"):
         corrected_mean(judge, [10.0] * 36 + [4.0] * 4, clusters)
+    people = [float(1 + number % 10) for number in range(40)]
+    with pytest.raises(
+        ValueError, match="4 of 40 differences of judge and person are not 1: a correction needs 5"
+    ):
+        corrected_mean([one + 1 + 3 * (one == 7) for one in people], people, clusters)
     with pytest.raises(ValueError, match="different lengths"):
         corrected_mean(judge, [4.0] * 39, clusters)
 

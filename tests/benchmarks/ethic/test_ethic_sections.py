@@ -47,7 +47,7 @@ def test_all_questions_and_recall_show_one_context(domain: str) -> None:
 @pytest.mark.parametrize("domain", GENRES)
 def test_sections_cover_the_context(domain: str) -> None:
     settings = SyntheticSettings((8000,), seed=5).fitted().fresh()
-    made = make_cases("sections", domain, 8000, settings, 0)
+    [made] = make_cases(["sections"], domain, 8000, settings, 0)
     assert len(made) == 16
     lists = [one for one in made if one.draft.labels["asked"] == "list"]
     shown = "".join(one.text for own in lists for one in own.paragraphs)

@@ -60,9 +60,7 @@ def test_a_prompt_is_at_most_two_percent_below_its_length(task: str, domain: str
 
 def test_documents_that_make_no_case_never_run_out() -> None:
     chosen = SyntheticSettings((1000,), seed=1).fitted()
-    failed = [
-        attribute(Maker("attribute", "law", 1000, chosen.fresh(), number)) is None for number in range(40)
-    ]
+    failed = [attribute(Maker("law", 1000, chosen.fresh(), number)) is None for number in range(40)]
     share = sum(failed) / len(failed)
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
 

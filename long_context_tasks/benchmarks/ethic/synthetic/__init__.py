@@ -4,7 +4,7 @@ Questions on single sections show the context of recalling and summarizing to th
 of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -141,18 +141,22 @@ def _made(
     own = settings.fitted().fresh()
     begun: dict[tuple[Any, int], Any] = {}
 
-    def of_task(task: str, length: int) -> MadeCases:
+    def drafted(task: str, questions: Sequence[Made]) -> MadeCases:
         cases: list[Case] = []
         texts: dict[str, str] = {}
-        # Of the last document as many as are wanted.
-        left = (settings.n or CASES) - number * _questions(task, length)
-        for made in make_cases(task, domain, length, own, number, genres, begun)[:left]:
+        for made in questions:
             case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
             cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
             texts.update(documents)
         return MadeCases(tuple(cases), tuple(texts.items()))
 
-    return {length: [of_task(task, length) for task in tasks] for length in lengths}
+    def of_length(length: int) -> list[MadeCases]:
+        found = make_cases(tasks, domain, length, own, number, genres, begun)
+        # Of the last document as many as are wanted.
+        left = (settings.n or CASES) - number * _questions(tasks[0], length)
+        return [drafted(task, made[:left]) for task, made in zip(tasks, found, strict=True)]
+
+    return {length: of_length(length) for length in lengths}
 
 
 def make_case(
@@ -164,23 +168,23 @@ def make_case(
     genres: Mapping[str, Genre] = GENRES,
 ) -> Made:
     """Return the case of a number; see :func:`make_cases`."""
-    [made] = make_cases(task, domain, length, settings, number, genres)
+    [[made]] = make_cases((task,), domain, length, settings, number, genres)
     return made
 
 
 def make_cases(
-    task: str,
+    tasks: Sequence[str],
     domain: str,
     length: int,
     settings: FittedSettings,
     number: int,
     genres: Mapping[str, Genre] = GENRES,
     begun: dict[tuple[Any, int], Any] | None = None,
-) -> Sequence[Made]:
-    """Return the case of a number, or all that ask about one document, from the first of a few documents that makes them.
+) -> Sequence[Sequence[Made]]:
+    """Return for each task the case of a number, or all that ask about one document, from the first of a few documents that makes them.
 
     Args:
-        task: recall, summarize, organize, attribute or sections.
+        tasks: recall, summarize or both; or one of organize, attribute and sections.
         domain: of the documents.
         length: most tokens of a prompt.
         settings: with tokenizers.
@@ -192,17 +196,19 @@ def make_cases(
         InputError: none does.
     """
     begun = {} if begun is None else begun
-    make: Callable[[Maker], Made | None]
-    make = {"attribute": attribute, "organize": organize}.get(task, Maker.made)
+    alone = {"attribute": attribute, "organize": organize}.get(tasks[0])
     for attempt in range(WRITINGS):
-        maker = Maker(task, domain, length, settings, number, attempt, genres, begun)
-        if task == SECTIONS:
-            if found := section_questions(maker):
-                return found
-        elif (made := make(maker)) is not None:
-            return [made]
+        maker = Maker(domain, length, settings, number, attempt, genres, begun)
+        if tasks[0] == SECTIONS:
+            if questions := section_questions(maker):
+                return [questions]
+        elif alone is not None:
+            if (made := alone(maker)) is not None:
+                return [[made]]
+        elif shown := maker.together():
+            return [[shown[maker.genre.together.index(task)]] for task in tasks]
     raise InputError(
-        f"{task_name(task, domain)}: no case of {format_length(length)} could be made; use a longer length"
+        f"{task_name(tasks[0], domain)}: no case of {format_length(length)} could be made; use a longer length"
     )
 
 

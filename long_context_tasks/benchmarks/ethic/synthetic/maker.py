@@ -144,20 +144,18 @@ class Sections:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes the cases of one task, domain and length.
+    """Makes the cases of one domain and length from a document.
 
     Attributes:
-        task: recall, summarize, organize or attribute.
         domain: of the documents.
         length: most tokens of a prompt.
         settings: with tokenizers that are remembered for one case only.
         number: of the case, from 0.
         attempt: of the document, from 0; a document that makes no case is replaced.
         genres: domain to how its documents are written.
-        begun: texts of the number, for all lengths (see :meth:`written`), and the cases of the last length (see :meth:`together`).
+        begun: texts of the number, for all lengths (see :meth:`written`).
     """
 
-    task: str
     domain: str
     length: int
     settings: FittedSettings
@@ -285,22 +283,8 @@ class Maker:
             return None
         return best[1]
 
-    def made(self) -> Made | None:
-        """Return the case; None where this document does not make one of each task that shows it."""
-        found = self.together()
-        return None if found is None else found[self.genre.together.index(self.task)]
-
     def together(self) -> tuple[Made, ...] | None:
         """Return the cases of all tasks that show one context, in the order of the genre's ``together``; None if one cannot be made."""
-        key = Maker.together, self.seed
-        length, found = self.begun.get(key, (0, None))
-        if length != self.length:
-            found = self._together()
-            self.begun[key] = self.length, found
-        made: tuple[Made, ...] | None = found
-        return made
-
-    def _together(self) -> tuple[Made, ...] | None:
         document = self.document()
         ways = {"recall": self._recall, "summarize": self._summarize}
 
