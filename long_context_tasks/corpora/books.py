@@ -96,7 +96,8 @@ def read_books(path: Path) -> Iterator[Book]:
     for place, book in unique(_read(path), f"{path}: no books in it. Name {_FORMS}."):
         if not book.paragraphs:
             raise InputError(
-                f"{place}: no story is left after removing headings and notes. Remove it or replace it."
+                f"{place}: no story is left after removing headings and notes; paragraphs need a blank line or an indented first line "
+                "between them. Replace the file or remove it."
             )
         yield book
 

@@ -124,6 +124,7 @@ _TURN = re.compile(
     r"^[ \t]*((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lord|Lady|Senator|The)\b\.? [^\n:.]{2,60}(?=[.:] ))|[A-Z][^\n:]{1,60}(?=: ))",
     re.MULTILINE,
 )
+_WORD = re.compile(r"[^\W_]")
 _LONGEST_BLOCK = 1000
 """Words of a file without a blank line, at most."""
 
@@ -134,25 +135,27 @@ def _parted(file: Path, text: str) -> list[str]:
     Raises:
         InputError: speeches follow one another without a blank line.
     """
-    blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
-    found = [(match[1], match.start() == 0) for block in blocks for match in _TURN.finditer(block)]
-    times = Counter(name for name, _ in found)
-    within = [name for name, first in found if times[name] >= _FEWEST_SPEAKERS and not first]
-    known = sum(count for count in times.values() if count >= _FEWEST_SPEAKERS)
-    if 2 * len(within) > known or (len(blocks) == 1 and len(text.split()) > _LONGEST_BLOCK):
-        named = f" (such as those of {within[0]})" if within else ""
-        raise InputError(
-            f"{file}: speeches follow one another without a blank line{named}; put one between them"
-        )
-    return blocks
+    # The Congressional Record indents the first line of a paragraph, and has blank lines around headings only.
+    for between in (r"\n\s*\n", r"\n\s*\n|\n(?= {1,4}\S)"):
+        blocks = [block.strip() for block in re.split(between, text) if _WORD.search(block)]
+        found = [(match[1], match.start() == 0) for block in blocks for match in _TURN.finditer(block)]
+        times = Counter(name for name, _ in found)
+        within = [name for name, first in found if times[name] >= _FEWEST_SPEAKERS and not first]
+        known = sum(count for count in times.values() if count >= _FEWEST_SPEAKERS)
+        if 2 * len(within) <= known and (len(blocks) > 1 or len(text.split()) <= _LONGEST_BLOCK):
+            return blocks
+    named = f" (such as those of {within[0]})" if within else ""
+    raise InputError(f"{file}: speeches follow one another without a blank line{named}; put one between them")
 
 
 # Who speaks, on a line of its own: "Mr. ROE (Leeds)", "The Secretary of State for Energy:".
 _SPEAKER = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dame|Lord|Lady|Baroness|Viscount|Earl|Senator|Hon|Madam|The)\b\.?"
-    r"(?: (?:[A-Z][\w'’-]*\.?|of|the|for|and|de|van|von|\([^()]*\)))+):?"
+    r"(?: (?:(?:[A-Z]|St|Jr|Sr)\.|[A-Z][\w'’-]*|of|the|for|and|de|van|von|\([^()]*\)))+)[.:]?"
 )
 _OF_NAMES = frozenset(("of", "the", "and", "for", "de", "da", "van", "von", "der", "den"))
+# Constituency and party below a name: "(Leeds West) (Lab/Co-op)".
+_SEAT = re.compile(r"(?:\([A-Z][^()]*\) ?)+")
 _LONGEST_SPEAKER = 80
 _FEWEST_SPEAKERS = 3
 """Lines like those of speakers that a transcript needs; fewer may be headings."""
@@ -162,10 +165,11 @@ def _speeches(blocks: Iterable[str]) -> list[str]:
     """Return the speeches of a transcript; who speaks on a line of its own stands before what is said, with a colon."""
     lines = [[_line(line) for line in block.split("\n")] for block in blocks]
     opening = Counter(first for first, *rest in lines if rest)
+    seated = {first for first, *rest in lines if rest and _SEAT.fullmatch(rest[0])}
 
     def speaks(line: str) -> bool:
-        # A name without a title, "Ana DÍAZ (Leeds)", opens several speeches.
-        named = opening[line] >= _FEWEST_SPEAKERS and line[-1] not in ".!?,;"
+        # A name without a title, "Ana DÍAZ (Leeds)", opens several speeches, or has its seat below.
+        named = (line in seated or opening[line] >= _FEWEST_SPEAKERS) and line[-1] not in ".!?,;"
         named = named and all(word.lstrip("(")[:1].isupper() or word in _OF_NAMES for word in line.split())
         return len(line) <= _LONGEST_SPEAKER and (named or _SPEAKER.fullmatch(line) is not None)
 
@@ -175,7 +179,8 @@ def _speeches(blocks: Iterable[str]) -> list[str]:
     for first, *rest in lines:
         said = [first, *rest]
         if apart and speaks(first):
-            speaker, said = first.rstrip(":"), rest
+            seat = rest[:1] if first in seated and rest and _SEAT.fullmatch(rest[0]) else []
+            speaker, said = " ".join([first.rstrip(":."), *seat]), rest[len(seat) :]
         if said:
             speeches.append(" ".join([f"{speaker}:", *said] if speaker else said))
             speaker = ""
@@ -387,6 +392,8 @@ def _opinion_of_record(file: Path) -> Opinion:
     return validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
 
 
+# What a label that moved into an attribute left: `<footnote label="2"><p>. Our colleague`.
+_NOTE_LABEL = re.compile(r"(<footnote\b[^>]*>\s*(?:<p\b[^>]*>)?)\s*\.\s+")
 _PARTED = "br|p|div|blockquote|li|tr|h1|h2|h3|h4|h5|h6|center|pre|opinion|author|footnote"
 
 
@@ -395,7 +402,7 @@ def _text_of(marked: str) -> str:
     from lxml import etree, html
 
     try:
-        root = html.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", marked))
+        root = html.fromstring(_NOTE_LABEL.sub(r"\1", re.sub(r"^\s*<\?xml[^>]*\?>", "", marked)))
     except etree.ParserError:  # nothing in it, or only comments
         return ""
     for element in root.iter(*_PARTED.split("|")):
@@ -410,6 +417,7 @@ def _text_of(marked: str) -> str:
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.
 _PAGE_NUMBER = re.compile(r"^[ \t]*(?:-[ \t]*)?\d{1,4}[ \t]*(?:-[ \t]*)?$", re.MULTILINE)
 _SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et", "al"))
+_UPPER = frozenset(("llc", "llp", "lp", "usa", "ii", "iii"))
 
 
 # A note at the foot of a page: its number alone on a line, its text below.
@@ -486,7 +494,11 @@ def _title(slug: str) -> str:
     >>> _title("united-states-v-de-la-cruz")
     'United States v. De La Cruz'
     """
-    words = [word if word in _SMALL else word.capitalize() for word in slug.split("-") if word]
+    words = [
+        word if word in _SMALL else word.upper() if word in _UPPER else word.capitalize()
+        for word in slug.split("-")
+        if word
+    ]
     text = re.sub(r"\bv\b", "v.", " ".join(words))
     return text[:1].upper() + text[1:]
 

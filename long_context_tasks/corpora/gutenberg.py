@@ -220,7 +220,8 @@ def _goes_on(text: str, line: str) -> bool:
         return False
     if text.endswith(("--", "—")):
         return not text.endswith((" --", " —"))
-    return line[0].islower() and text[-2:-1].isalpha()
+    shouted = line[:2].isupper() and text[-3:-1].isupper()
+    return (line[0].islower() or shouted) and text[-2:-1].isalpha()
 
 
 def _closed_up(line: re.Match[str]) -> str:

@@ -27,6 +27,14 @@ def test_gutenberg_text_becomes_the_story_alone() -> None:
 SENTENCE = "The road went on for a long time and nobody said a word about the letter that was lost."
 
 
+def test_words_that_a_line_end_cut() -> None:
+    text = f"{SENTENCE}\n\nIt took a WATCH OUT OF ITS WAISTCOAT-\nPOCKET in the draw-\ning-room, and said-\nWell.\n"
+    assert (
+        clean(text).paragraphs[1]
+        == "It took a WATCH OUT OF ITS WAISTCOAT-POCKET in the draw-ing-room, and said- Well."
+    )
+
+
 @pytest.mark.parametrize("heading", LOOKALIKES["headings"])
 def test_headings_are_removed(heading: str) -> None:
     text = f"CHAPTER I\n\n{SENTENCE}\n\n\n{heading}\n\n\nIt was raining, and the old dog was asleep by the fire again.\n"

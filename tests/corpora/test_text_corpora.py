@@ -38,7 +38,7 @@ BAD_ROWS = {
         ("x.txt", "\n".join(f"Ana Fox: No {n}.\nBen Roe: Yes." for n in range(3)), "those of Ben Roe"),
         (
             "x.txt",
-            "  Mr. ROE of Ohio. We lost.\nA ship.\n" * 3,
+            "Mr. ROE of Ohio. We lost.\nA ship.\n" * 3,
             "those of Mr. ROE of Ohio.*; put one between",
         ),
         ("x.txt", "u1\tWe lost ships.\n" * 300, "without a blank line; put one between them"),
@@ -242,6 +242,37 @@ def test_speakers_without_a_title_on_lines_of_their_own(tmp_path: Path) -> None:
     )
 
 
+def test_speakers_with_their_seats_below(tmp_path: Path) -> None:
+    """As Hansard's pages are copied today: members have no titles, and many speak once or twice."""
+    turns = [
+        "Ana Fox\n(Leeds and Otley) (Lab/Co-op)\n1. What has he lost? (904120)",
+        "The Secretary of State (Ben Roe)\nTwo ships.",
+        "Ana Fox\nSeb Dance lost none.",
+        "Sir Carl Pell\n(Holland) (Con)\nNo.",
+        "Harbours and\nRivers",
+    ]
+    (tmp_path / "x.txt").write_text("\n\n".join(turns))
+    assert next(read_debates(tmp_path)).speeches == (
+        "Ana Fox (Leeds and Otley) (Lab/Co-op): 1. What has he lost? (904120)",
+        "The Secretary of State (Ben Roe): Two ships.",
+        "Ana Fox: Seb Dance lost none.",
+        "Sir Carl Pell (Holland) (Con): No.",
+        "Harbours and Rivers",
+    )
+
+
+def test_the_congressional_record_as_it_is_published(tmp_path: Path) -> None:
+    """First lines of paragraphs are indented; only headings have blank lines."""
+    said = "  Mr. ROE. We lost\nships.\n  It is late.\n  Mrs. FOX. No.\n" * 3
+    text = f"[House]\n[Page H7]\n\n\n      RIVERS\n        ACT\n\n{said}\n[[Page H8]]\n\n{said}\n          ______\n"
+    (tmp_path / "x.txt").write_text(text)
+    assert next(read_debates(tmp_path)).speeches == (
+        "[House]",
+        "RIVERS ACT",
+        *("Mr. ROE. We lost ships.", "It is late.", "Mrs. FOX. No.") * 6,
+    )
+
+
 def test_turns_of_unknown_speakers_and_names_with_a_colon(tmp_path: Path) -> None:
     turns = [{"speaker": "", "text": "Order!"}, {"speaker": "Mr. Roe: ", "text": "No."}]
     (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": turns}))
@@ -287,17 +318,17 @@ def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
 
 def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     """Most older opinions of CourtListener have HTML or XML and no plain text."""
-    marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<br>So ordered.</div>'
+    marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<br>So ordered.<footnote label="2"><p>. Not all.</p></footnote></div>'
     for number, name in enumerate(("html_with_citations", "xml_harvard"), 1):
         row = {
-            "absolute_url": f"/opinion/{number}/pell-v-harrow/",
+            "absolute_url": f"/opinion/{number}/pell-v-harrow-mills-llc/",
             "plain_text": "",
             "html": None,
             name: marked,
         }
         (tmp_path / f"{number}.json").write_text(json.dumps(row))
-    assert [opinion.pages for opinion in read_opinions(tmp_path)] == [
-        ("PELL, Judge. We & they agree. Affirmed. So ordered.",)
+    assert [(opinion.title, *opinion.pages) for opinion in read_opinions(tmp_path)] == [
+        ("Pell v. Harrow Mills LLC", "PELL, Judge. We & they agree. Affirmed. So ordered. Not all.")
     ] * 2
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic.build.attribute import choose_pages
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
@@ -23,7 +24,8 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     window,
 )
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Source
+from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
@@ -211,3 +213,15 @@ def test_even_sections(sizes: list[int], data: st.DataObject) -> None:
     for section in sections:
         size = sum(chunk.tokens for chunk in section)
         assert len(section) == 1 or size <= sum(sizes) / n + max(sizes)
+
+
+@pytest.mark.parametrize(
+    ("budget", "opinions"), [(1500, [0, 1, 2, 3]), (300, [0]), (9000, [0, 1, 2, 3, 4, 5])]
+)
+def test_short_opinions_fill_a_context_together(budget: int, opinions: list[int]) -> None:
+    """A context takes a citing case for each 1,500 tokens, and more where these are too short."""
+    citing = tuple(Opinion(str(number), f"Case {number}", ("",)) for number in range(6))
+    chunked = {opinion.id: [Chunk((Piece("We affirm.", 200),))] * 2 for opinion in citing}
+    pages = choose_pages(CitedCase(Opinion("t", "Doe v. Roe", ("",)), citing), chunked, budget)
+    assert sorted({page.opinion for page in pages}) == opinions
+    assert sum(page.chunk.tokens for page in pages) <= budget

@@ -46,11 +46,12 @@ _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
 _TITLE = re.compile(
     "mr|mrs|ms|miss|dr|sir|lady|lord|captain|madam|madame|speaker|hon|rev|prof|mister|mistress|messrs|mme|mlle|monsieur|"
     "mademoiselle|doctor|professor|reverend|honourable|squire|queen|princess|duchess|countess|viscount|emperor|empress|president|"
-    "senator|archbishop|colonel|lieutenant|sergeant|admiral|uncle|aunt"
+    "senator|archbishop|colonel|lieutenant|sergeant|admiral|uncle|aunt|ma['’]am|esq|esquire|mp|qc|kc|ph\\.?d|m\\.d"
 )
 _RANK = re.compile(
     "king|prince|duke|count|earl|baron|marquis|prime|minister|secretary|chancellor|chief|judge|justice|right|bishop|cardinal|pope|"
-    "father|mother|brother|sister|master|general|major|corporal|commander|inspector|constable"
+    "father|mother|brother|sister|master|general|major|corporal|commander|inspector|constable|baroness|dame|governor|mayor|premier|"
+    "sheriff|pastor|chairman|chairwoman|commissioner|councillor|congressman|congresswoman"
 )
 """Words that are titles before a name; alone, or behind a name, they may be names (John Major)."""
 _SMALL = frozenset(("the", "a", "an", "of"))

@@ -12,9 +12,11 @@ masked alike, and pages grouped into segments.
 
 import logging
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, dropwhile
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks.building import Progress
@@ -203,6 +205,8 @@ _FIRM = re.compile(
     r"(?:(?:\b[A-Z][\w'’-]*,? |\b[A-Z]\. ?){1,5}v\.|\bIn re) (?:(?:[A-Z][\w'’-]*|of|the|and|for) )*$"
 )
 _LONGEST_FIRM = 80
+# Between a court's own citation and its reporter's: "2001 ME 37, ¶ 10, 767 A.2d 310".
+_PARAGRAPH = re.compile(r", ¶+ ?(?:\d+(?:[-–]\d+)?, )?")
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
 _UNPRINTED = re.compile(
     re.escape(TARGET_MARK)
@@ -300,14 +304,14 @@ def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -
     """Replace every citation in a text by a mark, and count those of the target.
 
     The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`. Spans that
-    overlap become one, of the target if one of them is.
+    overlap become one, of the target if one of them is, and so do citations of one case.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
     """
     spans: list[Span] = []
     for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes)]):
-        if spans and span.start < spans[-1].end:
+        if spans and (span.start < spans[-1].end or _PARAGRAPH.fullmatch(text, spans[-1].end, span.start)):
             last = spans.pop()
             spans.append(Span(last.start, max(last.end, span.end), last.target or span.target))
         else:
@@ -327,6 +331,7 @@ _SUMMARY_CHUNKS = 4
 _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
 _NOT_TELLING = "spans name neither the target nor a citation, and were ignored"
 _AGAIN = "pages still showed the target's name, which was masked as a citation of it"
+_FORM = r"(?:inc|l\.?l\.?[cp]|l\.?p|corp|co|ltd)"
 _SMALL = re.compile("united|states|state|people|commonwealth|matter|city|county|company|inc|corp|the|and|for")
 """Words that the names of many cases have."""
 
@@ -401,8 +406,11 @@ def build_attribute_law(
 
 def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budget: int) -> list[Page]:
     """Choose a run of pages of each citing case, equal shares of a budget of tokens; what short cases leave goes to the next ones."""
-    citing = group.citing[: max(1, budget // LEAST_SHARE)]
-    sizes = [sum(chunk.tokens for chunk in chunked[opinion.id]) for opinion in citing]
+    sizes = [sum(chunk.tokens for chunk in chunked[opinion.id]) for opinion in group.citing]
+    # More of them where the first ones are too short to fill the context.
+    filled = bisect_left(list(accumulate(sizes)), budget) + 1
+    citing = group.citing[: max(filled, budget // LEAST_SHARE)]
+    sizes = sizes[: len(citing)]
     # Short cases first, so that the others can have what they leave.
     order = sorted(range(len(citing)), key=lambda place: sizes[place])
     taken: dict[int, list[Page]] = {}
@@ -432,7 +440,10 @@ def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
 
 
 def _spaced(title: str) -> str:
-    return r"\W+".join(re.findall(r"\w+", title))
+    words = re.findall(r"\w+", title)
+    parties = list(dropwhile(re.compile(_FORM, re.IGNORECASE).fullmatch, reversed(words)))[::-1]
+    # "Roe v. Gulf Lifting LLC" may stand as "Roe v. Gulf Lifting, L.L.C."
+    return r"\W+".join(parties) + (rf"(?:,? {_FORM}\b\.?)*" if parties != words else "")
 
 
 def name_of(target: Opinion) -> re.Pattern[str]:
@@ -440,9 +451,11 @@ def name_of(target: Opinion) -> re.Pattern[str]:
 
     >>> name_of(Opinion("1", "United States v. Olivier", ())).findall("See United States v.  Olivier-Diaz")
     ['United States v.  Olivier-Diaz']
+    >>> name_of(Opinion("1", "Roe v. Rye LLC", ())).findall("Roe v. Rye, L.L.C., at 2; Roe v. Ryeham")
+    ['Roe v. Rye, L.L.C.']
     """
     full = _spaced(target.title)
-    return re.compile(rf"\b{full}(?:-\w+)*\b" if r"\W" in full else "(?!)", re.IGNORECASE)
+    return re.compile(rf"\b{full}(?:-\w+)*(?!\w)" if r"\W" in full else "(?!)", re.IGNORECASE)
 
 
 def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> Sequence[Chunk]:
