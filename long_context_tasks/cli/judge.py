@@ -208,7 +208,7 @@ def compare(
     panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
     """
     from long_context_tasks.judges.ratings import read_ratings
-    from long_context_tasks.stats import study_panel, study_raters
+    from long_context_tasks.stats import scales, study_panel, study_raters
 
     table = read_ratings(files, words(raters), by)
     members = words(panel)
@@ -227,7 +227,11 @@ def compare(
         )
     chosen = {name: table.ratings[name] for name in members or table.ratings}
     found: Panel | None = None
+    tops = scales(chosen)
+    unlike = "; ".join(f"up to {top}: {', '.join(names)}" for top, names in sorted(tops.items()))
     try:
+        if len(tops) > 1 and not members:
+            raise InputError(f"scores lie on unlike scales ({unlike}); name raters of one scale with --panel")
         found = study_panel(chosen, table.clusters)
     except (InputError, ValueError) as error:
         if members:
@@ -235,6 +239,10 @@ def compare(
         say(f"ICC left out: {error}")
     if found is not None:
         _print_panel(found)
+        if len(tops) > 1:
+            say(
+                f"scores of the panel seem to lie on unlike scales ({unlike}); its ICC takes that for disagreement"
+            )
     if out is not None:
         content = {
             "study": asdict(study),

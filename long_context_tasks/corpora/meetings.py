@@ -1,6 +1,7 @@
 """Transcripts of meetings: JSON Lines in the form of QMSum, a meeting a line with ``meeting_transcripts``: speaker and content of each turn."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,7 @@ class _Row(SourceRow):
     meeting_transcripts: list[_Turn]
 
     def record(self) -> tuple[tuple[str, str], ...]:
-        turns = ((turn.speaker.strip(), clean(turn.content)) for turn in self.meeting_transcripts)
-        return tuple((speaker, text) for speaker, text in turns if speaker and text.strip("-<>/ "))
+        return tuple((turn.speaker.strip(), clean(turn.content)) for turn in self.meeting_transcripts)
 
 
 def clean(text: str) -> str:
@@ -47,18 +47,25 @@ def clean(text: str) -> str:
     return _BEFORE_MARK.sub("", _SPACE.sub(" ", _SPELLED.sub("", text)).strip())
 
 
-def read_meetings(path: Path) -> Iterator[MeetingTalk]:
+def read_meetings(path: Path, left_out: Counter[str] | None = None) -> Iterator[MeetingTalk]:
     """Yield the meetings of a file or a folder.
+
+    Args:
+        path: the file or folder.
+        left_out: takes the numbers of turns without a speaker and without a word.
 
     Raises:
         InputError: no meeting there, or a row of another form.
     """
     files = data_files(path, "jsonl")
     for file in files:
-        rows = read_checked(file, _Row, "a meeting")
-        yield from (
-            MeetingTalk(f"{stem_of(file)}-{number}", turns) for number, (_, turns) in enumerate(rows, 1)
-        )
+        for number, (_, turns) in enumerate(read_checked(file, _Row, "a meeting"), 1):
+            named = [turn for turn in turns if turn[0]]
+            kept = tuple(turn for turn in named if turn[1].strip("-<>/ "))
+            if left_out is not None:
+                left_out["turns without a speaker"] += len(turns) - len(named)
+                left_out["turns without a word"] += len(named) - len(kept)
+            yield MeetingTalk(f"{stem_of(file)}-{number}", kept)
     if not files:
         raise InputError(
             f'{path}: there is no meeting; put .jsonl files with "meeting_transcripts": [{{"speaker": ..., "content": ...}}] there'

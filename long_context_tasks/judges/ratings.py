@@ -47,7 +47,8 @@ def read_ratings(
 
     Raises:
         InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
-            number, an id that comes with two clusters, labels or scores of one rater, or a rater that no row has.
+            number, an id that comes with two clusters, labels or scores of one rater, a rater that no row has, or ratings
+            of two scales.
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
@@ -111,6 +112,7 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
     # Judges of the same name with different settings differ in the label of their files.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
+    scale: Any = None
     for path in files:
         match = judged.get(path)
         labels: dict[str, str] = {match["name"]: match["label"]} if match and names[match["name"]] > 1 else {}
@@ -126,4 +128,9 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
             given = row.get("ratings") if "candidate" in row else None
             if isinstance(given, list) and (kept := [each for each in given if _is_number(each)]):
                 named.setdefault("people", sum(kept) / len(kept))
+                scale = scale or row.get("scale")
+                if row.get("scale", scale) != scale:
+                    raise InputError(
+                        f"{place}: ratings from {row['scale']}, before it from {scale}; compare the answers of one scale at a time"
+                    )
             yield place, {**named, **{name: str(row[name]) for name in keys}}

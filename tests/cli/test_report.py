@@ -116,6 +116,31 @@ def test_compare_prints_every_part(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_scales_are_not_mixed(tmp_path: Path) -> None:
+    pytest.importorskip("pingouin")
+    halved = [
+        row | {"prometheus": (row["judge"] + 1) // 2, "coarse": (row["judge"] + 1) // 2} for row in ROWS
+    ]
+    file = write(tmp_path / "scores.jsonl", halved)
+    code, text = run(compare_app, file)
+    assert code == 0 and "Intra-class" not in text
+    assert "unlike scales (up to 5: prometheus, coarse; up to 10: judge, gold, people)" in text
+    code, text = run(compare_app, file, "--panel", "prometheus,coarse")
+    assert code == 0 and "Intra-class correlation of prometheus, coarse" in text and "unlike" not in text
+    code, text = run(compare_app, file, "--panel", "judge,coarse")
+    assert (
+        code == 0
+        and "Intra-class correlation of judge, coarse" in text
+        and "takes that for disagreement" in text
+    )
+    answers = [
+        {"id": key, "cluster": "m", "candidate": "c", "ratings": [1], "scale": scale, "a": 1}
+        for key, scale in enumerate(([0, 1], [0, 1], [0, 5]))
+    ]
+    with pytest.raises(InputError, match=r"row 3: ratings from \[0, 5\], before it from \[0, 1\]"):
+        read_ratings([write(tmp_path / "answers.jsonl", answers)])
+
+
 def test_one_file_per_judge_is_joined_by_id(tmp_path: Path) -> None:
     one = write(
         tmp_path / "a.jsonl", [{"id": 1, "cluster": "m", "a": 3}, {"id": 2, "cluster": "m", "a": None}]

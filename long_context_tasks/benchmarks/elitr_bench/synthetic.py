@@ -5,6 +5,7 @@ forms the right value and the others may be stated, see :mod:`.answers`. Of real
 replaced from a seed.
 """
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +50,8 @@ from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
+
+logger = logging.getLogger(__name__)
 
 NAME = "elitr_bench"
 CASES = 200
@@ -311,16 +314,17 @@ Turns = Sequence[tuple[str, str]]
 
 @lru_cache(maxsize=1)
 def _meetings_of(folder: Path) -> Sequence[MeetingTalk]:
-    """Return the meetings of a folder in which enough people speak.
+    """Return the meetings of a folder in which enough people speak; warn of what is left out.
 
     Raises:
         InputError: there is none.
     """
-    found = [
-        meeting
-        for meeting in read_meetings(folder)
-        if len({speaker for speaker, _ in meeting.turns}) >= FEWEST
-    ]
+    left_out: Counter[str] = Counter()
+    meetings = list(read_meetings(folder, left_out))
+    found = [meeting for meeting in meetings if len({speaker for speaker, _ in meeting.turns}) >= FEWEST]
+    left_out[f"meetings in which fewer than {FEWEST} people speak"] = len(meetings) - len(found)
+    if lost := ", ".join(f"{count:,} {what}" for what, count in left_out.items() if count):
+        logger.warning("%s: left out %s", folder, lost)
     if not found:
         raise InputError(f"{folder}: in no meeting speak {FEWEST} people or more; put others there")
     return found
