@@ -318,7 +318,7 @@ def parse_task(name: str) -> TaskSpec:
             if name.startswith(f"{broken}_"):
                 raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")
         raise InputError(
-            f"unknown task {name}; {did_you_mean(name, by_name)} Other lengths: *_any with lct_length"
+            f"unknown task {name}; {did_you_mean(name, by_name)} Other lengths: lct_length, of *_any where there is one"
         )
     return by_name[name]
 
@@ -355,7 +355,7 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
             raise InputError(
-                f"no task, group or glob {word!r}; {did_you_mean(word, known)} Other lengths: *_any with --length"
+                f"no task, group or glob {word!r}; {did_you_mean(word, known)} Other lengths: --length, of *_any where there is one"
             )
         for name in matched:
             found.update(dict.fromkeys(members_of(name, groups)))

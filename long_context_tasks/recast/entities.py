@@ -29,8 +29,8 @@ _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 _ROMAN = re.compile(r"[IVXLC]+")
 _SPOKEN = re.compile(r"(?=.{5})(?!.*[^AEIOUY]{3})(?!.*[AEIOU]{3})(?=.*[AEIOU]).*")
 """Letters that may be a name in capitals, as in the caption of an opinion."""
-_OPENING = re.compile(r"[.?!:;\n\"“‘—*]|--| '")
-"""What stands before a word that begins a sentence, a quotation, or a line."""
+_OPENING = re.compile(r"[.?!:;\n\"“‘—*]|--|/>| '")
+"""What stands before a word that begins a sentence, a quotation, or a line; also the end of ``<laugh/>`` in a transcript."""
 
 
 @cache

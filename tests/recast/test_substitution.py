@@ -115,6 +115,11 @@ def test_how_members_call_one_another_is_no_name() -> None:
     assert "Roe" in named and not named & {"Gentleman", "Privy", "Excise"}
 
 
+def test_a_sentence_begins_behind_a_mark_of_a_transcript() -> None:
+    text = "A: We could sing. <laugh/> Again.\n\nB: Ask <unintelligible/> Fisk, I met Fisk."
+    assert [text[each.start : each.end] for each in find_entities(text).mentions] == ["Fisk", "Fisk"]
+
+
 def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     assert _recast(STORY, 5) == _recast(STORY, 5) and _recast(STORY, 5).text != _recast(STORY, 6).text
     found = find_entities(STORY)
