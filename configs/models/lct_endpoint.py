@@ -3,7 +3,7 @@
     LCT_API_BASE   http://127.0.0.1:8000/v1
     LCT_API_MODEL  the model's name at the server
     LCT_PRESET     a model as a paper asked it: a file of elitr_bench/ or ada_leval/ beside this one
-    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
+    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes the preset's, or GPT-4's
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
     LCT_TEMPERATURE  of sampling (0)
     LCT_BATCH_SIZE   requests side by side (8); LCT_QUERIES_PER_SECOND: how many may begin in a second (8)
@@ -32,7 +32,7 @@ models = [
         path=_name,
         openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
         key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
-        tokenizer_path=os.environ.get('LCT_TOKENIZER'),
+        tokenizer_path=_env.served_tokenizer(_preset),
         meta_template=dict(
             round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],

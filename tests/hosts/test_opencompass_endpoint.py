@@ -1,5 +1,6 @@
 """What is sent through the host's models comes back whole: refusals for length, other failures, prompts to the byte, thinking."""
 
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -175,3 +176,25 @@ def test_an_endpoint_is_sent_the_seed_of_the_run(
         replies(MODELS.build(kept), [[Message("user", "one")]])
     assert seeds == [given and int(given)]
     assert facts["gen_kwargs"].get("seed") == (given and int(given))
+
+
+def test_a_preset_in_cl100k_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tiktoken
+    from mmengine.config import Config
+    from opencompass.registry import MODELS
+
+    def refused(*_: Any) -> None:
+        raise OSError("no network here")
+
+    configs = Path(__file__).parents[2] / "configs/models"
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
+    for name, value in (
+        ("TIKTOKEN_CACHE_DIR", str(tmp_path)),
+        ("LCT_PRESET", str(configs / "elitr_bench/GPT-4.yaml")),
+    ):
+        monkeypatch.setenv(name, value)
+    [config] = Config.fromfile(configs / "lct_endpoint.py").models
+    kept = {name: config[name] for name in ("type", "path", "key", "tokenizer_path", "openai_api_base")}
+    assert config["path"] == "gpt-4-1106-preview"
+    assert MODELS.build(kept).get_token_len("antidisestablishmentarianism") == 6

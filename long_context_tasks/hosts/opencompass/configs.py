@@ -24,6 +24,7 @@ from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
 from long_context_tasks.schema.files import read_yaml
+from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
@@ -113,6 +114,16 @@ def preset(kind: str = "") -> dict[str, Any]:
         )
     found: dict[str, Any] = {**content, "name": Path(name).stem}
     return found if kind in ("", found.get("model")) else {}
+
+
+def served_tokenizer(found: dict[str, Any]) -> str | None:
+    """Return the tokenizer in which the host counts prompts for a server: LCT_TOKENIZER, else that of the preset.
+
+    The host knows cl100k as that of GPT-4, to which it also falls back; its table comes from a package, not from the network.
+    """
+    provide_table("cl100k_base")
+    name = os.environ.get("LCT_TOKENIZER") or found.get("metadata", {}).get("lct_tokenizer")
+    return "gpt-4" if name == CL100K else name
 
 
 def local_preset() -> dict[str, Any]:
