@@ -252,7 +252,7 @@ def open_study(path: Path) -> Study:
     except BaseException as error:
         if db is not None:
             db.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.Error | UnicodeDecodeError):  # the latter from damaged names of tables
             raise InputError(
                 f"{path}: no study, or a damaged one ({error}); name the file that `lct annotate prepare` made"
             ) from error

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import (
     EngineName,
     Jobs,
@@ -253,6 +254,7 @@ def memorag(
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, write_responses
 
+    require("memorag", "lct runs memorag", "bm25s", "torch", "transformers")
     loaded = load(task, _options(typed))
     settings = MemoRAGSettings(chunk_tokens, hits, clue_tokens, compression)
     write_responses(loaded, Reader(model), settings, out)

@@ -140,8 +140,8 @@ class StoredCase:
 
     @model_validator(mode="after")
     def _of_its_turns(self) -> "StoredCase":
-        for values in (self.reasons, self.verdicts, *self.scores.values()):
-            if values and len(values) != len(self.responses):
+        for values in (*filter(None, (self.reasons, self.verdicts)), *self.scores.values()):
+            if len(values) != len(self.responses):
                 raise ValueError(f"has values for {len(values)} of {len(self.responses)} turns")
         return self
 

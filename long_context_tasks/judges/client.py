@@ -152,9 +152,15 @@ class EndpointClient:
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (
+            aiohttp.ClientError,
+            OSError,
+            UnicodeError,
+        ) as error:  # the last from a host name that is none
             said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
-            raise EndpointError(said, again=not isinstance(error, aiohttp.InvalidURL)) from None
+            raise EndpointError(
+                said, again=not isinstance(error, aiohttp.InvalidURL | UnicodeError)
+            ) from None
         if status == 200:
             return self._without_key(_read(text))
         # An empty account answers 429 as well, and no waiting fills it.

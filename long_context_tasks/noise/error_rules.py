@@ -125,7 +125,9 @@ def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) ->
         InputError: the file cannot be written.
     """
     lines = "".join(json.dumps({word: forms}, ensure_ascii=False) + "\n" for word, forms in rules)
-    data = lines.encode()
+    data = lines.encode(
+        "utf-8", "replace"
+    )  # half of a surrogate pair becomes a question mark, as in responses
     if path.suffix == ".gz":
         data = gzip.compress(data, 9, mtime=0)
     write_whole(path, data)

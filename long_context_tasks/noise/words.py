@@ -14,7 +14,7 @@ from long_context_tasks.schema import InputError
 
 # (PERSON4), [ORGANIZATION2], [OTHER], <laugh/>, <parallel_talk>, {vocalsound}, also broken ones: whatever brackets something.
 _TAG = re.compile(r"[\[\]<>{}]|\([A-Z]+\d*\)|^\d+:\d\d:")
-_CORE = re.compile(r"^([\W_]*)(.*?)([\W_]*)$", re.DOTALL)
+_AROUND = re.compile(r"[\W_]*")
 _APOSTROPHES = str.maketrans("’‘´`", "''''")
 _FIRST_PERSON = re.compile(r"\bi\b")
 _AS_IT_IS, _CAPITAL, _UPPER = range(3)
@@ -48,15 +48,22 @@ class Token:
         return self.before + form + self.behind
 
 
+def _around(text: str) -> str:
+    """What stands before the first letter or digit."""
+    match = _AROUND.match(text)
+    assert match is not None  # every text matches
+    return match[0]
+
+
 def parse_token(token: str) -> Token:
     """Take a token apart.
 
     >>> parse_token("Hello,").dress("yellow")
     'Yellow,'
     """
-    match = _CORE.match(token)
-    assert match is not None  # every string matches
-    before, core, behind = match.groups()
+    before = _around(token)
+    behind = _around(token[::-1])[::-1] if before != token else ""
+    core = token[len(before) : len(token) - len(behind)]
     key = core.lower().translate(_APOSTROPHES)
     if _TAG.search(token):
         return Token("", before, behind, _AS_IT_IS)

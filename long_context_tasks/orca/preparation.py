@@ -210,8 +210,7 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
             folder = whole / f"split_{number}"
             folder.mkdir()
             for part in PARTS:
-                text = "".join(lines[place] for place in getattr(split, part))
-                (folder / f"{part}.jsonl").write_text(text, encoding="utf-8")
+                write_whole(folder / f"{part}.jsonl", (lines[place] for place in getattr(split, part)))
             counts = ", ".join(f"{part} {len(getattr(split, part))}" for part in PARTS)
             said.append(f"  {folder.name} ({split.name}): {counts}")
     return said

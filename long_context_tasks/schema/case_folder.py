@@ -161,6 +161,10 @@ class CaseSet:
         return CaseSet(cases, self.documents, self.manifest)
 
 
+_LONGEST_NAME = 200
+"""Of a task, whose cases lie in a file of this name."""
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a case folder.
 
@@ -180,8 +184,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = loads(path.read_bytes())
         form = int(manifest["format"])
-        if not all(isinstance(about, dict) for about in manifest["tasks"].values()):
-            raise TypeError("a task is no mapping")
+        if not all(
+            isinstance(about, dict) for about in (manifest.get("options", {}), *manifest["tasks"].values())
+        ):
+            raise TypeError("a task, or the options, are no mapping")
+        if any(Path(task).name != task or len(task) > _LONGEST_NAME for task in manifest["tasks"]):
+            raise ValueError("a task has a name that no file has")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:

@@ -174,7 +174,7 @@ def _repeats(tokens: Any, before: str) -> Iterator[tuple[str, str]]:
         before += _of_token(token)
 
 
-_BAD = ("", "\x01", "\n\x01")
+_BAD = ("", "\x01", "\n\x01", "a")
 _UNITS = (
     " ",
     "\t",

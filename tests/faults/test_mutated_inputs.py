@@ -217,6 +217,18 @@ def _folder(write: Callable[[Path, Run], Path], glob: str, run: Run) -> tuple[Lo
     return load, _made(good)
 
 
+def _own(suffix: str) -> tuple[Loader, Good]:
+    """Collecting a run of ``lct runs score``; as :func:`_folder`."""
+
+    def write(root: Path, _: Run) -> Path:
+        from long_context_tasks import load_task
+
+        task = load_task("ada_leval_bestanswer_1k_synthetic", n=2)
+        return task.save({case.id: "A1" for case in task.cases}, model="owl", folder=str(root))
+
+    return _folder(write, f"own_*.{suffix}", Run(simple([1.0])))
+
+
 PLAIN = Run(simple([1.0, 0.0]), made="20260101_100000")
 TALK = Run(
     {"m1": [Turn({"judge_score": 4.0, "answered": 1.0}, verdicts=({"score": 4, "feedback": "x"},))]},
@@ -339,6 +351,8 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "lm-eval samples": ("x", *_folder(write_lm_eval, "samples_*.jsonl", LM_EVAL)),
     "OpenCompass predictions": ("x", *_folder(write_opencompass, "predictions/*/*.json", PLAIN)),
     "OpenCompass results": ("x", *_folder(write_opencompass, "results/*/*.json", TALK)),
+    "own run": ("x", *_own("json")),
+    "cases of an own run": ("x", *_own("jsonl")),
     "study": ("s.db", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
@@ -435,3 +449,41 @@ def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: st
     assert not raw and not slow, "\n".join(raw)
     # Kilobytes, over what the process had reached.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("cases of an own run", b'"official_accuracy": [0.0]', b'"official_accuracy": []'),
+        ("own run", b'"own run"', b"null"),
+        ("manifest", b'"toy"', b'"' + b"9" * 5000 + b'"'),
+        ("manifest", b'"toy"', b'"../toy"'),
+        ("manifest", b'"options": {}', b'"options": "x"'),
+    ],
+)
+def test_a_fault_that_was_once_missed_is_named(tmp_path: Path, name: str, old: bytes, new: bytes) -> None:
+    file, load, given = LOADERS[name]
+    good = given if isinstance(given, bytes) else given()
+    assert old in good
+    (tmp_path / file).write_bytes(good.replace(old, new))
+    try:
+        assert load(tmp_path / file).problems  # type: ignore[attr-defined]
+    except InputError as error:
+        assert "damaged" in str(error)
+
+
+@pytest.mark.faults
+def test_half_of_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
+    from long_context_tasks.noise.error_rules import Rules, write_rules
+    from long_context_tasks.orca.preparation import DataSettings, write_data
+
+    write_rules(tmp_path / "rules.jsonl", [("a\ud800", {"b": 1.0})])
+    assert "a?" in Rules.read(tmp_path / "rules.jsonl").counts
+    rows = [
+        {"question": f"q{place} \ud800", "reference": "r", "candidate": "c", "ratings": [1 + place % 5]}
+        for place in range(20)
+    ]
+    write_data(rows, tmp_path / "parts", DataSettings(split="questions", n_splits=1))
+    text = (tmp_path / "parts" / "split_0" / "train.jsonl").read_text()
+    assert json.loads(text.splitlines()[0])["question"].endswith("\ud800")

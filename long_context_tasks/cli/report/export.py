@@ -111,9 +111,9 @@ def difference(
     from long_context_tasks.results.difference import difference_markdown
     from long_context_tasks.schema.files import write_whole
 
-    new = collect_with_files([after])
-    tell(new.collection.problems, new.collection.notes)
-    text = difference_markdown(collect_with_files([before]), new)
+    old, new = collect_with_files([before]), collect_with_files([after])
+    tell((*old.collection.problems, *new.collection.problems), new.collection.notes)
+    text = difference_markdown(old, new)
     if out is not None:
         write_whole(out, text, remedy="choose another place with --out")
     give(text.rstrip("\n"), markdown=text)

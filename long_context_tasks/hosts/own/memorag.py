@@ -13,6 +13,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.own.export import export_rows
+from long_context_tasks.hosts.stored import short as in_short
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.response import DOES_NOT_FIT, without_thinking
@@ -61,8 +62,7 @@ class Reader:
         """Load the tokenizer."""
         from transformers import AutoTokenizer
 
-        load: Any = AutoTokenizer.from_pretrained
-        return load(self.path)
+        return self._loaded(AutoTokenizer)
 
     @cached_property
     def model(self) -> Any:
@@ -70,8 +70,16 @@ class Reader:
         import torch
         from transformers import AutoModelForCausalLM
 
-        model: Any = AutoModelForCausalLM.from_pretrained(self.path, dtype="auto")
+        model = self._loaded(AutoModelForCausalLM, dtype="auto")
         return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+
+    def _loaded(self, kind: Any, **options: Any) -> Any:
+        try:
+            return kind.from_pretrained(self.path, **options)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{self.path}: cannot be loaded ({in_short(error)}); check the folder or the hub id"
+            ) from error
 
     def ids(self, text: str) -> list[int]:
         """Return the tokens of a text that has its chat template."""

@@ -60,8 +60,9 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
             row = loads(path.read_bytes())
-            if isinstance(row, dict) and row.get("kind") == _KIND:
-                found.append(_run(path, row))
+            if row["kind"] != _KIND:
+                raise ValueError(f"not of the kind {_KIND!r}")
+            found.append(_run(path, row))
         except (OSError, *DAMAGE) as error:
             found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
     return found
