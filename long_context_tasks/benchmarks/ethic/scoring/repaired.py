@@ -37,6 +37,9 @@ _HEADING = re.compile(r"(?:names?|characters?|people|persons?|numbers?|labels?|l
 _NEXT_ITEM = re.compile(r"[;,]|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
 
 
+_SAYS = re.compile(r"[^\W_]")
+
+
 def _normalized(item: str) -> str:
     text = unicodedata.normalize("NFKC", item).replace("’", "'").strip(AROUND)
     return " ".join(text.casefold().split())
@@ -93,7 +96,8 @@ def recalled_items(answer: str, domain: str) -> list[str]:
         if colon and (not rest.strip(AROUND) or len(pieces) > 1 or _HEADING.match(before.strip(AROUND))):
             pieces[0] = rest
         for piece in pieces:
-            if item := NONE if LEADING_NONE.match(piece) else _normalized(piece):
+            item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
+            if _SAYS.search(item):  # a Markdown rule, "---", says nothing
                 items[item] = None
     return list(items)
 
