@@ -207,8 +207,8 @@ def compare(
     Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
     panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
     """
-    from long_context_tasks.judges.ratings import read_ratings
-    from long_context_tasks.stats import scales, study_panel, study_raters
+    from long_context_tasks.judges.ratings import on_one_scale, read_ratings
+    from long_context_tasks.stats import study_panel, study_raters
 
     table = read_ratings(files, words(raters), by)
     members = words(panel)
@@ -225,24 +225,20 @@ def compare(
         say(
             "no shortcuts beside the raters: add the file of the answers, with id, candidate, reference and candidate_model"
         )
-    chosen = {name: table.ratings[name] for name in members or table.ratings}
+    chosen = on_one_scale(table, members or list(table.ratings))
     found: Panel | None = None
-    tops = scales(chosen)
-    unlike = "; ".join(f"up to {top}: {', '.join(names)}" for top, names in sorted(tops.items()))
     try:
-        if len(tops) > 1 and not members:
-            raise InputError(f"scores lie on unlike scales ({unlike}); name raters of one scale with --panel")
-        found = study_panel(chosen, table.clusters)
+        if not chosen.alike and not members:
+            raise InputError(f"{chosen.note}; name raters of one scale with --panel")
+        found = study_panel(chosen.ratings, table.clusters)
     except (InputError, ValueError) as error:
         if members:
             raise InputError(f"--panel: {error}") from error
         say(f"ICC left out: {error}")
     if found is not None:
         _print_panel(found)
-        if len(tops) > 1:
-            say(
-                f"scores of the panel seem to lie on unlike scales ({unlike}); its ICC takes that for disagreement"
-            )
+        if chosen.note:
+            say(chosen.note if chosen.alike else f"{chosen.note}; the ICC takes that for disagreement")
     if out is not None:
         content = {
             "study": asdict(study),

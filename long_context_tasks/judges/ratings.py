@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ class RatingTable:
     Attributes:
         ids, clusters, labels: of the items; labels are empty when none were asked for.
         ratings: rater to scores in the order of the items, ``None`` where there is none.
+        scales: lowest and highest score of the raters for whom rows say so.
         traits: answering model and lengths of each item, where rows have ``candidate`` and ``reference`` and name ``candidate_model``; else ``None``.
     """
 
@@ -34,6 +35,7 @@ class RatingTable:
     labels: tuple[str, ...]
     ratings: Mapping[str, tuple[float | None, ...]]
     traits: tuple[Traits | None, ...]
+    scales: Mapping[str, tuple[float, float]]
 
 
 def read_ratings(
@@ -42,8 +44,9 @@ def read_ratings(
     """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
 
     Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
-    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row of its id has one, and
-    the mean of its ``ratings`` is the rater ``people``.
+    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row
+    of its id has one, nor where no row of any file has one: then its question is its cluster. The mean of its ``ratings``
+    is the rater ``people``.
 
     Raises:
         InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
@@ -52,7 +55,9 @@ def read_ratings(
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
+    scales: dict[str, tuple[float, float]] = {}
     for place, row in _rows(files):
+        _add_scales(scales, row, place)
         item = items.setdefault(row["id"], {})
         for name, value in row.items():
             if isinstance(value, dict | list):
@@ -75,6 +80,8 @@ def read_ratings(
         raise InputError(
             f"a comparison needs {'two raters' if fewest > 1 else 'a rater'}; found: {', '.join(chosen) or 'none'}. Expected {FORMAT}"
         )
+    if not any("cluster" in item for item in items.values()):
+        _cluster_by_question(items.values())
     for key, item in items.items():
         _check(key, item, chosen, label)
     return RatingTable(
@@ -83,6 +90,47 @@ def read_ratings(
         labels=tuple(str(item[label]) for item in items.values()) if label is not None else (),
         ratings={name: tuple(item.get(name) for item in items.values()) for name in chosen},
         traits=tuple(map(_traits, items.values())),
+        scales={name: ends for name, ends in scales.items() if name in chosen},
+    )
+
+
+@dataclass(frozen=True)
+class OneScale:
+    """Scores of raters for an intra-class correlation.
+
+    Attributes:
+        ratings: as they are; mapped to 0 to 1 where all scales are known and differ.
+        note: what was done, or in which groups the raters fall; empty on one scale.
+        alike: whether the scores lie on one scale, as far as is known.
+    """
+
+    ratings: Mapping[str, Sequence[float | None]]
+    note: str
+    alike: bool
+
+
+def on_one_scale(table: RatingTable, raters: Sequence[str]) -> OneScale:
+    """Return the scores of raters on one scale; without known scales raters are told apart by their highest score: up to 1, 5, 10, or above."""
+    ratings = {name: table.ratings[name] for name in raters}
+    if all(name in table.scales for name in raters):
+        scales = {name: table.scales[name] for name in raters}
+        if len(set(scales.values())) == 1:
+            return OneScale(ratings, "", True)
+        note = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in scales.items())
+        mapped = {
+            name: [None if score is None else (score - low) / (high - low) for score in ratings[name]]
+            for name, (low, high) in scales.items()
+        }
+        return OneScale(mapped, f"scores are mapped to 0 to 1 for the ICC: {note}", True)
+    tops: dict[int, list[str]] = {}
+    for name, scores in ratings.items():
+        given = [score for score in scores if score is not None]
+        low, high = min(given, default=1), max(given, default=1)
+        # 1 is also the lowest score of the other scales.
+        tops.setdefault(next((top for top in (1, 5, 10) if high <= top and low < top), 100), []).append(name)
+    groups = "; ".join(f"up to {top}: {', '.join(names)}" for top, names in sorted(tops.items()))
+    return OneScale(
+        ratings, f"scores lie on unlike scales ({groups})" if len(tops) > 1 else "", len(tops) == 1
     )
 
 
@@ -95,6 +143,29 @@ def _check(key: str, item: Mapping[str, Any], raters: Sequence[str], label: str 
             raise InputError(f"{key}: score of {name} is {value!r}, not a number; null means no score")
     if label is not None and item.get(label) is None:
         raise InputError(f"{key}: no field {label!r}, which --by names")
+
+
+def _add_scales(scales: dict[str, tuple[float, float]], row: Mapping[str, Any], place: str) -> None:
+    given = row.get("scales") or {}
+    for name, ends in given.items() if isinstance(given, dict) else [("", given)]:
+        match ends:
+            case [low, high] if _is_number(low) and _is_number(high) and low < high:
+                first, last = scales.setdefault(name, (float(low), float(high)))
+            case _:
+                raise InputError(
+                    f'{place}: scales: give the lowest and the highest score of each rater, such as {{"gpt-4": [1, 10]}}'
+                )
+        if (first, last) != (low, high):
+            raise InputError(
+                f"{place}: the scale of {name} is {low:g} to {high:g}, before it was {first:g} to {last:g}; compare one "
+                "scale at a time"
+            )
+
+
+def _cluster_by_question(items: Iterable[dict[str, Any]]) -> None:
+    for item in items:
+        if "candidate" in item and (question := item.get("question_id") or item.get("question")):
+            item["cluster"] = question
 
 
 def _traits(item: Mapping[str, Any]) -> Traits | None:
@@ -112,7 +183,6 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
     # Judges of the same name with different settings differ in the label of their files.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
-    scale: Any = None
     for path in files:
         match = judged.get(path)
         labels: dict[str, str] = {match["name"]: match["label"]} if match and names[match["name"]] > 1 else {}
@@ -128,9 +198,5 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
             given = row.get("ratings") if "candidate" in row else None
             if isinstance(given, list) and (kept := [each for each in given if _is_number(each)]):
                 named.setdefault("people", sum(kept) / len(kept))
-                scale = scale or row.get("scale")
-                if row.get("scale", scale) != scale:
-                    raise InputError(
-                        f"{place}: ratings from {row['scale']}, before it from {scale}; compare the answers of one scale at a time"
-                    )
+                named["scales"] = {"people": row.get("scale") or [1, 5], **(row.get("scales") or {})}
             yield place, {**named, **{name: str(row[name]) for name in keys}}

@@ -62,7 +62,6 @@ from long_context_tasks.stats.raters import (
     mae_difference,
     means_by_gold_bin,
     rho_difference,
-    scales,
     study_panel,
     study_raters,
 )
@@ -116,7 +115,6 @@ __all__ = [
     "rho_difference",
     "round_half_up",
     "round_twice",
-    "scales",
     "smallest_difference",
     "spread_of",
     "standard_error",

@@ -497,22 +497,6 @@ def study_raters(
     )
 
 
-def scales(ratings: Ratings) -> dict[int, list[str]]:
-    """Return the raters by the top of the scale that they seem to use, as files of scores name none: 1, 5, 10, or 100 for what is above.
-
-    A rater who never goes above 1 uses the scale to 1 only with scores below 1, as 1 is the lowest of other scales.
-
-    >>> scales({"gpt-4": [10, 2], "prometheus": [5, 1], "stingy": [1, 1], "share": [0, 1]})
-    {10: ['gpt-4'], 5: ['prometheus', 'stingy'], 1: ['share']}
-    """
-    found: dict[int, list[str]] = {}
-    for name, scores in ratings.items():
-        given = [score for score in scores if score is not None]
-        low, high = min(given, default=1), max(given, default=1)
-        found.setdefault(next((top for top in (1, 5, 10) if high <= top and low < top), 100), []).append(name)
-    return found
-
-
 def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:
     """Return the intra-class correlations of the raters, over all items and cluster by cluster.
 

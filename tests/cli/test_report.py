@@ -133,11 +133,16 @@ def test_scales_are_not_mixed(tmp_path: Path) -> None:
         and "Intra-class correlation of judge, coarse" in text
         and "takes that for disagreement" in text
     )
+    ends = {"judge": [1, 10], "coarse": [1, 5]}
+    named = write(tmp_path / "named.jsonl", [row | {"scales": ends} for row in halved])
+    code, text = run(compare_app, named, "--raters", "judge,coarse")
+    assert "mapped to 0 to 1 for the ICC: judge from 1 to 10, coarse from 1 to 5" in text
+    assert re.search(r"all\s+ICC\(2,1\)\s+0\.9", text)
     answers = [
         {"id": key, "cluster": "m", "candidate": "c", "ratings": [1], "scale": scale, "a": 1}
         for key, scale in enumerate(([0, 1], [0, 1], [0, 5]))
     ]
-    with pytest.raises(InputError, match=r"row 3: ratings from \[0, 5\], before it from \[0, 1\]"):
+    with pytest.raises(InputError, match=r"row 3: the scale of people is 0 to 5, before it was 0 to 1"):
         read_ratings([write(tmp_path / "answers.jsonl", answers)])
 
 
@@ -149,6 +154,14 @@ def test_one_file_per_judge_is_joined_by_id(tmp_path: Path) -> None:
     table = read_ratings([one, two])
     assert table.ids == ("1", "2") and table.clusters == ("m", "m")
     assert table.ratings == {"a": (3, None), "b": (5, 4)}
+
+
+def test_rated_answers_alone_are_clustered_by_question(tmp_path: Path) -> None:
+    answers = [
+        {"id": key, "question": f"q{key // 2}", "candidate": "c", "ratings": [4], "a": 4} for key in range(4)
+    ]
+    table = read_ratings([write(tmp_path / "answers.jsonl", answers)])
+    assert table.clusters == ("q0", "q0", "q1", "q1") and table.scales == {"people": (1, 5)}
 
 
 def test_judges_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
@@ -202,6 +215,11 @@ def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
         ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--gold", "c"), r"no rater c; there are: a, b"),
         ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--by", "model"), r"1: no field 'model'"),
         ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--panel", "a"), r"agreement needs two raters"),
+        (
+            '{"id": 1, "cluster": "m", "a": 2, "b": 2, "scales": {"a": [5, 1]}}',
+            (),
+            r"row 1: scales: give the lowest",
+        ),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, lines: str, words: tuple[str, ...], message: str) -> None:

@@ -285,7 +285,7 @@ def compare(
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
     found, learned, notes = compare_files(
-        files,
+        table.scales,
         table.ids,
         table.ratings,
         splits,

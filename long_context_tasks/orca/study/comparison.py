@@ -25,9 +25,8 @@ from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, Ends, OrcaIte
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.results import Scored, read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
-from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, SCALES, WORDINGS
+from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.validated import validated
 from long_context_tasks.stats import Interval
 from long_context_tasks.stats.raters import (
@@ -83,39 +82,23 @@ class Rater:
     by_split: tuple[Estimates, ...]
 
 
-def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[str]) -> dict[str, Scale]:
+def read_scales(
+    stated: Mapping[str, Scale], options: Sequence[str], raters: Iterable[str]
+) -> dict[str, Scale]:
     """Return the scale of every rater: the option's, else that of its file, else 0 to 1 for baselines and 1 to 5.
 
     Args:
-        files: of scores.
+        stated: scales that the files of scores name.
         options: ``NAME=LOW,HIGH`` each.
         raters: their names.
 
     Raises:
-        InputError: a scale that is none, two scales of a rater, or an option for a rater that is not there.
+        InputError: a scale that is none, or an option for a rater that is not there.
     """
-
-    def checked(value: Any, where: str) -> Scale:
-        low, high = validated(
-            Ends, value, where, remedy="give the lowest and the highest score, such as 1,10"
-        )
-        return float(low), float(high)
-
-    found: dict[str, Scale] = {name: (0.0, 1.0) if name in BASELINES else BOUNDS for name in raters}
+    found: dict[str, Scale] = {
+        name: stated.get(name, (0.0, 1.0) if name in BASELINES else BOUNDS) for name in raters
+    }
     known = list(found)
-    stated: dict[str, Scale] = {}
-    for path in files:
-        for place, row in json_rows(path, "rated answers"):
-            where = f"{place}: {SCALES}"
-            for name, value in validated(
-                dict[str, Any], row.get(SCALES) or {}, where, remedy="rate the answers again"
-            ).items():
-                scale = checked(value, f"{where} of {name}")
-                if stated.setdefault(name, scale) != scale:
-                    raise InputError(
-                        f"{place}: {name} has another scale than before; rename one of the raters"
-                    )
-    found |= stated
     for text in options:
         name, _, ends = text.rpartition("=")
         if name not in known:
@@ -124,7 +107,10 @@ def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[
             numbers = [float(each) for each in ends.split(",")]
         except ValueError as error:
             raise InputError(f"--scale {text}: write NAME=LOW,HIGH, such as gpt-4=1,10") from error
-        found[name] = checked(numbers, f"--scale {text}")
+        low, high = validated(
+            Ends, numbers, f"--scale {text}", remedy="give the lowest and the highest score, such as 1,10"
+        )
+        found[name] = float(low), float(high)
     return found
 
 
@@ -617,7 +603,7 @@ def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, Sprea
 
 
 def compare_files(
-    files: Sequence[Path],
+    stated: Mapping[str, Scale],
     ids: Sequence[str],
     ratings: Mapping[str, Sequence[float | None]],
     splits: Sequence[SplitItems],
@@ -632,7 +618,7 @@ def compare_files(
     """Compare the raters of files of scores, their averages and fusions, and ORCA.
 
     Args:
-        files: of the scores, which may name the raters' scales.
+        stated: scales of the raters that the files of scores name.
         ids: of the answers in the files.
         ratings: rater to its scores in the order of ``ids``.
         splits: with people's ratings.
@@ -649,7 +635,7 @@ def compare_files(
     Raises:
         InputError: scores and splits share no answer, a score lies outside its scale, or an option cannot be used; see the parts.
     """
-    scale_of = read_scales(files, scales, ratings)
+    scale_of = read_scales(stated, scales, ratings)
     plain = [
         _single_rater(name, dict(zip(ids, scores, strict=True)), scale_of[name], len(splits))
         for name, scores in ratings.items()
