@@ -41,7 +41,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
-_RULES = 8
+_RULES = 9
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
 

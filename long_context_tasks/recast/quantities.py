@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.synthetic.numbers import MONTHS, in_words
 
-_MONTH = "|".join(MONTHS)
+_MONTH = "|".join((*MONTHS, r"(?<![A-Z]\. )(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"))
+"""In "I. & N. Dec." it is none."""
 _DATE = re.compile(
-    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}}(?:st|nd|rd|th)?)(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}}(?:st|nd|rd|th)?)(?: of)? (?P<month2>{_MONTH})\b)"
+    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}}(?:st|nd|rd|th)?)(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}}(?:st|nd|rd|th)?)(?: of)? (?P<month2>{_MONTH})(?!\w))"
 )
 _YEAR = re.compile(
     r"(?:(?<![\d.,$£€/-])|(?<=\b[Mm]id-)|(?<=\b[Pp]re-)|(?<=\b[Pp]ost-)|(?<=\b[12]\d\d\d-))\b(?:1[5-9]\d\d|20\d\d)(?=s?\b)(?![.,]\d|%)"
@@ -68,7 +69,8 @@ def quantity_mentions(text: str) -> Iterator[Mention]:
         month = "month" if match["month"] else "month2"
         day = "day" if match["month"] else "day2"
         if free(*match.span(month)):
-            yield Mention(*match.span(month), "date", f"month|{match[month]}")
+            name = next(name for name in MONTHS if name.startswith(match[month][:3]))
+            yield Mention(*match.span(month), "date", f"month|{name}")
         if free(*match.span(day)):
             yield Mention(*match.span(day), "date", f"day|{int(match[day].rstrip('dhnrst'))}")
     for match in _COUNT.finditer(text):

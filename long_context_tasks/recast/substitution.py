@@ -27,6 +27,8 @@ _PAGES_ON = (1, 400)
 _TITLES = 50
 _VOWELS, _CONSONANTS = "AEIOU", "BCDFGHJKLMNPQRSTVWXYZ"
 _WORD = re.compile(r"[^\W\d_]+")
+_OPENS = re.compile(r"(?!eu|u[^\Waeiou]?[aeiou]|u\W|u[sk]\b)[aeiou]", re.IGNORECASE)
+"""A vowel as spoken: not that of Europe, Utah, or the U.S."""
 _BARE_POSSESSIVE = re.compile(r"['’](?= [a-z])")
 """Behind a name in s: "Walters' voice"."""
 
@@ -116,10 +118,11 @@ class _Cast:
         if mention.tail.startswith(("i", "e")):
             name = name.rstrip("aeiouy") or name
         name += mention.tail
-        return name.upper() if original.isupper() else name
+        short = " " in mention.key and " " not in original  # U.K.
+        return name.upper() if original.isupper() and not short else name
 
     def _name(self, key: str, original: str) -> str:
-        """Return the new name of a key; it begins with a vowel if the original does, so that articles stay right."""
+        """Return the new name of a key; it begins with a vowel as spoken if the original does, so that articles stay right."""
         if key not in self.names:
             draw = self._draw(self.kinds.get(key, "name"))
             used = set(self.names.values())
@@ -127,7 +130,7 @@ class _Cast:
             while (
                 name in used
                 or name.casefold() in self.words
-                or (name[0] in "AEIOU") != (original[0].upper() in "AEIOU")
+                or (_OPENS.match(name) is None) != (_OPENS.match(original) is None)
             ):
                 name = draw()
             self.names[key] = name

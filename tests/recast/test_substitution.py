@@ -73,6 +73,33 @@ def test_dates_move_by_the_same_days(seed: int) -> None:
     assert re.search(r"by the \d+(?:st|nd|rd|th) of January all of 19\d8 was over", new)
 
 
+def test_months_may_be_short_and_are_none_in_a_reporter() -> None:
+    new = _recast(
+        "Filed Sept. 12, 2005, heard 3 Dec. 2005; see 22 I. & N. Dec. 616 and 24 I. & N. Dec. 12."
+    ).text
+    filed, heard = re.search(r"Filed (\w+ \d+, \d+), heard (\d+ \w+ \d+);", new).groups()  # type: ignore[union-attr]
+    between = datetime.strptime(heard, "%d %B %Y") - datetime.strptime(filed, "%B %d, %Y")
+    assert between.days == 82 and new.count("I. & N. Dec. ") == 2
+
+
+def test_articles_follow_the_sound_and_a_country_in_short_keeps_no_capitals() -> None:
+    text = "A UK minister, a U.S. official and a European met an English lord of the UNITED KINGDOM."
+    for seed in range(5):
+        new = _recast(text, seed).text
+        assert not re.search(r"\b[Aa] [AEIO]|\b[Aa]n [^AEIOU]", new)
+        assert (
+            _new(_recast(text, seed), "UK").istitle()
+            and "the " + _new(_recast(text, seed), "UK").upper() in new
+        )
+
+
+def test_peoples_and_religions_are_no_persons() -> None:
+    found = find_entities(
+        "The Minister of Bantu Education spoke. A Muslim said so to Jane Bennet, and Zulu was heard."
+    )
+    assert {one.key for one in found.mentions} == {"jane", "bennet"}
+
+
 def test_a_name_that_stands_in_capitals_only_gets_a_name() -> None:
     new = _recast(
         "CARLOS TORRES v. NLRB. It is so ordered, the judge said. The court of appeals affirmed it."
