@@ -304,10 +304,10 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
 _BEFORE_A_CASE = "In|The|Under|Unlike|Like|As|And|But|Both|See|Nor|Neither|Since|While|If|Though|Although|Because|Here|That|After|Before|Following"
 
 
-def short_names(opinion: Opinion) -> list[str]:
+def case_names(opinion: Opinion) -> list[str]:
     """Return the names by which an opinion calls cases that it cites, as in "In Gifford we held"; none that may be a person's.
 
-    >>> short_names(Opinion("1", "", ("Fox v. Roe, 17 F.3d 462. State v. Gifford, 18 F.3d 1. In Gifford, we held. Mr. Fox ran.",)))
+    >>> case_names(Opinion("1", "", ("Fox v. Roe, 17 F.3d 462. State v. Gifford, 18 F.3d 1. In Gifford, we held. Mr. Fox ran.",)))
     ['Gifford']
     """
     text = " ".join(opinion.pages)
@@ -333,7 +333,7 @@ def mask(
     """Replace every citation in a text by a mark, and count those of the target.
 
     The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`; the others
-    are :func:`short_names` of other cases, so that marks in place of a name alone do not show the target. Spans that
+    are :func:`case_names` of other cases, so that marks in place of a name alone do not show the target. Spans that
     overlap become one, of the target if one of them is, and so do citations of one case.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
@@ -555,7 +555,7 @@ def _masked_pages(
     masked = {}
     counts: Counter[str] = Counter()
     called = {
-        opinion.id: short_names(opinion)
+        opinion.id: case_names(opinion)
         for opinion in {citing.id: citing for _, citing in pages.values()}.values()
     }
     for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
