@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +207,8 @@ def named_failures(what: str, remedy: str = "check the folder or the hub id") ->
         ) from error
     except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
+        if not version("transformers").startswith("4."):  # such as lm-eval alone brings
+            remedy = "ORCA needs transformers 4: pip install 'long_context_tasks[orca]'"
         raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
 
 

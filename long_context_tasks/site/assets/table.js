@@ -172,8 +172,8 @@ LCT.board = (() => {
         known.map((fact) => h("th", { scope: "col", class: "fact", "aria-sort": state(fact.key) }, button(fact.key, fact.title))),
         shown.map((column, at) => h("th", {
           scope: "col", class: `col${at === 0 || shown[at - 1].benchmark !== column.benchmark ? " first" : ""}`, "aria-sort": state(column.key), title: `${column.metric}${column.points ? ", points" : ", percent"}`,
-        }, h("button", { ...click(column.key), class: "sort arrow", "aria-label": `Sort by ${[column.title, ...subs(column)].join(", ")}` }),
-        h("a", { class: "t", href: taskPage(board.leaves[column.leaves[0]]) }, breakable(column.title)), subs(column).map((each) => h("span", { class: "sub" }, each))))));
+        }, h("span", { class: "named" }, h("button", { ...click(column.key), class: "sort arrow", "aria-label": `Sort by ${[column.title, ...subs(column)].join(", ")}` }),
+        h("a", { class: "t", href: taskPage(board.leaves[column.leaves[0]]) }, breakable(column.title))), subs(column).map((each) => h("span", { class: "sub" }, each))))));
   }
 
   function row(entry, layout, options) {
