@@ -82,6 +82,8 @@ def carrier_files() -> tuple[CarrierFile, ...]:
     """Return the files of ``carriers.yaml``."""
     path = Path(__file__).with_name("carriers.yaml")
     rows = read_yaml(path, "list of carriers", remedy="install the package again")
+    if not isinstance(rows, list):
+        raise InputError(f"{path}: holds no list of carriers; install the package again")
     sets = [validated(_Set, row, str(path)) for row in rows]
     listed = (
         CarrierFile(carrier_set.kind, name, file.url, file.sha256)

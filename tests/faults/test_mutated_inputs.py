@@ -132,6 +132,14 @@ def _entities(path: Path) -> object:
         return whole
 
 
+def _carriers(path: Path) -> object:
+    from long_context_tasks.recast import carriers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(carriers, "__file__", str(path))
+        return carriers.carrier_files.__wrapped__()
+
+
 def _counts(path: Path) -> object:
     from long_context_tasks.tokens import tokenizer_identity
     from long_context_tasks.tokens.count_cache import cached_counts
@@ -353,6 +361,11 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "OpenCompass results": ("x", *_folder(write_opencompass, "results/*/*.json", TALK)),
     "own run": ("x", *_own("json")),
     "cases of an own run": ("x", *_own("jsonl")),
+    "carriers": (
+        "carriers.yaml",
+        _carriers,
+        b"- {kind: novels, licence: x, base: 'https://a/', names: [b.txt]}\n",
+    ),
     "study": ("s.db", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
@@ -459,6 +472,7 @@ def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: st
         ("own run", b'"own run"', b"null"),
         ("manifest", b'"toy"', b'"' + b"9" * 5000 + b'"'),
         ("manifest", b'"toy"', b'"../toy"'),
+        ("carriers", LOADERS["carriers"][2], b""),
         ("manifest", b'"options": {}', b'"options": "x"'),
     ],
 )
@@ -470,7 +484,7 @@ def test_a_fault_that_was_once_missed_is_named(tmp_path: Path, name: str, old: b
     try:
         assert load(tmp_path / file).problems  # type: ignore[attr-defined]
     except InputError as error:
-        assert "damaged" in str(error)
+        assert "damaged" in str(error) or "no list" in str(error)
 
 
 @pytest.mark.faults

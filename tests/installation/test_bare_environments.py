@@ -56,7 +56,7 @@ def said_of(environment: Environment, folder: Path) -> dict[str, tuple[int, str]
         "runs rescore": [there],
         "runs export": ["ada_leval_bestanswer_1k_synthetic", "--out", f"{there}/prompts.jsonl"],
         "judge run": [there],
-        "noise apply": ["--wer", "20", "README.txt"],
+        "noise inject": ["--wer", "0.2", "README.txt"],
         "generate": ["no_benchmark"],
     }
     return {
