@@ -27,9 +27,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """What reports add to the name of the model, to the name of lm-eval's model and its arguments besides ``pretrained``."""
 RUNS: list[tuple[str, dict[str, Any]]] = [
-    ("facts_likes", {"lct_length": "250", "lct_n": 32}),
-    ("ethic_recall_medicine_synthetic", {"lct_length": "1k", "lct_n": 8, "lct_answer_budget": 32}),
-    ("facts_likes", {"lct_length": "1k", "lct_n": 24}),
+    ("facts_likes", {"lct_length": "250", "lct_n": 96}),
+    ("facts_likes", {"lct_length": "500", "lct_n": 96}),
+    ("ethic_recall_medicine_synthetic", {"lct_length": "1k", "lct_n": 40, "lct_answer_budget": 32}),
 ]
 """Tasks and options; 2,000 tokens take the small model twice as long and leave it next to nothing right."""
 
@@ -74,13 +74,14 @@ def compared(folder: Path, method: str, length: str) -> list[str]:
     ]
     done = CliRunner().invoke(app, words)
     if done.exit_code:
-        return []  # no such run
+        print(done.output, file=sys.stderr)  # no such run, or of another version
+        return []
     found = json.loads(out.read_text(encoding="utf-8"))["tasks"]
     out.unlink()
     return [
         f"| {method} | {row['tasks'][0]} | {length} | {row['n_turns']} on {row['clusters']} | {100 * row['mean_second']:.1f} | "
         f"{100 * row['mean_first']:.1f} | {100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f}) | "
-        f"{row['p']:.3f} |"
+        f"{'<0.001' if row['p'] < 0.001 else format(row['p'], '.3f')} |"
         for row in found
         if row["n_turns"]
     ]

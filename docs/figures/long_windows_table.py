@@ -133,10 +133,11 @@ def rows(folder: Path, length: str) -> list[str]:
             "",
         ]
         if name != OWN:
-            low, high = pair.interval
-            cells[4] = f"{100 * pair.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
-            low, high = cluster_t(more, clusters)
-            cells[6] = f"{sum(more) / pair.n:+.2f} ({low:+.2f} to {high:+.2f})"
+            cells[4], cells[6] = f"{100 * pair.difference:+.1f}", f"{sum(more) / pair.n:+.2f}"
+            if len(common) > 1:
+                ends, of_nats = pair.interval, cluster_t(more, clusters)
+                cells[4] += f" ({100 * ends.low:+.1f} to {100 * ends.high:+.1f})"
+                cells[6] += f" ({of_nats.low:+.2f} to {of_nats.high:+.2f})"
         made.append(f"| {' | '.join(cells)} |")
     return made
 
