@@ -549,7 +549,7 @@ _PUBMED_IDS = ("pubmedID", "pmid", "PMID")
 _TAG = re.compile(r"</?(?:pop|int|out|b|i|u|em|strong|sub|sup|inf|p|br)(?: [^<>]*)?/?>", re.IGNORECASE)
 _WITHOUT_ABSTRACT = "studies without an abstract"
 _NO_ABSTRACT = re.compile(
-    r"\W*(?:(?:no abstract|abstract not)(?: is| was)?(?: available| provided| found)?|n/?a|none|null)?\W*",
+    r"\W*(?:(?:(?:no abstract|abstract not)(?: is| was)?(?: available| provided| found)?|n/?a|none|null)\W*)?",
     re.IGNORECASE,
 )
 _INCLUDED = {

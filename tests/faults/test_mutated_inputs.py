@@ -470,6 +470,7 @@ def test_a_damaged_file_gives_a_clear_error_or_a_result(tmp_path: Path, name: st
     [
         ("cases of an own run", b'"official_accuracy": [0.0]', b'"official_accuracy": []'),
         ("own run", b'"own run"', b"null"),
+        ("lm-eval results", b'"metadata"', b'"meta"'),
         ("manifest", b'"toy"', b'"' + b"9" * 5000 + b'"'),
         ("manifest", b'"toy"', b'"../toy"'),
         ("carriers", LOADERS["carriers"][2], b""),

@@ -14,7 +14,7 @@ INPUT = "stated"
 """Field of a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
 
 _ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
-_TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*(\d+)\b")
+_TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*((?!0)\d+|0)\b")
 _THOUSANDS = re.compile(r"(?<=\d)[,.'\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.? ?m\b\.?")

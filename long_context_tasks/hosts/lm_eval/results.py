@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -68,11 +69,24 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
             if "benchmark" in (config.get("metadata") or {}):
                 name = samples.get((time, task))
                 yield _run(path, time, row, task, (path.with_name(name),) if name else ())
+            elif _has_our_name(task):
+                yield (
+                    path,
+                    f"{path}: {task} has lost its metadata, the file was changed or damaged; run again",
+                )
     except OSError as error:
         yield path, f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
         if "lct_" in _beginning(path) or any(when == time for when, _ in samples):
             yield path, f"{path}: not a results file of lm-eval, or damaged ({short(error)}); run again"
+
+
+def _has_our_name(task: str) -> bool:
+    try:
+        catalogue.parse_task(task)
+    except InputError:
+        return False
+    return True
 
 
 # Facts of a run for its provenance: those of the whole command, of the run's settings, of the task.

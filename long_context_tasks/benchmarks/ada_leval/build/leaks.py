@@ -24,7 +24,7 @@ _KEYWORDS = (
 )
 _LABEL = re.compile(
     rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?"
-    r"(?:(?:/\d+)?\W*$|[.:;—–-]+\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
+    r"(?:(?:/\d+)?\W*$|[.:;—–-]\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
 )
 # "No. II." or "Kapitel 3" alone; a month with a day is a date.
 _COUNTED = re.compile(
