@@ -69,7 +69,7 @@ EVENT = {
     "flaw": r"hidden defect|unsound|beyond inspection|worthless from",
     "forgery": r"forged|not genuine|imitated|signed for another",
     "paper": r"only record|sole document|written proof|produce the papers",
-    "noise": r"hammering|the din|racket|uproar",
+    "noise": r"hammering|the din\b|racket|uproar",
 }
 PLEA = {
     "release": r"a release|a waiver|rights to sue|promise never",
