@@ -176,8 +176,6 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
         pages = row["text"].split("\f")
         unprinted = "F.3d , No. 93-1645, slip op. at 20-23 (1st Cir. Feb. , 1994) [No. 93-1645, slip op.]"
         pages[number + 1] += f" See {TARGET.upper()}, {unprinted}. So it was in {TARGET} (we think)."
-        # Another case, by the name that it is called by: a mark there must not show the target.
-        pages[number + 1] += " See Kipling v. Rye, 9 F.3d 1 (1st Cir. 1993). Since then Kipling rules."
         row["text"] = "\f".join(pages)
     # The rest of the same case names it on every page.
     rows.append({**rows[1], "opinion_id": "77", "title": f"{TARGET} (II)"})
@@ -207,7 +205,6 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
     ]
     assert len(last) == 4 == case.labels["num_documents"] and set(last) <= set(case.turns[0].gold)
     assert TARGET.lower() not in context_of(user).lower() and "(II)" not in user
-    assert "See [CITATION]. Since then [CITATION] rules." in user and "Kipling" not in user
 
 
 def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:

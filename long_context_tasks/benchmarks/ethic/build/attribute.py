@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, dropwhile, islice
+from itertools import accumulate, dropwhile
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks.building import Progress
@@ -300,51 +300,17 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
     return found
 
 
-# What may stand before the short name of a case, in capitals; any other such word makes it the name of a person or a place.
-_BEFORE_A_CASE = "In|The|Under|Unlike|Like|As|And|But|Both|See|Nor|Neither|Since|While|If|Though|Although|Because|Here|That|After|Before|Following"
-
-
-def case_names(opinion: Opinion) -> list[str]:
-    """Return the names by which an opinion calls cases that it cites, as in "In Gifford we held"; none that may be a person's.
-
-    >>> case_names(Opinion("1", "", ("Fox v. Roe, 17 F.3d 462. State v. Gifford, 18 F.3d 1. In Gifford, we held. Mr. Fox ran.",)))
-    ['Gifford']
-    """
-    text = " ".join(opinion.pages)
-    rest, _ = mask(text, ())
-    from eyecite import get_citations
-    from eyecite.models import FullCaseCitation
-
-    names: dict[str, None] = {}
-    for citation in get_citations(text):
-        if isinstance(citation, FullCaseCitation):
-            both = f"{citation.metadata.plaintiff or ''} {citation.metadata.defendant or ''}"
-            telling = (
-                word for word in re.findall(r"[A-Z][\w'’-]{3,}", both) if not _SMALL.fullmatch(word.lower())
-            )
-            names |= dict.fromkeys(islice(telling, 1))
-    beside = rf"(?:\b(?!(?:{_BEFORE_A_CASE})\b)[A-Z][\w.'’-]* {{0}}\b|\b{{0}}(?: [A-Z\d]|\. [A-Z]\.))"
-    return [name for name in names if name in rest and not re.search(beside.format(re.escape(name)), rest)]
-
-
-def mask(
-    text: str, quotes: Iterable[str], target_strings: Iterable[str] = (), others: Iterable[str] = ()
-) -> tuple[str, int]:
+def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -> tuple[str, int]:
     """Replace every citation in a text by a mark, and count those of the target.
 
-    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`; the others
-    are :func:`case_names` of other cases, so that marks in place of a name alone do not show the target. Spans that
+    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`. Spans that
     overlap become one, of the target if one of them is, and so do citations of one case.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
     """
     spans: list[Span] = []
-    named = "|".join(map(re.escape, others))
-    short = (
-        [Span(*match.span()) for match in re.finditer(rf"(?<![\w-])(?:{named})(?!\w)", text)] if named else []
-    )
-    for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes), *short]):
+    for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes)]):
         if spans and (span.start < spans[-1].end or _PARAGRAPH.fullmatch(text, spans[-1].end, span.start)):
             last = spans.pop()
             spans.append(Span(last.start, max(last.end, span.end), last.target or span.target))
@@ -554,18 +520,12 @@ def _masked_pages(
     )
     masked = {}
     counts: Counter[str] = Counter()
-    called = {
-        opinion.id: case_names(opinion)
-        for opinion in {citing.id: citing for _, citing in pages.values()}.values()
-    }
     for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
         if answer is not None:
             spans = parse_spans(answer)
             there = [span for span in spans if find_quotes(text, [span])]
             telling = [span for span in there if may_refer(span, target)]
-            own = set(re.findall(r"\w+", f"{target.title} {citing.title}"))
-            others = [other for other in called[citing.id] if other not in own]
-            once, _ = mask(text, telling, citing.citation_strings.get(name, ()), others)
+            once, _ = mask(text, telling, citing.citation_strings.get(name, ()))
             again, standing = name_of(target).subn(TARGET_MARK, once)
             masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
             counts[_NOT_THERE] += len(spans) - len(there)
