@@ -510,7 +510,7 @@ def label(
     labels = _counted(page, labels, listed)
     _label_listed(page.blocks, labels, title, listed, start)
     chapters = sum(found.heading.style not in _NO_CHAPTERS for found in labels if found.heading)
-    # A tale among others may be told in numbered sections.
+    # A tale among others may have numbered sections.
     if len(capitals := _in_capitals(page, labels)) >= 2 * chapters:
         for i in capitals:
             labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
@@ -539,7 +539,7 @@ def _number_introduction(blocks: Sequence[Block], labels: list[Label]) -> None:
 
 
 def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
-    """Return whether a block, farther from the text than paragraphs, is the title in capitals of a tale told in a chapter."""
+    """Return whether a block, farther from the text than paragraphs, is the title in capitals of a tale within a chapter."""
     block = blocks[i]
     return (
         len(block.lines) == 1

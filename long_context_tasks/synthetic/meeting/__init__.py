@@ -262,7 +262,7 @@ class _Writer:
         return sorted([*planned, *later], key=lambda pair: pair[0])
 
     def positions(self) -> list[str]:
-        """Return where the answers are told, once the meeting is written: in one third of its tokens, or in several."""
+        """Return where the answers are given, once the meeting is written: in one third of its tokens, or in several."""
         found = []
         for passages in self.passages:
             ends = [end for passage in (passages[0], passages[-1]) for end in self.spans[id(passage)]]

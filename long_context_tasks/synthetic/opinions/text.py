@@ -450,7 +450,7 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
         if part is None:
             continue
         names = _parties(own)
-        # Where the sentences name nobody, the sum at stake stands for the case.
+        # Where the sentences name no person, the sum at stake stands for the case.
         if not any(name in sentence for name in names for sentence in parts):
             names += tuple(_MONEY.findall(part))
         found.append(Fact(statement, (names, alternatives(own[f"{name}_value"]))))

@@ -1,6 +1,6 @@
 """Organizing recast texts: sentences taken out of the parts of a context, to be put into its order.
 
-An option shares no more rare words with its own part and the parts beside it than with parts far away, so that only what is told says
+An option shares no more rare words with its own part and the parts beside it than with parts far away, so that only the events say
 where it belongs.
 """
 
