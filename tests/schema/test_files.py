@@ -141,7 +141,8 @@ LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in ra
     [
         ("a0: &a0 [x]\n" + LAUGHS, "more than 100000 values, aliases written out"),
         ("x: &x [1, *x]", "contains itself"),
-        ("x: " + "[" * 5000, "nested deeper than 100"),
+        ("x: " + "[" * 500, "nested deeper than 100"),
+        ("x: " + "[" * 5000, "not YAML"),  # libyaml itself reads 1,000 levels at most
         ("x: " + "[" * 101 + "]" * 101, "nested deeper than 100"),
         ("x: " + "9" * 5000, "more than 300 digits"),
         ("x: 0x" + "f" * 5000, "more than 300 digits"),
