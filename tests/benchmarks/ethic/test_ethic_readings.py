@@ -212,6 +212,11 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
         ("So said. Accord Roe v. City of Rye, supra, at 146; no.", "So said. Accord [CITATION]; no."),
         ("It was by Congress. In re Gault, supra, at 4.", "It was by Congress. [CITATION]."),
         ("Doe v. Roe held. In Brown, 12 F.3d at 4, no.", "Doe v. Roe held. In [CITATION], no."),
+        ("In Doe v. Roe, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280, no.", "In [CITATION], no."),
+        (
+            "Case: Doe v. Roe\n7 F.3d 2 (2010) Jane DOE v. ROE.",
+            "Case: Doe v. Roe\n[CITATION] Jane DOE v. ROE.",
+        ),
     ],
 )
 def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: str, masked: str) -> None:

@@ -205,6 +205,8 @@ _FIRM = re.compile(
     r"(?:(?:\b[A-Z][\w'’-]*,? |\b[A-Z]\. ?){1,5}v\.|\bIn re) (?:(?:[A-Z][\w'’-]*|of|the|and|for) )*$"
 )
 _LONGEST_FIRM = 80
+# The name above a case's first page. Where the opinion begins with its own citation, eyecite reads both as one.
+_HEADING = re.compile(r"Case: .*\n")
 # Between a court's own citation and its reporter's: "2001 ME 37, ¶ 10, 767 A.2d 310".
 _PARAGRAPH = re.compile(r", ¶+ ?(?:\d+(?:[-–]\d+)?, )?")
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
@@ -254,8 +256,10 @@ def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
             targets |= {id(citation) for citation in citations}
     spans: list[Span] = []
     free = 0
+    heading = match.end() if (match := _HEADING.match(text)) else 0
     for citation in sorted(found, key=lambda citation: tuple(citation.span())):
         core, end = citation.span(), citation.span()[1]
+        free = max(free, heading if core[0] >= heading else 0)
         if isinstance(citation, kinds):
             full = citation.full_span()
             # A name cannot begin before the end of the citation before it, be that of a case or a statute.
@@ -304,14 +308,14 @@ def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -
     """Replace every citation in a text by a mark, and count those of the target.
 
     The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`. Spans that
-    overlap become one, of the target if one of them is, and so do citations of one case.
+    overlap or touch become one, of the target if one of them is, and so do citations of one case.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
     """
     spans: list[Span] = []
     for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes)]):
-        if spans and (span.start < spans[-1].end or _PARAGRAPH.fullmatch(text, spans[-1].end, span.start)):
+        if spans and (span.start <= spans[-1].end or _PARAGRAPH.fullmatch(text, spans[-1].end, span.start)):
             last = spans.pop()
             spans.append(Span(last.start, max(last.end, span.end), last.target or span.target))
         else:
