@@ -349,10 +349,19 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     whole = limit is not None and re.fullmatch(r"\d+", str(limit), re.ASCII)
     if limit is not None and not (whole and cell.n_cases < int(limit)):
         why.append(f"only the first cases ({_LIMITED})")
-    if (cell.version or 0) < newest:
-        version = "an unknown version" if cell.version is None else f"version {cell.version}"
-        why.append(f"{version} of the task, the newest is {newest}")
+    why += filter(None, [older_version(cell.version, newest)])
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
+
+
+def older_version(version: int | None, newest: int) -> str:
+    """What is said of scores by an older version of a task; empty where it is the newest.
+
+    >>> older_version(1, 2), older_version(2, 2)
+    ('version 1 of the task, the newest is 2', '')
+    """
+    if (version or 0) >= newest:
+        return ""
+    return f"{'an unknown version' if version is None else f'version {version}'} of the task, the newest is {newest}"
 
 
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.cli import app
 from long_context_tasks.results.bundle.format import bundles_below, fit_to_travel
 from long_context_tasks.results.bundle.pack import pack
@@ -242,6 +243,16 @@ def test_pack_tells_what_it_cannot_pack(results: Path, tmp_path: Path) -> None:
     assert lct("report", "pack", path.parent / "x", "--out", tmp_path / "b").exit_code == 2
     (tmp_path / "file").write_text("")
     assert "--out" in lct("report", "pack", results, "--out", tmp_path / "file").stderr
+
+
+def test_pack_names_runs_by_an_older_version_of_their_task(tmp_path: Path) -> None:
+    newest = card("ada_leval").version
+    for version, told in ((newest - 1, True), (newest, False)):
+        write_lm_eval(tmp_path / str(version), Run(simple([1.0, 0.0]), version=version))
+        done = lct("report", "pack", tmp_path / str(version), "--out", tmp_path / "b")
+        assert done.exit_code == 0, done.output
+        said = f" of owl: version {version} of the task, the newest is {newest}; it will not be ranked"
+        assert (said in done.stderr) is told
 
 
 def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:

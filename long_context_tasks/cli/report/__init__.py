@@ -224,6 +224,7 @@ def pack(
         )
     shown = [[str(bundle.path), str(bundle.runs), str(bundle.cases), f"{bundle.size:,}"] for bundle in packed]
     print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], shown, values=rows)
+    tell((), [f"{old}; it will not be ranked" for bundle in packed for old in bundle.old])
     if withheld := sorted({name for bundle in packed for name in bundle.withheld}):
         say(f"without responses, as the benchmark's card does not allow them: {', '.join(withheld)}")
     give(

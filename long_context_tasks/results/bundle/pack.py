@@ -23,6 +23,7 @@ from long_context_tasks.results.bundle.format import (
     fit_to_travel,
     stated_of,
 )
+from long_context_tasks.results.cells import older_version
 from long_context_tasks.results.collect import Collected, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
@@ -44,6 +45,7 @@ class Packed:
         cases: with responses.
         size: bytes.
         withheld: benchmarks whose cards keep responses back.
+        old: runs by an older version of their task, in words.
     """
 
     path: Path
@@ -51,6 +53,7 @@ class Packed:
     cases: int
     size: int
     withheld: tuple[str, ...]
+    old: tuple[str, ...]
 
 
 def pack(collected: Collected, out: Path, *, responses: bool = True) -> list[Packed]:
@@ -109,11 +112,15 @@ def _write(
     runs: list[BundleRun] = []
     responses: dict[str, list[dict[str, Any]]] = {}
     withheld: set[str] = set()
+    old: list[str] = []
     for key in sorted(
         keys, key=lambda evaluation: (rows[evaluation]["task"], rows[evaluation]["made"], evaluation)
     ):
         row, evaluation = rows[key], collected.evaluations[key]
-        allowed = bool(catalogue.card(str(row["benchmark"])).redistribute.get("responses"))
+        card = catalogue.card(str(row["benchmark"]))
+        if why := older_version(row["version"], card.version):
+            old.append(f"{row['task']} of {row['model']}: {why}")
+        allowed = bool(card.redistribute.get("responses"))
         answers = None
         if with_responses and allowed:
             # Several judges have read the same responses.
@@ -136,7 +143,7 @@ def _write(
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
     n_cases = sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
-    return Packed(path, len(runs), n_cases, len(content), tuple(sorted(withheld)))
+    return Packed(path, len(runs), n_cases, len(content), tuple(sorted(withheld)), tuple(old))
 
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
