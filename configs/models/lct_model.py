@@ -45,7 +45,7 @@ models = [
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
-if _env.is_served() or _env.preset('openai-chat-completions'):
+if _env.is_served():
     models = _served
 elif _preset:
     _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']

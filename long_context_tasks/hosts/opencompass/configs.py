@@ -79,10 +79,14 @@ def is_served() -> bool:
     """Return whether LCT_API_BASE names a server.
 
     Raises:
-        InputError: LCT_API_MODEL names a model there, and LCT_API_BASE nothing.
+        InputError: LCT_API_MODEL or the preset names a model there, and LCT_API_BASE nothing.
     """
     base, model = os.environ.get("LCT_API_BASE"), os.environ.get("LCT_API_MODEL")
-    if model and not base and not preset(_SERVED):
+    if not base and preset(_SERVED):
+        raise InputError(
+            f"{PRESET}={os.environ[PRESET]}: is a model behind a server; set LCT_API_BASE, as https://api.openai.com/v1"
+        )
+    if model and not base:
         raise InputError(
             f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, as http://127.0.0.1:8000/v1, "
             "or LCT_MODEL for a model that is loaded here"
