@@ -263,6 +263,22 @@ def _content_sha256(table: sqlite3.Connection) -> str:
     return digest.hexdigest()
 
 
+def check_texts(folder: Path) -> None:
+    """Check that the texts of a case folder are those that it was built with.
+
+    Raises:
+        InputError: no case folder, a damaged table, or other texts.
+    """
+    path, expected = folder / DOCUMENTS, read_manifest(folder).get("documents_sha256")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as table:
+            found = _content_sha256(table)
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{path}: damaged ({error}); build the cases again") from error
+    if expected != found:
+        raise InputError(f"{path}: was changed after it was built; build the cases again")
+
+
 _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
 
 

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,12 @@ def test_a_changed_file_of_cases_is_noticed(made: Path, tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("0", "1", 1))
     done = lct("runs", "rescore", made / "results", "--cases", moved, "--dry-run")
     assert done.code == 2 and "was changed after it was built" in done.err
+
+
+def test_a_changed_text_of_cases_is_noticed(made: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(made / "first" / "cases", tmp_path / "cases")
+    [path] = moved.rglob("*.sqlite")
+    with closing(sqlite3.connect(path)) as table, table:
+        table.execute("UPDATE documents SET text = text || '.'")
+    done = lct("runs", "rescore", made / "results", "--cases", moved, "--dry-run")
+    assert done.code == 2 and f"{path}: was changed after it was built" in done.err
