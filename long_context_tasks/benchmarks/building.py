@@ -116,7 +116,7 @@ class Work(Progress):
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
-        made = [{length: writer.aside() for length in numbers} for writer in writers]
+        made = [{length: writer.spool() for length in numbers} for writer in writers]
         for found in self._mapped(make, wanted, what):
             for length, of_writers in found.items():
                 for writer, kept, built in zip(writers, made, of_writers, strict=True):

@@ -152,11 +152,8 @@ class EndpointClient:
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
-        except (
-            aiohttp.ClientError,
-            OSError,
-            UnicodeError,
-        ) as error:  # the last from a host name that is none
+        # A host name that is none is a UnicodeError.
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(
                 said, again=not isinstance(error, aiohttp.InvalidURL | UnicodeError)

@@ -110,7 +110,7 @@ class OneScale:
 
 
 def on_one_scale(table: RatingTable, raters: Sequence[str]) -> OneScale:
-    """Return the scores of raters on one scale; without known scales raters are told apart by their highest score: up to 1, 5, 10, or above."""
+    """Return the scores of raters on one scale; without known scales raters are grouped by their highest score: up to 1, 5, 10, or above."""
     ratings = {name: table.ratings[name] for name in raters}
     if all(name in table.scales for name in raters):
         scales = {name: table.scales[name] for name in raters}

@@ -439,7 +439,7 @@ class CaseWriter:
             self.tasks[task]["parts"] = self._parts
         return n
 
-    def aside(self) -> TextIO:
+    def spool(self) -> TextIO:
         """Return a nameless file in the folder, for lines of cases that are made in another order than they are written."""
         return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._temporary)
 
