@@ -404,7 +404,7 @@ _REPORTER = (
     r"I\. ?& ?N\. ?Dec\.|P\. ?R\. ?R\.|D\. ?P\. ?R\.|Mass\.(?: App\. Ct\.)?|N\. ?H\.|R\. ?I\.|Me\.|Fed\. ?Cl\.|T\. ?C\.|F\.|Fed\. ?Reg\.|Stat\.)"
 )
 _CASE = re.compile(
-    rf"\b(?P<volume>\d{{1,4}}) (?P<reporter>{_REPORTER}),? ?(?:at )?(?P<page>\d{{1,7}})(?P<pins>(?:[-–]\d+)?(?:, \d+(?:[-–]\d+)?(?! [A-Z]))*)"
+    rf"\b(?P<volume>\d{{1,4}}) (?P<reporter>{_REPORTER}),? ?(?:at )?(?P<page>\d{{1,7}})(?P<pins>(?:[-–]\d+)?(?:, \d+(?:[-–]\d+)?(?![\d–-]| [A-Z]))*)"
 )
 _STATUTE = re.compile(
     r"\b(?P<title>\d{1,2}) (?P<code>U\. ?S\. ?C\.(?: ?A\.)?|C\. ?F\. ?R\.|[A-Z]\w*\. ?(?:Gen\. ?)?(?:Laws|Stat)\.?(?: Ann\.)?)"

@@ -63,6 +63,12 @@ def test_citations_dates_and_numbers_stay_consistent() -> None:
     assert len({_new(_recast(OPINION, seed), "216") for seed in range(8)}) > 4
 
 
+def test_a_volume_behind_a_citation_is_no_page_of_it() -> None:
+    text = "Held in 501 U.S. 452, 111 S.Ct. 2395, 115 L.Ed. 410, and in 3 F.2d 40, 45, 17 F.3d 6."
+    found = [text[one.start : one.end] for one in find_entities(text).mentions if one.kind == "citation"]
+    assert found == re.findall(r"\b\d+\b", text)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_dates_move_by_the_same_days(seed: int) -> None:
     text = "It was filed on 28 August 1998, heard on December 30, 1998, and by the 31st of December all of 1998 was over."

@@ -49,7 +49,7 @@ def citation_numbers(text: str) -> set[str]:
 
 WHO = {
     "storage": r"stored goods|storehouse|depositor|warehouse|under lock|the depot|safe keeping",
-    "carriage": r"passenger|carrier|traveller|charge of the journey|ticket|coach firm|taken along|coachmen",
+    "carriage": r"passenger|carrier|traveller|charge of the journey|ticket|coach firm|taken along|coachman",
     "lease": r"a tenant|the landlord|rented rooms|owner of the building|lessee|lessor|rented the premises|had let them",
     "work": r"workman|employer|hired hand|master of the works|weekly wages|paid them|employee|the management",
     "sale": r"a buyer|the seller|a customer|a dealer|purchaser|vendor|that had bought|that had sold",

@@ -40,7 +40,7 @@ def _meeting() -> str:
 GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
     "trials": (
         lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
-        "a49bfb19e255b1b544b43be0623aaf0c48fb5ce34d50902ee00f610dac25c41a",
+        "b3e7d0af5620b5dc4e95b8aba77b029712d947c1e53c7daa1bc8556a3b1adf94",
     ),
     "opinions": (
         lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
@@ -50,7 +50,7 @@ GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
         lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
         "7c877a9a5279b06de2128645d91feb11d73b7f17a809d6d25d06d259e8d9a18d",
     ),
-    "meeting": (_meeting, "cf667243d5b4554da671f12acd6ad0499db18bbfc31f9545e31b6aeb61d86fd4"),
+    "meeting": (_meeting, "5ab7dfac3d847f0286b953797d981f833bc159e036eb96245da463d8e1183082"),
 }
 
 

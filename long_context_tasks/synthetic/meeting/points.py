@@ -182,7 +182,7 @@ def answered(speech: Speech, point: Point) -> str:
 
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
     """Return the passage in which a point comes up and is settled for the first time; ``brief`` leaves out most asides."""
-    involved = (*point.speakers, point.leader)
+    involved = (*point.speakers, point.leader, *(value.text for value in point.values))
     free = [person for person in speech.cast.present if person not in involved] or [point.leader]
     lines = turn(point.leader, speech.sentence("open", topic=topic(speech, point)))
     for place, speaker in enumerate(point.speakers):

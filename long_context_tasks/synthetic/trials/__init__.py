@@ -209,15 +209,15 @@ class TrialWriter(Writer):
         """Return a confidence interval, whose ends are so many standard errors ``between`` the estimate and infinity."""
         levels = {level: z for level, z in _LEVELS.items() if not self.numbers.is_asked(level)}
         level = self.pick(list(levels)) if levels else 95
-        low, high = (f"{between(side * _LEVELS[level]):.{digits}f}" for side in (-1, 1))
+        low, high = (f"{_rounded(between(side * _LEVELS[level]), digits):.{digits}f}" for side in (-1, 1))
         return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
 
     def _results(self) -> dict[str, str]:
         """Return results that agree with one another: estimates lie in their intervals, and p values are theirs."""
         people, random = self.people, self.random
         error, base = 0.5 + 2.5 * random(), round(4 + 30 * random(), 1)
-        diff = round(error * (4.6 * random() - 0.8), 1)
-        adjusted = round(diff + error * (random() - 0.5), 1)
+        diff = _rounded(error * (4.6 * random() - 0.8), 1)
+        adjusted = _rounded(diff + error * (random() - 0.5), 1)
         arms = people["arma"], people["armb"]
         back = people["back"], people["backb"]
         log_ratio = log(back[0] / arms[0] / (back[1] / arms[1]))
@@ -388,6 +388,10 @@ def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:
     """Return the difference of two shares in standard errors."""
     both = (one * sizes[0] + two * sizes[1]) / sum(sizes)
     return (one - two) / sqrt(max(both * (1 - both), 1e-9) * (1 / sizes[0] + 1 / sizes[1]))
+
+
+def _rounded(number: float, digits: int) -> float:
+    return round(number, digits) + 0.0  # never -0.0
 
 
 def _p(z: float) -> str:
