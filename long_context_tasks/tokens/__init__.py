@@ -4,6 +4,7 @@ from long_context_tasks.schema.case import CL100K
 from long_context_tasks.tokens.count_cache import Countable, cached_counts, count_cases
 from long_context_tasks.tokens.tokenizers import (
     Tokenizer,
+    cl100k_encoding,
     get_tokenizer,
     provide_table,
     same_tokenizer,
@@ -15,6 +16,7 @@ __all__ = [
     "Countable",
     "Tokenizer",
     "cached_counts",
+    "cl100k_encoding",
     "count_cases",
     "get_tokenizer",
     "provide_table",

