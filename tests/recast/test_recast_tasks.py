@@ -14,6 +14,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences
 from long_context_tasks.benchmarks.ethic.synthetic.recast import (
     _citations_are_clear,
     _counts_are_clear,
+    _first_names,
     _inserted,
     _names_are_clear,
     _other,
@@ -162,6 +163,12 @@ def test_a_titled_name_with_an_office_before_it_is_clear() -> None:
     assert _names_are_clear(Passage(text, mentions), Counter(), Counter())
 
 
+def test_a_first_name_that_is_a_common_word_is_found_by_the_name_behind_it() -> None:
+    text = "Then said Will Chisel that Mr. Chisel will come."
+    mentions = (Mention(15, 21, "surname", "chisel"), Mention(31, 37, "surname", "chisel"))
+    assert list(_first_names([Passage(text, mentions)])) == ["Will"]
+
+
 @pytest.mark.parametrize(
     ("page", "plain"),
     [
@@ -176,7 +183,16 @@ def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Torts §§ 861, 766A apply.", "The Act of 1889 governs.", "The 1956 Act governs."]
+    "text",
+    [
+        "Torts §§ 861, 766A apply.",
+        "The Act of 1889 governs.",
+        "The 1956 Act governs.",
+        "Federal Rule of Bankruptcy Procedure 9011 asks it.",
+        "It is called [Section] 1338 jurisdiction.",
+        "It was a 1915 dismissal.",
+        "See sections 360i, 360j.",
+    ],
 )
 def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
     assert not _citations_are_clear(Passage(text, ()))

@@ -7,7 +7,7 @@ stand there that do not count, sentences with some are put in; their names and n
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise
@@ -51,6 +51,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 """Words with a capital letter inside a sentence."""
+_BEFORE = re.compile(rf"({_INSIDE.pattern}) $")
 SENTENCE_END = re.compile(
     r"(?<=[a-z0-9)\]’”\"]{2}[.?!])(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Messrs\.)(?<!Prof\.)(?<!Capt\.)(?<!Col\.)(?<!Inc\.)(?<!Corp\.)(?<!Cir\.)(?<!App\.)(?<!Supp\.)(?<!Fed\.)"
     r"(?<!Stat\.)(?<!Civ\.)(?<!Crim\.)(?<!Mass\.)(?<!Const\.)(?<!Ann\.)(?<!Dept\.)(?<!Bankr\.)(?<!al\.)(?<!art\.)(?<!Gen\.)[\"”’)]*\s+"
@@ -127,6 +128,8 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
         )
     whole = " ".join(unit.texts)
     words, inside = Counter(_WORD.findall(whole)), Counter(_INSIDE.findall(whole))
+    for first in _first_names(_passages(unit)):
+        words[first.casefold()] = 0  # "Will Ladislaw": alone it is a name, too
 
     def clear(passage: Passage) -> bool:
         return _names_are_clear(passage, words, inside)
@@ -165,6 +168,16 @@ def _joined(run: Sequence[Passage], asked: Set[str]) -> Iterator[Passage]:
         start += len(passage.text) + 1
     if start >= _LEAST_RUN and any(mention.kind in asked for mention in mentions):
         yield Passage(" ".join(passage.text for passage in run), tuple(mentions))
+
+
+def _first_names(passages: Iterable[Passage]) -> Iterator[str]:
+    """Yield the words with a capital that stand before a person's name inside a sentence and are neither names nor titles."""
+    for passage in passages:
+        ends = {mention.end for mention in passage.mentions}
+        for mention in passage.mentions:
+            match = _BEFORE.search(passage.text[: mention.start]) if mention.kind in PERSON else None
+            if match and match.end(1) not in ends and match[1].casefold() not in _never():
+                yield match[1]
 
 
 def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping[str, int]) -> bool:
@@ -286,6 +299,7 @@ _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
 _DOCKET = re.compile(
     r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
+    r"|\b(?:Procedure|[Ss]ections?\]) \d|\b(?:under|an?) \d{4}\b|\d+[a-z]{1,2}, \d"
 )
 """Numbers that may be part of a citation or not."""
 
