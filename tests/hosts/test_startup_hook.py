@@ -183,3 +183,67 @@ def test_the_real_host(tmp_path: Path) -> None:
     result = run(code, tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split()[-1] == "True", result.stderr
+
+
+@pytest.mark.slow
+def test_a_command_that_conversations_cannot_run_ends_in_one_line(tmp_path: Path) -> None:
+    """Before the model is loaded and before a case is made; the host's other commands, and other programs, go on."""
+    code = """
+    import sys
+    sys.argv = {words!r}
+    from lm_eval.tasks import TaskManager
+    print(len(TaskManager().paths))
+    """
+    installed = Path(pytest.__file__).parents[1]
+    search = (make_host(tmp_path), STARTUP.parents[3], installed)
+    words = ["/bin/lm_eval", "run", "--tasks", "lct_synthetic"]
+    result = run(code.format(words=words), *search, LCT_CACHE_DIR=str(tmp_path))
+    assert result.returncode == 1 and result.stdout == "" and len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(
+        "long_context_tasks: elitr_bench_conv_synthetic: a conversation needs a chat template; add --apply_chat_template, or"
+    )
+    result = run(
+        code.format(words=["/bin/lm_eval", "validate", *words[2:]]), *search, LCT_CACHE_DIR=str(tmp_path)
+    )
+    assert (result.returncode, result.stdout) == (0, "2\n"), result.stderr
+
+
+def test_commands_are_held_against_the_chat_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    from long_context_tasks.hosts.lm_eval import window
+
+    def problem(command: str, **arguments: str) -> str:
+        return hook_paths.template_problem(command.split(), arguments)
+
+    monkeypatch.setattr(
+        window, "has_chat_template", lambda arguments: {"base": False}.get(arguments["pretrained"])
+    )
+    talk = problem("-t elitr_bench_conv_syn*tic,hellaswag ethic_recall_law_synthetic", pretrained="base")
+    assert talk == (
+        "elitr_bench_conv_synthetic: a conversation needs a chat template; add --apply_chat_template, or, "
+        "for a model without one, leave conversations out: --tasks hellaswag,ethic_recall_law_synthetic"
+    )
+    flagged = problem("--apply_chat_template --tasks lct_synthetic", pretrained="base")
+    assert flagged.startswith(
+        "base: no chat template; leave out --apply_chat_template and conversations, which need one: --tasks "
+    )
+    kept = flagged.rpartition(" ")[2]
+    assert (
+        kept.startswith("ada_leval_bestanswer_any_synthetic,elitr_bench_qa_synthetic,") and "conv" not in kept
+    )
+    assert problem(f"--tasks {kept}", pretrained="base") == ""
+    assert problem(f"--tasks {kept} --apply_chat_template", pretrained="base") == (
+        "base: no chat template; leave out --apply_chat_template"
+    )
+    assert problem("--tasks elitr_bench_conv_synthetic --apply_chat_template", pretrained="base").endswith(
+        "no chat template; elitr_bench_conv_synthetic needs one"
+    )
+    assert problem("--tasks elitr_bench_conv_dev").endswith("add --apply_chat_template")
+    for fine in (
+        "--tasks lct_synthetic --apply_chat_template",
+        "--tasks lct_synthetic --apply_chat_template --model vllm",
+        "--tasks lct_synthetic --config run.yaml",
+        "--tasks hellaswag --apply_chat_template",
+    ):
+        assert problem(fine, pretrained="base" if "vllm" in fine or "hella" in fine else "chat") == ""
+    served = {"pretrained": "base", "base_url": "http://h"}
+    assert problem("--tasks lct_synthetic --apply_chat_template", **served) == ""

@@ -1,4 +1,4 @@
-"""How lm-eval learns of our task files and models, and which table it prints for our tasks.
+"""How lm-eval learns of our task files and models, which runs end before they begin, and which table it prints for our tasks.
 
 lm-eval 0.4.13 searches its own folder and ``--include_path``; the start-up hook (``startup/long_context_tasks_hook.py``)
 calls ``extend_task_manager`` to make it search ours as well.
@@ -6,11 +6,13 @@ calls ``extend_task_manager`` to make it search ours as well.
 Nothing here imports a host or anything heavy: it runs whenever lm-eval is imported, also when it runs no task of ours.
 """
 
+import argparse
+import fnmatch
 import functools
 import inspect
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -52,10 +54,75 @@ def extend_task_manager(module: ModuleType) -> None:
         ours = [folder for folder in _our_folder() if not _names(theirs, folder)] if wanted else []
         if ours:
             bound.arguments["include_path"] = [*ours, *theirs]
+            if is_command(sys.argv) and sys.argv[1:2] == ["run"]:
+                problem = template_problem(sys.argv[2:], bound.arguments.get("metadata") or {})
+                if problem:
+                    raise SystemExit(f"long_context_tasks: {problem}")
         original(*bound.args, **bound.kwargs)
 
     extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
+
+
+def is_command(words: Sequence[str]) -> bool:
+    """Return whether the words of a command start lm-eval."""
+    path = Path(words[0]) if words else Path()
+    return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
+
+
+def template_problem(words: Sequence[str], model_arguments: Mapping[str, Any]) -> str:
+    """Return why tasks of ours cannot run with or without the chat template that a command asks for; empty when they can or when unknown.
+
+    The host makes all its tasks before the first of them sees the model, which takes minutes. A file given with ``--config`` is not read.
+
+    Args:
+        words: after ``lm_eval run``.
+        model_arguments: the host's metadata, which holds them.
+    """
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--tasks", "-t", nargs="+", default=[])
+    parser.add_argument("--model", default="hf")
+    parser.add_argument("--config", "-C")
+    parser.add_argument("--apply_chat_template", nargs="?", const=True)
+    try:
+        given, _ = parser.parse_known_args(list(words))
+    except (argparse.ArgumentError, SystemExit):
+        return ""
+    if given.config:
+        return ""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+
+    groups = lm_eval_groups()
+    specs = {spec.name: spec for spec in catalogue.task_specs()}
+
+    def without_talks(name: str) -> list[str]:
+        """The name, or what is left of it when conversations are taken out."""
+        members = catalogue.members_of(name, groups)
+        if not any(member in specs and specs[member].conversation for member in members):
+            return [name]
+        return [left for member in groups.get(name, ()) for left in without_talks(member)]
+
+    words = [word for listed in given.tasks for word in listed.split(",") if word]
+    asked = [name for word in words for name in (fnmatch.filter([*groups, *specs], word) or [word])]
+    members = [member for name in asked for member in catalogue.members_of(name, groups) if member in specs]
+    talks = ", ".join(dict.fromkeys(member for member in members if specs[member].conversation))
+    kept = ",".join(dict.fromkeys(left for name in asked for left in without_talks(name)))
+    if talks and not given.apply_chat_template:
+        others = f", or, for a model without one, leave conversations out: --tasks {kept}" if kept else ""
+        return f"{talks}: a conversation needs a chat template; add --apply_chat_template{others}"
+    # A server has its own template, and vLLM has some for models that bring none.
+    if not (members and given.apply_chat_template) or "base_url" in model_arguments or given.model == "vllm":
+        return ""
+    # Not before: it loads the host.
+    from long_context_tasks.hosts.lm_eval.window import has_chat_template
+
+    if has_chat_template(model_arguments) is not False:
+        return ""
+    name = model_arguments.get("tokenizer") or model_arguments.get("pretrained")
+    others = f" and conversations, which need one: --tasks {kept}" if talks else ""
+    remedy = f"leave out --apply_chat_template{others}" if kept else f"{talks} needs one"
+    return f"{name}: no chat template; {remedy}"
 
 
 def extend_table(utils: Any) -> None:

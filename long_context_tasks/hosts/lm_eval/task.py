@@ -25,6 +25,7 @@ from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.hints import NO_JUDGE, left_out, not_judged_hint, unanswered
+from long_context_tasks.hosts.lm_eval.paths import is_command
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template
@@ -84,8 +85,7 @@ def typed_command(words: Sequence[str]) -> list[str]:
     >>> typed_command(["/bin/lm_eval", "--model_args", "pretrained=a,api_key=sk-0123456789"])
     ['lm_eval', '--model_args', 'pretrained=a,api_key=(not shown)']
     """
-    path = Path(words[0]) if words else Path()
-    if path.stem not in ("lm_eval", "lm-eval") and path.parts[-2:] != ("lm_eval", "__main__.py"):
+    if not is_command(words):
         return []
     return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
 

@@ -82,14 +82,14 @@ def find_window(
     return RunWindow(window, limit, own_count)
 
 
-def has_chat_template(arguments: Mapping[str, Any]) -> bool:
-    """Whether the tokenizer that the host loads for a model has a chat template; False where it loads none."""
+def has_chat_template(arguments: Mapping[str, Any]) -> bool | None:
+    """Whether the tokenizer that the host loads for a model has a chat template; None where it loads none, or cannot."""
     if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
-        return False
+        return None
     try:
         return bool(_tokenizer(arguments).chat_template)
     except (AttributeError, ImportError, KeyError, OSError, TypeError, ValueError):
-        return False  # the host will say what is wrong with it
+        return None  # the host will say what is wrong with it
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
