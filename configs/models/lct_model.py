@@ -9,13 +9,9 @@ LCT_PRESET=FILE: a model as a paper ran it, or with a longer window: a file of a
 
 import os
 
-from mmengine.config import read_base
-from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
+from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
 
 from long_context_tasks.hosts.opencompass.task import DemoModel
-
-with read_base():
-    from .lct_endpoint import models as _served
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
@@ -46,13 +42,13 @@ models = [
     )
 ]
 if _env.is_served():
-    models = _served
+    models = [dict(type=OpenAISDK, **_env.served_model())]
 elif _preset:
     _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']
     models[0].update(_preset, path=_path)
 _attention = _env.chosen_attention(not _base) if _path else {}
-if _attention and models is not _served:
+if _attention and not _env.is_served():
     models[0].update(abbr=models[0]['abbr'] + _attention.pop('suffix'))
     models[0].update(_attention)
 
-del os, _env, _preset, _served, _attention
+del os, _env, _preset, _attention

@@ -7,11 +7,7 @@ vLLM wants newer versions than OpenCompass of some packages; the other way is a 
 
 import os
 
-from mmengine.config import read_base
-from opencompass.models import VLLMwithChatTemplate
-
-with read_base():
-    from .lct_endpoint import models as _served
+from opencompass.models import OpenAISDK, VLLMwithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
@@ -38,8 +34,8 @@ models = [
     )
 ]
 if _env.is_served():
-    models = _served
+    models = [dict(type=OpenAISDK, **_env.served_model())]
 elif _preset:
     models[0].update(_preset, path=_path, model_kwargs=dict(models[0]['model_kwargs'], **_preset['model_kwargs']))
 
-del os, _env, _preset, _served
+del os, _env, _preset

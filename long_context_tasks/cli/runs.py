@@ -1,4 +1,4 @@
-"""``lct runs``: score stored responses again, and take part with a pipeline of one's own."""
+"""``lct runs``: score stored responses again, and take part with another pipeline."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -130,7 +130,7 @@ def test_a_judge_rates_what_people_rate() -> None:
         assert done.exit_code == 0 and "scored 6 of 6" in done.output
         sent = [body["messages"][0]["content"] for body in server.bodies[1:]]
         assert all("expert LLM judge" in text for text in sent)
-        # Two of three questions have a rationale; the judge of the third is not told of any.
+        # Two of three questions have a rationale; the judge of the third reads none.
         assert sum("**Supplementary Information:** " in text for text in sent) == 4
         assert sum("upplementary" not in text for text in sent) == 2
     found = {row["id"]: row for row in rows("j.jsonl")}

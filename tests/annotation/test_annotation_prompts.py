@@ -57,6 +57,6 @@ def test_rationale_and_candidate_prompts(study: Study) -> None:
     assert user.content.endswith(f"Audio: {document}") and "analyzing audio" in system.content
     [user] = candidate_prompt(study, asked)
     assert document in user.content and user.content.endswith("Question: When [answer]?")
-    assert "Now" not in user.content  # the reference is not told
+    assert "Now" not in user.content  # the reference is left out
     with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
         candidate_prompt(study, Question("x", "Q", "R"))

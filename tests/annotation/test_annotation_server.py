@@ -58,7 +58,7 @@ def test_the_page_and_its_headers(link: tuple[str, Path]) -> None:
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", client.get("/page.js").text
         )
         row = client.get("/api/item", params={"id": "q1/small", "annotator": "ana"}).json()
-        assert HOSTILE in row["candidate"] and "model" not in row  # who answered is not told
+        assert HOSTILE in row["candidate"] and "model" not in row  # who answered is not shown
         answer = client.get("/document", params={"id": "d1"})
         assert (
             answer.headers["content-type"].startswith("text/plain")

@@ -42,6 +42,8 @@ def config(name: str) -> Any:
 )
 def test_what_is_no_number_is_named(file: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "x")
+    if "endpoint" in file:
+        monkeypatch.setenv("LCT_API_BASE", "http://h/v1")
     with pytest.raises(InputError, match=f"^{variable}=x: give a (whole )?number of .* or leave it out"):
         config(file)
     monkeypatch.setenv(variable, "1")
@@ -127,6 +129,11 @@ def test_a_server_stands_in_for_the_model_of_every_config(file: str, monkeypatch
     monkeypatch.setenv("LCT_PRESET", str(preset))
     with pytest.raises(InputError, match="LCT_API_BASE names a server; leave out one"):
         config(file)
+
+
+def test_the_config_of_a_server_names_no_server_of_its_own() -> None:
+    with pytest.raises(InputError, match="no server is named; set LCT_API_BASE"):
+        config("models/lct_endpoint.py")
 
 
 @pytest.mark.parametrize("kind", ["", "vllm"])

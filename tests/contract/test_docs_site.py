@@ -149,6 +149,28 @@ def test_every_command_in_the_docs_can_be_typed(path: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
+LONGEST = 30
+"""Words of a sentence."""
+AVOIDED = re.compile(r"\b(?:told|nobody|of one's own)\b", re.IGNORECASE)
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of a page outside fenced code, tables, headings and quoted samples; code in the line is one word, a link its text."""
+    text = re.sub(r"^ *[|#>].*$", "", FENCE.sub("\n\n", text), flags=re.MULTILINE)
+    text = re.sub(r"^ *(?:[-*]|\d+\.) ", "\n\n", text, flags=re.MULTILINE)  # items of lists
+    text = re.sub(r"!?\[([^\]]*)\]\([^)\s]*\)", r"\1", re.sub(r"`[^`]*`", "CODE", text))
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
+    ends = re.compile(r"(?<=[.!?])[*)\"]*\s+(?=[\W_]*[A-Z0-9])")
+    return [sentence for paragraph in paragraphs for sentence in ends.split(paragraph)]
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=page_name)
+def test_sentences_are_short_and_plain(path: Path) -> None:
+    found = sentences(path.read_text(encoding="utf-8"))
+    long = [each for each in found if len(re.findall(r"\S*\w\S*", each)) > LONGEST]
+    assert long + [each for each in found if AVOIDED.search(each)] == []
+
+
 def test_the_page_of_the_command_names_every_group_and_variable() -> None:
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     groups = {command.words[0] for command in commands()}

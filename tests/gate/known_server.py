@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server with a made-up model: it knows what is right and errs as often as it is told to."""
+"""An OpenAI-compatible server with a made-up model: it knows what is right and errs as often as it is set to."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""``lct gate`` against servers whose model errs as often as it is told to: verdicts, self-checks, files, resuming."""
+"""``lct gate`` against servers whose model errs as often as it is set to: verdicts, self-checks, files, resuming."""
 
 import json
 import re

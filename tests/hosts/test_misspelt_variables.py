@@ -44,7 +44,7 @@ def test_a_warning_is_given_once_and_holds_no_value(caplog: pytest.LogCaptureFix
 
 
 def test_every_variable_that_is_read_is_known() -> None:
-    """A new one has to be added to the list, or its users would be told that it is not read."""
+    """A new one has to be added to the list, or its users would read that it is not read."""
     read = re.compile(r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["'](LCT_[A-Z_]+)""")
     folders = ("long_context_tasks", "configs", "tests")
     found = {

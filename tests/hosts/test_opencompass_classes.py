@@ -153,7 +153,7 @@ def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: 
 
 
 def test_predictions_of_other_options_or_cases_are_refused(cases: Path, tmp_path: Path) -> None:
-    """The host finds the file of an earlier run by its name; other cases are told by their number too."""
+    """The host finds the file of an earlier run by its name; the number of cases distinguishes others."""
     _, rows = infer(cases, tmp_path / "out", WordModel(), lct_answer_budget=4)
     for options, change in (({}, "lct_answer_budget was 4, is not given"), ({"lct_n": 3}, "lct_n was not")):
         other, _ = infer(cases, tmp_path / change, WordModel(), **options)

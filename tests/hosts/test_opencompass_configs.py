@@ -212,7 +212,7 @@ def test_one_file_for_every_kind_of_model(
 
 
 def test_requests_side_by_side(read: Read) -> None:
-    """The host's threads go by the processors, and it begins one query a second, when it is told nothing."""
+    """The host's threads go by the processors, and it begins one query a second, by default."""
     variables = {"API_BASE": "http://h/v1", "BATCH_SIZE": "48", "QUERIES_PER_SECOND": "20"}
     [model] = read("eval_all.py", **variables)[0].models
     assert (model["batch_size"], model["max_workers"], model["query_per_second"]) == (48, 48, 20)

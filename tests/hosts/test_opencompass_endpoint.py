@@ -191,6 +191,7 @@ def test_a_preset_in_cl100k_needs_no_network(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
     for name, value in (
         ("TIKTOKEN_CACHE_DIR", str(tmp_path)),
+        ("LCT_API_BASE", "http://h/v1"),
         ("LCT_PRESET", str(configs / "elitr_bench/GPT-4.yaml")),
     ):
         monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""Asking for texts: in order, each once, kept, with what went wrong told."""
+"""Asking for texts: in order, each once, kept, with what went wrong named."""
 
 import json
 from pathlib import Path

@@ -59,7 +59,7 @@ def test_citations_dates_and_numbers_stay_consistent() -> None:
     assert 1.15 <= growth <= 1.61 and abs(int(_new(recast, "120")) / 120 - growth) < 0.01
     assert {span.kind for span in recast.spans if span.original in ("120", "forty-two")} == {"count"}
     assert "U.S. government" not in recast.text
-    # The number itself is told by the seed, not by the text.
+    # The number itself comes from the seed, not by the text.
     assert len({_new(_recast(OPINION, seed), "216") for seed in range(8)}) > 4
 
 

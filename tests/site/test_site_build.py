@@ -296,7 +296,7 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
     payload = index_payload(
         leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
     )
-    # The official rule before others; what no rule makes a score of the column is told.
+    # The official rule before others; what no rule makes a score of the column is named.
     assert payload["published"] == [
         [0, 0, 1000, None, "official_accuracy", "Table 1", 0],
         [1, 0, 8000, None, "copy_instruction", "Table 9", 1],

@@ -49,7 +49,7 @@ def test_points_are_neither_right_nor_wrong(reader: Reader) -> None:
     reader.open("case.html", reader.cases_of("elitr_bench_qa_test"))
     reader.wait(lambda: reader.all("#case-title"))
     assert reader.all("#case .verdict") == [] and len(reader.all("#case .answer")) == 3
-    # Repeats of a model are told apart.
+    # Repeats of a model are distinguished.
     assert reader.texts("#beside label")[:3] == [
         "magpie-small-24b run 2",
         "magpie-small-24b run 3",

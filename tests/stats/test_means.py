@@ -37,7 +37,7 @@ def test_wilson_gives_the_published_intervals(hits: int, n: int, low: float, hig
 
 
 def test_the_interval_is_that_of_the_values() -> None:
-    """Shares, points of a scale, and shares that are told to be points; the corners are those of each interval."""
+    """Shares, points of a scale, and shares that are declared points; the corners are those of each interval."""
     clusters = [place // 4 for place in range(40)]
     shares, points = [place % 3 / 2 for place in range(40)], [1.0 + place % 9 for place in range(40)]
     assert interval_of_mean(shares, clusters) == cluster_wilson(shares, clusters)

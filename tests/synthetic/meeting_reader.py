@@ -92,7 +92,7 @@ def subject_of(question: str) -> str:
 
 
 def answer(transcript: str, question: str, options: Sequence[str]) -> str | None:
-    """The option that the meeting comes to in the end; None where it cannot be told."""
+    """The option that the meeting comes to in the end; None where that is unclear."""
     turns = read_turns(transcript)
     subject = subject_of(question)
     asked = plain(question).replace(subject, "it")

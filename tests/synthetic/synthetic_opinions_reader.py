@@ -92,7 +92,7 @@ MARK = "[CITATION]"
 
 
 def _kinds(text: str) -> tuple[str, ...] | None:
-    """The four features of the case that a text describes, or None unless each is told."""
+    """The four features of the case that a text describes, or None unless each is stated."""
     found = []
     for kinds in FEATURES:
         places = [
@@ -107,7 +107,7 @@ def _kinds(text: str) -> tuple[str, ...] | None:
 
 
 def described(text: str) -> list[tuple[str, ...] | None]:
-    """The features of the case behind every mark: of the sentence with the mark, and the next three at most, until all four are told."""
+    """The features of the case behind every mark: of the sentence with the mark, and the next three at most, until all four are stated."""
     sentences = re.split(r"(?<=[.?]) (?=[A-Z\"\[])", text)
     found = []
     for place, sentence in enumerate(sentences):

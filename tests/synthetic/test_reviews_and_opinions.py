@@ -170,7 +170,7 @@ def test_a_reader_finds_the_citing_segments() -> None:
 
 
 def test_wordings_of_one_value_share_no_telling_word() -> None:
-    """Every wording is known to the reader under its own value, so that values are told apart."""
+    """Every wording is known to the reader under its own value, so that values can be distinguished."""
     for name, kinds in zip(("who", "event", "plea", "held"), FEATURES, strict=True):
         for value, pattern in kinds.items():
             for line in words("opinions_cases.txt", f"{name}.{value}"):

@@ -120,6 +120,47 @@ def preset(kind: str = "") -> dict[str, Any]:
     return found if kind in ("", found.get("model")) else {}
 
 
+def served_model() -> dict[str, Any]:
+    """Return the arguments of the host's class for the model behind LCT_API_BASE.
+
+    Raises:
+        InputError: see :func:`is_served`; or LCT_API_BASE is not set.
+    """
+    if not is_served():
+        raise InputError("no server is named; set LCT_API_BASE, as http://127.0.0.1:8000/v1")
+    found = preset(_SERVED)
+    name = os.environ.get("LCT_API_MODEL") or found.get("model_args", {}).get("model", "model")
+    sampling = dict(found.get("gen_kwargs", {}))
+    temperature = number("LCT_TEMPERATURE", sampling.pop("temperature", 0))
+    if "seed" in found or "LCT_RUN_SEED" in os.environ:
+        sampling["seed"] = whole("LCT_RUN_SEED", found.get("seed", 0), 0)
+    side_by_side = whole("LCT_BATCH_SIZE", 8)
+    return {
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
+        "path": name,
+        "openai_api_base": os.environ["LCT_API_BASE"],
+        "key": "ENV" if os.environ.get("OPENAI_API_KEY") else "EMPTY",
+        "tokenizer_path": served_tokenizer(found),
+        "meta_template": {
+            "round": [
+                {"role": "HUMAN", "api_role": "HUMAN"},
+                {"role": "BOT", "api_role": "BOT", "generate": True},
+            ],
+            "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
+        },
+        "temperature": temperature,
+        "openai_extra_kwargs": sampling or None,
+        "query_per_second": whole("LCT_QUERIES_PER_SECOND", 8),
+        "retry": 3,
+        "max_out_len": 64,
+        # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
+        "batch_size": side_by_side,
+        "max_workers": side_by_side,
+        "run_cfg": {"num_gpus": 0},
+    }
+
+
 def served_tokenizer(found: dict[str, Any]) -> str | None:
     """Return the tokenizer in which the host counts prompts for a server: LCT_TOKENIZER, else that of the preset.
 

@@ -1,4 +1,4 @@
-"""The exact prompts of a task as rows, for a pipeline of one's own.
+"""The exact prompts of a task as rows, for another pipeline.
 
 A row is one request: of a conversation one for each turn, in which ``{{answer_0}}``, ``{{answer_1}}`` ... stand for the model's own
 earlier answers, without their thinking. The messages come from the function that both hosts call.

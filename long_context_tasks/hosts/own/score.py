@@ -1,4 +1,4 @@
-"""Responses of a pipeline of one's own, scored into a stored run: ``lct runs score``."""
+"""Responses of another pipeline, scored into a stored run: ``lct runs score``."""
 
 import json
 import math

@@ -270,7 +270,7 @@ def knows_little(task: LoadedTask, case: Case) -> str:
 
 def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path) -> None:
     for family, kind in (("ethic_recall", "recall"), ("ethic_recall_counterparts", "single_qa")):
-        # Each with its own folder, as the hosts are told.
+        # Each with its own folder, as the hosts are started.
         own = resolve_options({"lct_cases": built / family})
         write_lm_eval(tmp_path / "runs", f"ethic_{kind}_books", own, knows_little)
     found = tables(tmp_path)

@@ -212,7 +212,7 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0], peaks
-    # A tokenizer remembers counts for as long as it lives: the shared one must not be told of every paragraph.
+    # A tokenizer remembers counts for as long as it lives: the shared one must not count every paragraph.
     assert len(get_tokenizer("cl100k")._counts) == remembered
 
 
@@ -250,7 +250,7 @@ def test_a_shortened_paragraph_keeps_what_still_stands_in_it() -> None:
     assert shortened(one, text.index(" Really)")) is None  # an open parenthesis
     counts = Paragraph("There were 24 women here. Later 24 per cent of 1,204 went.", ("24", "1204"))
     forms = lambda label: (label, f"{int(label):,}")  # noqa: E731
-    # Which of the two 24 is a count of people cannot be told.
+    # Which of the two 24 is a count of people is unclear.
     assert shortened(counts, counts.text.index(" Later"), forms) is None
 
 
@@ -274,7 +274,7 @@ def test_shares_are_weighed_and_sections_left_out_have_nothing() -> None:
     for response, share in (
         ("<Section 1> Anne mended a wheel. <Section 2> The mill burned.", (1 / 1.5 + 1) / 2),
         ("<Section 1> Anne mended a wheel; 1,204 men came.", 0.5),
-        # What stands under another marker is not told of its own section.
+        # What stands under another marker says nothing of its own section.
         ("<Section 1> Anne mended a wheel; 1,204 men came. The mill burned.", 0.5),
         ("<Section 1> The mill burned. <Section 2> Anne mended a wheel.", 0),
     ):

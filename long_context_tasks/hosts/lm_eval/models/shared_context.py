@@ -95,7 +95,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         if end is None:
             raise InputError(
                 f"{request.task_name}, case {request.doc['case']}: its prompt does not show the end of its context, so that the question "
-                "cannot be told from it; leave this task out"
+                "cannot be separated from it; leave this task out"
             )
         return end
 
