@@ -165,6 +165,8 @@ def test_every_file_reads_and_hides_the_environment(
     path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    if path.stem == "lct_endpoint":
+        monkeypatch.setenv("LCT_API_BASE", "http://h/v1")
     _, text = read(path)
     assert "sk-secret" not in text and "environ" not in text
 
