@@ -46,12 +46,10 @@ class Document:
     """A text of any genre.
 
     Attributes:
-        id: the same for the same seed.
         title: for people.
         paragraphs: in order.
     """
 
-    id: str
     title: str
     paragraphs: tuple[Paragraph, ...]
 
@@ -76,34 +74,34 @@ class Growing(Generic[T]):
             self._kept.append(part)
             yield part
 
+    def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
+        """Return the first parts: of at least so many characters, ``least`` parts, and at most one part more.
 
-def check_length(num_tokens: int, what: str = "a text") -> None:
-    """Refuse a length that no text can have.
+        Raises:
+            InputError: no characters are asked for.
+        """
+        if characters <= 0:
+            raise InputError("a text without a token cannot be written: ask for at least 1 token")
+        taken: list[T] = []
+        length = 0
+        for part in self:
+            taken.append(part)
+            length += size(part)
+            if length >= characters and len(taken) >= least:
+                break
+        return tuple(taken)
 
-    Raises:
-        InputError: ``num_tokens`` is below 1.
-    """
-    if num_tokens < 1:
-        raise InputError(f"{what} of {num_tokens} tokens cannot be written: ask for at least 1 token")
 
+def begun(title: str, written: Iterator[Paragraph], characters_per_token: float) -> Callable[[int], Document]:
+    """Return what gives the beginning of a document: at least so many tokens, and at most one paragraph more."""
+    kept = Growing(written)
 
-def paragraphs_of(
-    written: Iterable[Paragraph], num_tokens: int, characters_per_token: float, what: str = "a text"
-) -> tuple[Paragraph, ...]:
-    """Take the first paragraphs of a stream: at least ``num_tokens`` tokens of them, and at most one paragraph more.
+    def first(num_tokens: int) -> Document:
+        # Paragraphs are joined by an empty line.
+        paragraphs = kept.first(num_tokens * characters_per_token, lambda paragraph: len(paragraph.text) + 2)
+        return Document(title, paragraphs)
 
-    Raises:
-        InputError: ``num_tokens`` is below 1; the message names ``what`` is written.
-    """
-    check_length(num_tokens, what)
-    taken: list[Paragraph] = []
-    length = 0
-    for paragraph in written:
-        taken.append(paragraph)
-        length += len(paragraph.text) + 2  # paragraphs are joined by an empty line
-        if length >= num_tokens * characters_per_token:
-            break
-    return tuple(taken)
+    return first
 
 
 def filled(

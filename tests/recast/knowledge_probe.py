@@ -36,7 +36,7 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
         names, parts = recast_parts(folder, domain, False, seed, tokens)
         real.clear()
         real.update({span.replacement: span.original for part in parts for span in part.spans})
-        return Document(str(seed), " + ".join(names), tuple(Paragraph(one.text) for one in parts))
+        return Document(" + ".join(names), tuple(Paragraph(one.text) for one in parts))
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
     made = make_case(

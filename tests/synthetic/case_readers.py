@@ -6,7 +6,6 @@ and a dictionary, none of the writers' bookkeeping), and returns the answer in t
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import forum_reader
@@ -14,13 +13,10 @@ import meeting_reader
 import synthetic_opinions_reader
 import trials_reader
 
-from long_context_tasks.corpora.documents import Review, Study
-
 _CONTEXT = re.compile(
     r"^### Context:\n(.*?)\n\nNow, respond to the instruction\.\n\n### Instruction:\n(.*)", re.DOTALL
 )
 _STUDY = re.compile(r"^ID: (\d+)\nTitle: (.*)\nAbstract: (.*)$", re.MULTILINE)
-"""How much a stretch twice as long as the mean has to gain, in shares of what a summary shares with its best paragraph."""
 _SUBJECT = re.compile(r"the (?:(?!the ).)*?\[PROJECT\d+\]")
 
 
@@ -47,9 +43,9 @@ def included_studies(prompt: str) -> set[str]:
     """Ids of the studies that meet what the background asks for."""
     context, rest = context_and_rest(prompt)
     background = between(rest, "### Background:\n", "\n\nNow, label each study")
-    studies = [Study(*found, included=False) for found in _STUDY.findall(context)]
+    studies = _STUDY.findall(context)
     assert len(studies) == context.count("ID: ")
-    return trials_reader.included(Review("", "", background, tuple(studies), pubmed=False))
+    return trials_reader.included(background, {study: abstract for study, _, abstract in studies})
 
 
 def citing_segments(prompt: str) -> set[str]:
@@ -57,13 +53,8 @@ def citing_segments(prompt: str) -> set[str]:
     context, rest = context_and_rest(prompt)
     summary = between(rest, "\nSummary: ", "\n\nNow, label each SEGMENT")
     _, *parts = re.split(r"^(<Segment \d+>)\n", context, flags=re.MULTILINE)
-    texts = [SimpleNamespace(text=text.strip()) for text in parts[1::2]]
-    group: Any = SimpleNamespace(target=SimpleNamespace(summary=summary), segments=texts)
-    return {
-        marker
-        for marker, cites in zip(parts[::2], synthetic_opinions_reader.citing(group), strict=True)
-        if cites
-    }
+    cites = synthetic_opinions_reader.citing(summary, [text.strip() for text in parts[1::2]])
+    return {marker for marker, found in zip(parts[::2], cites, strict=True) if found}
 
 
 def transcript_of(prompt: str) -> str:
@@ -91,7 +82,7 @@ def full_questions(asked: Sequence[str]) -> list[str]:
 
 
 def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[str | None]:
-    """What the meeting comes to on each question.
+    """What the meeting comes to on each question; None also for what somebody calls out of date.
 
     Args:
         prompts: the messages of the user, in order; the first one holds the transcript.
@@ -100,10 +91,12 @@ def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[st
     first, *others = prompts
     transcript = transcript_of(first)
     questions = full_questions([first.rsplit("\n", 1)[1], *others])
-    return [
-        meeting_reader.answer(transcript, question, values)
-        for question, values in zip(questions, options, strict=True)
-    ]
+    found = []
+    for question, values in zip(questions, options, strict=True):
+        answer = meeting_reader.answer(transcript, question, values)
+        stale = answer is not None and meeting_reader.rejects(transcript, question, answer)
+        found.append(None if stale else answer)
+    return found
 
 
 def question_and_answers(prompt: str) -> tuple[str, list[str]]:

@@ -1,19 +1,20 @@
 """Every kind of synthetic text that has a length: how it is written, what it consists of, and how it is shown."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from long_context_tasks.synthetic import meeting, opinions, trials
+from long_context_tasks.synthetic.document import Document
+from long_context_tasks.synthetic.meeting import write_meeting
+from long_context_tasks.synthetic.opinions import OpinionGroup, begin_opinion_group, begin_opinions
+from long_context_tasks.synthetic.trials import Review, begin_abstracts, begin_review
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of text.
 
     Attributes:
         write: a seed and a length in tokens to what is written.
-        parts: what is written to the parts, of which a longer text has more.
+        parts: what is written to what does not grow, and the parts, of which a longer text has more.
         shown: what is written to its text.
     """
 
@@ -22,34 +23,41 @@ class Kind:
     shown: Callable[[Any], str]
 
 
-def text_of(document: Any) -> str:
+def text_of(document: Document) -> str:
     """Return the text of a document."""
     return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
 
 
-def _of_review(review: Any) -> str:
-    return "".join(
-        f"ID: {one.id}\nTitle: {one.title}\nAbstract: {one.abstract}\n\n" for one in review.studies
-    )
+def _of_review(review: Review) -> str:
+    studies = (f"ID: {one.id}\nTitle: {one.title}\nAbstract: {one.abstract}\n\n" for one in review.studies)
+    return f"{review.background}\n\n{''.join(studies)}"
 
 
-def text_of_group(group: opinions.OpinionGroup) -> str:
-    """Return the pages of a group of opinions."""
-    segments = enumerate(group.segments, start=1)
-    return "".join(f"<Segment {number}>\n{segment.text}\n\n" for number, segment in segments)
-
-
-def _document(write: Callable[[int, int], Any]) -> Kind:
-    return Kind(write, lambda document: document.paragraphs, text_of)
+def text_of_group(group: OpinionGroup) -> str:
+    """Return what is known of the target of a group of opinions, and their pages."""
+    pages = (f"<Segment {number}>\n{page.text}\n\n" for number, page in enumerate(group.pages, start=1))
+    return f"{group.title}\n{group.summary}\n\n{''.join(pages)}"
 
 
 KINDS = {
-    "abstracts": _document(trials.write_abstracts),
-    "review": Kind(trials.write_review, lambda review: review.studies, _of_review),
-    "opinions": _document(opinions.write_opinions),
-    "opinion group": Kind(opinions.write_opinion_group, lambda group: group.segments, text_of_group),
+    "abstracts": Kind(
+        lambda seed, length: begin_abstracts(seed)(length), lambda document: document.paragraphs, text_of
+    ),
+    "review": Kind(
+        lambda seed, length: begin_review(seed)(length),
+        lambda review: [review.title, review.background, *review.studies],
+        _of_review,
+    ),
+    "opinions": Kind(
+        lambda seed, length: begin_opinions(seed)(length), lambda document: document.paragraphs, text_of
+    ),
+    "opinion group": Kind(
+        lambda seed, length: begin_opinion_group(seed)(length),
+        lambda group: [group.title, group.summary, *group.pages],
+        text_of_group,
+    ),
     "meeting": Kind(
-        lambda seed, length: meeting.write_meeting(seed, length, max(1, min(8, length // 1000))),
+        lambda seed, length: write_meeting(seed, length, max(1, min(8, length // 1000))),
         lambda one: one.lines,
         lambda one: one.transcript,
     ),

@@ -1,8 +1,7 @@
 """Reads court opinions as a careful reader would: regular expressions over the finished text, nothing from the writer."""
 
 import re
-
-from long_context_tasks.synthetic.opinions import OpinionGroup
+from collections.abc import Sequence
 
 _N = r"(\d+)"
 REPORTER = (
@@ -119,8 +118,8 @@ def described(text: str) -> list[tuple[str, ...] | None]:
     return found
 
 
-def citing(group: OpinionGroup) -> list[bool]:
-    """Which segments describe a case with the features that the target's summary tells."""
-    asked = _kinds(group.target.summary)
+def citing(summary: str, pages: Sequence[str]) -> list[bool]:
+    """Which pages describe a case with the features that the target's summary tells."""
+    asked = _kinds(summary)
     assert asked is not None
-    return [asked in described(segment.text) for segment in group.segments]
+    return [asked in described(page) for page in pages]

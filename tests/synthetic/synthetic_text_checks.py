@@ -1,7 +1,6 @@
-"""What the tests of synthetic abstracts and opinions measure alike: shortcuts, coverage, shared sentences, variety."""
+"""What the tests of synthetic abstracts and opinions measure alike: shortcuts, coverage, shared sentences."""
 
 import os
-import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -43,25 +42,13 @@ def shortcut_scores(heuristics: Heuristics, documents: Iterable[Document]) -> di
     return {name: round(sum(values) / len(values), 1) for name, values in scores.items()}
 
 
-def ranked_by_similarity(groups: Iterable[tuple[str, Sequence[str], set[int]]]) -> dict[str, float]:
-    """Mean F1 of texts ranked by how alike their words are to a question's, as many taken as are right, and of chance.
-
-    Args:
-        groups: the question, the texts, and the places of those that are right.
-    """
+def ranked_by_similarity(question: str, texts: Sequence[str], right: set[int]) -> float:
+    """F1 of texts ranked by how alike their words are to a question's, as many taken as are right."""
     text_features = pytest.importorskip("sklearn.feature_extraction.text")
-    scores: dict[str, list[float]] = {"tf-idf": [], "all": [], "chance": []}
-    generator = random.Random(0)
-    for question, texts, places in groups:
-        matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform([question, *texts])
-        alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
-        every = range(len(texts))
-        best = sorted(every, key=lambda place: -alike[place])[: len(places)]
-        right = set(map(str, places))
-        chance = generator.sample(every, len(places))
-        for name, found in (("tf-idf", best), ("all", every), ("chance", chance)):
-            scores[name].append(f1(set(map(str, found)), right))
-    return {name: sum(values) / len(values) for name, values in scores.items()}
+    matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform([question, *texts])
+    alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
+    best = sorted(range(len(texts)), key=lambda place: -alike[place])[: len(right)]
+    return f1(set(map(str, best)), set(map(str, right)))
 
 
 def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
@@ -77,8 +64,8 @@ def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
     return shared, total
 
 
-def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> list[bool]:
-    """Return for each chunk of a case's context whether the answer needs it."""
+def coverage(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> float:
+    """Return the share of the chunks of a case's context that the answer needs."""
     from long_context_tasks.benchmarks.ethic.prompts import context_of
     from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
     from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, whole_word
@@ -107,38 +94,5 @@ def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "To
             for label in one.labels
         )
 
-    return [needed(" ".join(chunk.split())) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
-
-
-def coverage(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> float:
-    """Return the share of the chunks that the answer needs."""
-    needed = needed_chunks(made, task, forms, tokenizer)
-    return sum(needed) / len(needed)
-
-
-def information_coverage(task: str, domain: str, length: int, cases: int) -> float:
-    """Mean share of the chunks of a case's context that its answer needs, in percent; see docs/synthetic.md."""
-    from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
-    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
-    from long_context_tasks.tokens import get_tokenizer
-
-    tokenizer = get_tokenizer("cl100k")
-    settings = SyntheticSettings((length,)).fitted()
-    shares = [
-        coverage(
-            make_case(task, domain, length, settings.fresh(), number), task, GENRES[domain].forms, tokenizer
-        )
-        for number in range(cases)
-    ]
-    return 100 * sum(shares) / len(shares)
-
-
-def print_coverage(domain: str) -> dict[str, float]:
-    """Information coverage of a domain's recall and summarize: 50 cases of 1k tokens and 20 of 8k, fewer in quick tests."""
-    measured = {
-        f"{task} {length}": round(information_coverage(task, domain, length, min(most, CASES // 4)), 1)
-        for task in ("recall", "summarize")
-        for length, most in ((1000, 50), (8000, 20))
-    }
-    print(f"information coverage, {domain}: {measured}")
-    return measured
+    found = [needed(" ".join(chunk.split())) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
+    return sum(found) / len(found)

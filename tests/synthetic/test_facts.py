@@ -2,31 +2,17 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 
 import pytest
 from synthetic_text_checks import CASES
 
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
-from long_context_tasks.synthetic.document import Fact, Paragraph
-from long_context_tasks.synthetic.opinions import write_opinions
+from long_context_tasks.synthetic.document import Fact
+from long_context_tasks.synthetic.opinions import begin_opinions
 from long_context_tasks.synthetic.opinions.text import alternatives, said_facts
 from long_context_tasks.synthetic.wording import clause, lines_of, variants, words
 
 pytestmark = pytest.mark.slow
-
-
-def chunked(paragraphs: Sequence[Paragraph], characters: int = 4200) -> list[list[Paragraph]]:
-    """Paragraphs in chunks of about 1,024 tokens."""
-    chunks: list[list[Paragraph]] = [[]]
-    size = 0
-    for paragraph in paragraphs:
-        if chunks[-1] and size + len(paragraph.text) > characters:
-            chunks.append([])
-            size = 0
-        chunks[-1].append(paragraph)
-        size += len(paragraph.text) + 2
-    return chunks
 
 
 ELSEWHERE = {1.0: 0.08, 0.5: 0.05, 0.3: 0.1}
@@ -36,7 +22,8 @@ ELSEWHERE = {1.0: 0.08, 0.5: 0.05, 0.3: 0.1}
 def test_facts_are_stated_where_they_belong_and_hardly_elsewhere() -> None:
     elsewhere: dict[float, list[bool]] = defaultdict(list)
     for seed in range(200, 200 + min(CASES // 10, 10)):
-        chunks = chunked(write_opinions(seed, 16_000).paragraphs)[:-1]
+        paragraphs = begin_opinions(seed)(16_000).paragraphs
+        chunks = [paragraphs[at : at + 9] for at in range(0, len(paragraphs) - 9, 9)]  # some 1,024 tokens
         texts = ["\n".join(paragraph.text for paragraph in chunk) for chunk in chunks]
         for at, chunk in enumerate(chunks):
             for paragraph in chunk:

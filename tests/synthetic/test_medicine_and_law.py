@@ -1,29 +1,19 @@
-"""Synthetic abstracts and opinions: labels that a reader of the text confirms, and that words alone do not give away.
+"""Synthetic abstracts and opinions: labels that words alone do not give away.
 
 ``LCT_SYNTHETIC_CASES`` raises the number of cases, for the figures in the docs.
 """
 
-import itertools
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from statistics import fmean
 
 import pytest
-from synthetic_opinions_reader import citation_numbers
-from synthetic_text_checks import (
-    CASES,
-    Heuristics,
-    labels_of,
-    print_coverage,
-    ranked_by_similarity,
-    shortcut_scores,
-)
-from trials_reader import counts, in_digits
+from kinds import KINDS
+from synthetic_text_checks import CASES, Heuristics, labels_of, ranked_by_similarity, shortcut_scores
+from trials_reader import in_digits
 
-from long_context_tasks.benchmarks.ethic.build.annotator import parse_labels
-from long_context_tasks.synthetic import write_abstracts, write_opinion_group, write_opinions, write_review
-from long_context_tasks.synthetic.document import Document
+from long_context_tasks.synthetic.opinions import TARGET_MARK, begin_opinion_group
+from long_context_tasks.synthetic.trials import begin_review
 
 pytestmark = pytest.mark.slow
 
@@ -95,140 +85,65 @@ KEYED = (
 """Patterns made from many texts of the kind: they find more, see docs/synthetic_writers.md."""
 
 
-@dataclass(frozen=True)
-class Domain:
-    """How a domain is written, read, and guessed without reading.
-
-    Attributes:
-        write: a seed and a length to a document.
-        read: a paragraph to the labels that a careful reader finds.
-        heuristics: guesses; those of ``keyed`` know the forms of many texts.
-        groups: a seed and a length to what is asked, the texts to attribute, and which of them are right.
-        most: mean F1 that no guess reaches at 2k, and those that know no forms.
-        million: labels that a text of a million tokens has at least.
-    """
-
-    write: Callable[[int, int], Document]
-    read: Callable[[str], set[str]]
-    heuristics: Heuristics
-    keyed: tuple[str, ...]
-    groups: Callable[[int, int], tuple[str, list[str], list[bool]]]
-    most: tuple[float, float]
-    million: int
+HEURISTICS = {"abstracts": MEDICINE, "opinions": LAW}
+MOST = {"abstracts": (60, 60), "opinions": (70, 52)}
+"""Mean F1 that no guess reaches at 2k, and those that know no forms."""
 
 
-def _review(seed: int, length: int) -> tuple[str, list[str], list[bool]]:
-    review = write_review(seed, length)
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_no_number_is_both(name: str) -> None:
+    """What counts people or stands in a citation is nothing else in the whole text."""
+    for seed in range(5):
+        document = KINDS[name].write(seed, 20_000)
+        gold = labels_of(document)
+        for paragraph in document.paragraphs:
+            text = paragraph.text.rpartition(" Title:")[2]
+            found = set(integers(text, "law" if name == "opinions" else "medicine")) & gold
+            # Of counts of people some are in words.
+            assert found <= set(paragraph.labels)
+            assert name == "abstracts" or found == set(paragraph.labels)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_labels_by_shortcut(name: str) -> None:
+    """Labels grow with the text, and so do the numbers beside them: a pattern that knows no forms stays below half."""
+    lengths = {2_000: CASES, 128_000: 1, 1_000_000: 1}
+    if CASES > 40:
+        lengths |= {8_000: 12, 32_000: 4, 128_000: 2}
+    for length, texts in lengths.items():
+        start = time.process_time()
+        documents = [KINDS[name].write(seed, length) for seed in range(texts)]
+        took = time.process_time() - start
+        means = shortcut_scores(HEURISTICS[name], documents)
+        labels = [len(labels_of(one)) for one in documents]
+        print(f"{name} {length // 1000}k", means, f"{labels} labels, {took:.1f} s")
+        plain = [mean for guess, mean in means.items() if name == "abstracts" or guess not in KEYED]
+        assert max(plain) < (MOST[name][1] if length == 2_000 else 54)
+        assert length > 2_000 or (max(means.values()) < MOST[name][0])
+        assert length > 2_000 or name == "opinions" or means["all numbers"] < 55
+        assert took < 20 or texts > 1
+        assert length < 128_000 or name == "abstracts" or min(labels) > (900 if length < 1_000_000 else 3000)
+
+
+def _review(seed: int) -> tuple[str, list[str], list[bool]]:
+    review = begin_review(seed)(6000)
     texts = [f"{one.title} {one.abstract}" for one in review.studies]
     return review.background, texts, [one.included for one in review.studies]
 
 
-def _group(seed: int, length: int) -> tuple[str, list[str], list[bool]]:
-    group = write_opinion_group(seed, length)
-    return (
-        group.target.text,
-        [segment.text for segment in group.segments],
-        [segment.cites for segment in group.segments],
-    )
+def _group(seed: int) -> tuple[str, list[str], list[bool]]:
+    group = begin_opinion_group(seed)(6000)
+    texts = [page.text.replace("TARGET ", "") for page in group.pages]
+    return f"{group.title} {group.summary}", texts, [TARGET_MARK in page.text for page in group.pages]
 
 
-DOMAINS = {
-    "medicine": Domain(write_abstracts, counts, MEDICINE, (), _review, (60, 60), 0),
-    "law": Domain(write_opinions, citation_numbers, LAW, KEYED, _group, (70, 52), 3000),
-}
-
-
-@pytest.fixture(params=DOMAINS)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def domain(name: str) -> Domain:
-    return DOMAINS[name]
-
-
-def unkeyed(means: dict[str, float], domain: Domain) -> list[float]:
-    """Return the scores of the guesses that know no forms."""
-    return [mean for name, mean in means.items() if name not in domain.keyed]
-
-
-def test_a_reader_finds_the_labels(domain: Domain) -> None:
-    disagreements = 0
-    for seed in range(CASES):
-        for paragraph in domain.write(seed, 2000).paragraphs:
-            assert len(set(paragraph.labels)) == len(paragraph.labels)
-            disagreements += domain.read(paragraph.text) != set(paragraph.labels)
-    print(f"{disagreements} disagreements in {CASES} documents")
-    assert disagreements == 0
-
-
-def test_labels_are_what_the_task_takes(name: str, domain: Domain) -> None:
-    labels = sorted(labels_of(domain.write(4, 4000)))
-    assert parse_labels("; ".join(labels), name) == labels
-
-
-def test_no_number_is_both(name: str, domain: Domain) -> None:
-    """What counts people or stands in a citation is nothing else in the whole text."""
-    for seed in range(5):
-        document = domain.write(seed, 20_000)
-        gold = labels_of(document)
-        for paragraph in document.paragraphs:
-            found = set(integers(paragraph.text.rpartition(" Title:")[2], name)) & gold
-            # Of counts of people some are in words.
-            assert found <= set(paragraph.labels)
-            assert name == "medicine" or found == set(paragraph.labels)
-
-
-def test_labels_by_shortcut(name: str, domain: Domain) -> None:
-    means = shortcut_scores(domain.heuristics, (domain.write(seed, 2000) for seed in range(CASES)))
-    print("2k", means)
-    assert all(mean < domain.most[0] for mean in means.values())
-    assert all(mean < domain.most[1] for mean in unkeyed(means, domain))
-    assert name == "law" or means["all numbers"] < 55
-
-
-def test_labels_by_shortcut_in_long_texts(name: str, domain: Domain) -> None:
-    """Labels grow with the text, and so do the numbers beside them: a pattern that knows some forms stays below half."""
-    lengths = ((8_000, 12), (32_000, 4), (128_000, 2)) if CASES > 40 else ((128_000, 1),)
-    for length, texts in lengths:
-        documents = [domain.write(seed, length) for seed in range(texts)]
-        means = shortcut_scores(domain.heuristics, documents)
-        print(f"{length // 1000}k", means, [len(labels_of(one)) for one in documents], "labels")
-        assert all(mean < 54 for mean in unkeyed(means, domain))
-    assert name == "medicine" or all(len(labels_of(one)) > 900 for one in documents)
-
-
-def test_a_million_tokens(name: str, domain: Domain) -> None:
-    start = time.process_time()
-    small = domain.write(3, 100_000)
-    middle = time.process_time()
-    large = domain.write(3, 1_000_000)
-    end = time.process_time()
-    print(f"1m tokens in {end - middle:.1f} s")
-    assert end - middle < 20 * (middle - start) + 0.5
-    assert end - middle < 20
-    assert len(large.paragraphs) > 9 * len(small.paragraphs)
-    means = shortcut_scores(domain.heuristics, [large])
-    print("1m", means, len(labels_of(large)), "labels")
-    assert all(mean < 54 for mean in unkeyed(means, domain))
-    assert len(labels_of(large)) > domain.million
-    if name == "law":
-        start = time.process_time()
-        write_opinion_group(3, 1_000_000)
-        assert time.process_time() - start < 20
-
-
-def test_recall_and_summarize_need_most_of_the_text(name: str) -> None:
-    assert min(print_coverage(name).values()) > 80
-
-
-def test_attribution_by_similarity(domain: Domain) -> None:
+@pytest.mark.parametrize("write", [_review, _group])
+def test_attribution_by_similarity(write) -> None:
     """Texts ranked by how alike their words are to what is asked, as many taken as are right."""
-    asked = (domain.groups(seed, 6000) for seed in range(2 * CASES))
-    mean = ranked_by_similarity(
-        (question, texts, set(itertools.compress(range(len(texts)), right)))
-        for question, texts, right in asked
-    )
-    print({name: round(value, 1) for name, value in mean.items()})
-    assert mean["tf-idf"] < mean["chance"] + 2 + 40 / CASES**0.5
+    found, chance = [], []
+    for seed in range(2 * CASES):
+        question, texts, right = write(seed)
+        found.append(ranked_by_similarity(question, texts, {at for at, one in enumerate(right) if one}))
+        chance.append(100 * fmean(right))
+    print(write.__name__, round(fmean(found), 1), "chance", round(fmean(chance), 1))
+    assert fmean(found) < fmean(chance) + 2 + 40 / CASES**0.5

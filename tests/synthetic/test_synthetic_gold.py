@@ -130,6 +130,7 @@ def test_key_facts_of_a_section_are_stated_there(domain: str, length: int) -> No
                 fact = Fact(statement, tuple(map(tuple, groups)), weight)
                 besides = [states(text, fact) for other, text in sections.items() if other != marker]
                 there = states(sections[marker], fact)
+                assert states(statement, fact), fact
                 facts, own, elsewhere = facts + 1, own + there, elsewhere + any(besides)
                 pairs += besides
                 if not there:

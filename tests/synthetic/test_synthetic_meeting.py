@@ -17,11 +17,9 @@ from meeting_reader import answer, guesses, plain, rejects
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.meeting import POSITIONS, Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.meeting.points import TYPES, draw_values, kinds
-from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 LINE = re.compile(r"(\(PERSON\d+\) )?\S.*")
 TAG = re.compile(r"\[(?:PERSON|PROJECT|ORGANIZATION|LOCATION)\d+\]")
 
@@ -94,26 +92,6 @@ def test_what_has_no_room_is_refused(tokens: int, number: int) -> None:
         write_meeting(0, tokens, number)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("tokens", "meetings"), [(2000, 30), (8000, 4), (16_000, 3), (128_000, 2)])
-def test_an_independent_reader_finds_the_gold_answers_and_no_contradiction(
-    tokens: int, meetings: int
-) -> None:
-    """LCT_SYNTHETIC_CASES asks for so many questions of each length."""
-    number = min(8, tokens // 1000)
-    meetings = max(meetings, NUMBER // number)
-    wrong = [
-        (meeting.id, question.text)
-        for place in range(meetings)
-        for meeting in [write_meeting(7000 + place, tokens, number, first=place * number)]
-        for question in meeting.questions
-        for gold in [question.options[question.right]]
-        if answer(meeting.transcript, question.text, question.options) != gold
-        or rejects(meeting.transcript, question.text, gold)
-    ]
-    assert not wrong, wrong
-
-
 def test_values_that_were_not_taken_are_rejected() -> None:
     """What the reader looks for is there: stale notes name another value than the answer."""
     meetings = [write_meeting(seed, 6000, 6) for seed in range(6)]
@@ -144,13 +122,6 @@ def test_no_form_of_an_answer_stands_in_another_one() -> None:
             for one, other in itertools.permutations(draw_values(domain, 4, dice, people), 2):
                 words = f" {plain(other.forms[0])} "
                 assert not any(f" {plain(form)} " in words for form in one.forms), (domain, one, other)
-
-
-@pytest.mark.parametrize(
-    ("number", "said"), [(0, "zero"), (13, "thirteen"), (40, "forty"), (1050, "one thousand fifty")]
-)
-def test_numbers_in_words(number: int, said: str) -> None:
-    assert in_words(number, link=" ", dash=" ") == said
 
 
 def test_guesses_score_like_chance() -> None:

@@ -1,8 +1,7 @@
 """Reads abstracts as a careful reader would: regular expressions over the finished text, nothing from the writer."""
 
 import re
-
-from long_context_tasks.corpora.documents import Review
+from collections.abc import Mapping
 
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
@@ -182,7 +181,7 @@ def asked_features(background: str) -> tuple[str, ...] | None:
     )
 
 
-def included(review: Review) -> set[str]:
+def included(background: str, abstracts: Mapping[str, str]) -> set[str]:
     """Ids of the studies that meet what the background asks for."""
-    asked = asked_features(review.background)
-    return {study.id for study in review.studies if study_features(study.abstract) == asked}
+    asked = asked_features(background)
+    return {study for study, abstract in abstracts.items() if study_features(abstract) == asked}

@@ -7,12 +7,11 @@ in both kinds of segment: only their combination in one case does.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import Document, Growing, Paragraph, check_length, paragraphs_of
+from long_context_tasks.synthetic.document import Document, Growing, Paragraph, begun
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
@@ -33,78 +32,27 @@ _CAPTION = re.compile(
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """An opinion, with the fields that the readers of real ones give it.
+class Page:
+    """A page of an opinion, with :data:`TARGET_MARK` or :data:`MARK` in place of every citation of a case.
 
     Attributes:
-        id, title: of its case.
-        pages: one line each.
-        cites: ids of the opinions that it cites.
-        citation_strings: id of a cited opinion to how it is cited here.
+        name: number of the opinion in the group, and of the page in the opinion.
+        opinion: that number of the opinion.
+        text: one line.
     """
 
-    id: str
-    title: str
-    pages: tuple[str, ...]
-    cites: tuple[str, ...] = ()
-    citation_strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Target:
-    """The case that segments may cite.
-
-    Attributes:
-        id, title: of the case.
-        summary: what happened, what was pleaded, how it ended.
-        holding: its four features.
-    """
-
-    id: str
-    title: str
-    summary: str
-    holding: Holding
-
-    @property
-    def text(self) -> str:
-        """The target as prompts of the attributing task show it."""
-        return f"Title: {self.title}\nSummary: {self.summary}"
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A page of an opinion, with every citation of a case masked.
-
-    Attributes:
-        text: with :data:`MARK` for every citation.
-        cites: whether one of them is of the target.
-        opinion: place of its opinion in the group.
-    """
-
-    text: str
-    cites: bool
+    name: str
     opinion: int
+    text: str
 
 
 @dataclass(frozen=True)
 class OpinionGroup:
-    """A target case and opinions that cite it.
+    """A target case, with what happened, what was pleaded, and how it ended; and pages of opinions that may cite it, in order."""
 
-    Attributes:
-        target: the cited case.
-        opinions: their pages have :data:`TARGET_MARK` where they cite the target, and
-            ``citation_strings`` says so.
-        segments: the pages of all opinions in order, with all marks alike.
-    """
-
-    target: Target
-    opinions: tuple[Opinion, ...]
-    segments: tuple[Segment, ...]
-
-    @property
-    def all_opinions(self) -> tuple[Opinion, ...]:
-        """The target as an opinion, then those that cite it."""
-        return (Opinion(self.target.id, self.target.title, (self.target.summary,)), *self.opinions)
+    title: str
+    summary: str
+    pages: tuple[Page, ...]
 
 
 class _Companions:
@@ -138,85 +86,49 @@ class _Companions:
         return self.writer.shuffled(found)
 
 
-def begin_opinion_group(
-    seed: int, *, characters_per_token: float = MASKED_CHARACTERS_PER_TOKEN
-) -> Callable[[int], OpinionGroup]:
-    """Return what writes :func:`write_opinion_group` of a seed at any length, each page once."""
+def begin_opinion_group(seed: int) -> Callable[[int], OpinionGroup]:
+    """Return what writes a target case and pages of opinions of at least so many tokens, and at most one page more; two at least.
+
+    An opinion has four to nine pages, the last one of a group maybe fewer. A longer group begins with the pages of the shorter one.
+    """
     writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
     holding = writer.holding()
     parties = writer.parties(holding)
     writer.text = dict(parties.text)
-    target = Target(f"{seed}-target", parties.title, writer.told("target", holding), holding)
+    summary = writer.told("target", holding)
     written = Growing(_pages(writer, holding))
 
     def first(num_tokens: int) -> OpinionGroup:
-        check_length(num_tokens, "a group of opinions")
-        pages: list[_Page] = []
-        length = 0
-        for page in written:
-            pages.append(page)
-            length += len(page.text) + 16  # "<Segment 12>\n" and an empty line
-            if length >= num_tokens * characters_per_token and len(pages) > 1:
-                break
-        own: dict[int, list[_Page]] = {}
-        for page in pages:
-            own.setdefault(page.opinion, []).append(page)
-        opinions = []
-        for place, of_opinion in own.items():
-            texts = tuple(page.text for page in of_opinion)
-            cites = any(TARGET_MARK in text for text in texts)
-            opinions.append(
-                Opinion(
-                    f"{seed}-{place}",
-                    of_opinion[0].title,
-                    texts,
-                    (target.id,) if cites else (),
-                    {target.id: (TARGET_MARK,)} if cites else {},
-                )
-            )
-        segments = (Segment(page.text.replace(TARGET_MARK, MARK), page.cites, page.opinion) for page in pages)
-        return OpinionGroup(target, tuple(opinions), tuple(segments))
+        # "<Segment 12>\n" and an empty line
+        pages = written.first(num_tokens * MASKED_CHARACTERS_PER_TOKEN, lambda page: len(page.text) + 16, 2)
+        return OpinionGroup(parties.title, summary, pages)
 
     return first
 
 
-class _Page(NamedTuple):
-    """A page of a group; ``opinion`` counts from 0."""
-
-    opinion: int
-    title: str
-    text: str
-    cites: bool
-
-
-def _pages(writer: OpinionWriter, holding: Holding) -> Iterator[_Page]:
+def _pages(writer: OpinionWriter, holding: Holding) -> Iterator[Page]:
     """Yield page after page for ever, four to nine of each opinion."""
     companions = _Companions(writer, holding)
     first = writer.chance(0.5)
     number = 0
     for opinion in count():
         parties = writer.parties(writer.holding())
-        for _ in range(writer.whole(4, 9)):
+        for place in range(writer.whole(4, 9)):
             # The first two differ, so that the shortest group has something to tell apart.
             cites = writer.chance(CITING) if number > 1 else first is (number == 0)
             cases = companions.cases(citing=cites)
             text = writer.page(parties, [(case, TARGET_MARK if case is holding else MARK) for case in cases])
-            yield _Page(opinion, parties.title, text, cites)
+            yield Page(f"{opinion}-{place}", opinion, text)
             number += 1
 
 
-def write_opinion_group(
-    seed: int, num_tokens: int, *, characters_per_token: float = MASKED_CHARACTERS_PER_TOKEN
-) -> OpinionGroup:
-    """Write a target case and pages of opinions of at least ``num_tokens`` tokens, and at most one page more; two pages at least.
+def begin_opinions(seed: int) -> Callable[[int], Document]:
+    """Return what writes opinions, paragraph by paragraph, of at least so many tokens and at most one paragraph more.
 
-    An opinion has four to nine pages, the last one of a group maybe fewer. A longer group of the same seed begins with the pages of
-    the shorter one.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    Labels are the numbers in citations of cases, statutes and rules, digits only. A longer text begins with the shorter one.
     """
-    return begin_opinion_group(seed, characters_per_token=characters_per_token)(num_tokens)
+    writer = OpinionWriter(stream(seed, "opinions"), masked=False)
+    return begun("Opinions of the courts", _paragraphs(writer), CHARACTERS_PER_TOKEN)
 
 
 def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
@@ -231,35 +143,8 @@ def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
                 yield writer.footnote(parties)
 
 
-def begin_opinions(
-    seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
-) -> Callable[[int], Document]:
-    """Return what writes :func:`write_opinions` of a seed at any length, each paragraph once."""
-    written = Growing(_paragraphs(OpinionWriter(stream(seed, "opinions"), masked=False)))
-
-    def first(num_tokens: int) -> Document:
-        paragraphs = paragraphs_of(written, num_tokens, characters_per_token, "opinions")
-        return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", paragraphs)
-
-    return first
-
-
-def write_opinions(
-    seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
-) -> Document:
-    """Write opinions, paragraph by paragraph, of at least ``num_tokens`` tokens and at most one paragraph more.
-
-    Labels are the numbers in citations of cases, statutes and rules, digits only. A longer text of the same seed begins with the
-    shorter one.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
-    """
-    return begin_opinions(seed, characters_per_token=characters_per_token)(num_tokens)
-
-
 def begins_opinion(text: str) -> bool:
-    """Return whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
+    """Return whether a paragraph of :func:`begin_opinions` is the first one of an opinion, also where its end is cut off.
 
     >>> begins_opinion("In the matter of Carrley v. Redcott, on appeal from the High Bench."), begins_opinion("1. On appeal, we defer.")
     (True, False)

@@ -12,15 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import atanh, erfc, exp, log, sqrt
 from random import Random
+from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import (
-    Document,
-    Fact,
-    Growing,
-    Paragraph,
-    check_length,
-    paragraphs_of,
-)
+from long_context_tasks.synthetic.document import Document, Fact, Growing, Paragraph, begun
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, without_gaps, words
@@ -43,8 +37,7 @@ _VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "resu
 _PLAIN = ("", "", "", "")
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """A study that was looked at for a review: digits as its id, one line of title and abstract, and whether it is included."""
 
     id: str
@@ -55,24 +48,11 @@ class Study:
 
 @dataclass(frozen=True)
 class Review:
-    """A systematic review, with the fields that the readers of real ones give it.
+    """A systematic review: what it asks, and studies in order, each id once; at least one is included and one is not."""
 
-    Attributes:
-        background: the paragraph that says what the review asks.
-        studies: in order, each id once; at least one is included and one is not.
-        pubmed: False, as the ids are invented.
-    """
-
-    id: str
     title: str
     background: str
     studies: tuple[Study, ...]
-    pubmed: bool = False
-
-    @property
-    def included(self) -> frozenset[str]:
-        """Ids of the studies that the review includes."""
-        return frozenset(study.id for study in self.studies if study.included)
 
 
 @dataclass(frozen=True)
@@ -434,8 +414,11 @@ def _ids(random: Random) -> Iterator[str]:
             yield str(number)
 
 
-def begin_review(seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Callable[[int], Review]:
-    """Return what writes :func:`write_review` of a seed at any length, each study once."""
+def begin_review(seed: int) -> Callable[[int], Review]:
+    """Return what writes a review with studies of at least so many tokens, and at most one study more; two studies at least.
+
+    A longer review begins with the shorter one; its background is the same. Tokens are those of titles and abstracts.
+    """
     writer = TrialWriter(stream(seed, "review"))
     topic = writer.topic()
     wanted = writer.criteria(topic)
@@ -443,18 +426,12 @@ def begin_review(seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKE
     title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
     studies = Growing(_studies(seed, writer, topic, wanted))
 
-    def first(num_tokens: int) -> Review:
-        check_length(num_tokens, "a review")
-        taken: list[Study] = []
-        length = 0
-        for study in studies:
-            taken.append(study)
-            length += len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
-            if length >= num_tokens * characters_per_token and len(taken) > 1:
-                break
-        return Review(f"synthetic-review-{seed}", title, background, tuple(taken))
+    def size(study: Study) -> int:
+        return len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
 
-    return first
+    return lambda num_tokens: Review(
+        title, background, studies.first(num_tokens * CHARACTERS_PER_TOKEN, size, 2)
+    )
 
 
 def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[Study]:
@@ -468,42 +445,12 @@ def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> 
         yield Study(next(ids), abstract.title, abstract.text, included)
 
 
-def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Review:
-    """Write a review with studies of at least ``num_tokens`` tokens, and at most one study more; two studies at least.
+def begin_abstracts(seed: int) -> Callable[[int], Document]:
+    """Return what writes abstracts, one a paragraph, of at least so many tokens and at most one abstract more.
 
-    A longer review of the same seed begins with the shorter one; its background is the same. Tokens are those of titles and
-    abstracts, ``characters_per_token`` characters each.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    Labels are the counts of people in digits, without commas. A longer text begins with the shorter one.
     """
-    return begin_review(seed, characters_per_token=characters_per_token)(num_tokens)
-
-
-def begin_abstracts(
-    seed: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
-) -> Callable[[int], Document]:
-    """Return what writes :func:`write_abstracts` of a seed at any length, each abstract once."""
-    written = Growing(_abstracts(seed))
-
-    def first(num_tokens: int) -> Document:
-        paragraphs = paragraphs_of(written, num_tokens, characters_per_token, "a set of abstracts")
-        return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)
-
-    return first
-
-
-def write_abstracts(
-    seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN
-) -> Document:
-    """Write abstracts, one a paragraph, of at least ``num_tokens`` tokens and at most one abstract more.
-
-    Labels are the counts of people in digits, without commas. A longer text of the same seed begins with the shorter one.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
-    """
-    return begin_abstracts(seed, characters_per_token=characters_per_token)(num_tokens)
+    return begun("Abstracts of clinical studies", _abstracts(seed), CHARACTERS_PER_TOKEN)
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:

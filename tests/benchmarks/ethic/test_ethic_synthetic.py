@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic.prompts import context_of, find_markers, sections_of, template
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words
 from long_context_tasks.benchmarks.ethic.synthetic import (
     WRITINGS,
     SyntheticSettings,
@@ -92,11 +92,15 @@ def test_longer_tokens_than_those_of_cl100k_are_supplied(domain: str, tmp_path: 
 @pytest.mark.parametrize(("task", "domain"), PAIRS)
 def test_the_answer_needs_most_of_the_context(task: str, domain: str) -> None:
     tokenizer = get_tokenizer("cl100k")
-    shares = [
-        coverage(made_case(task, domain, 4000, number), task, GENRES[domain].forms, tokenizer)
-        for number in range(3)
-    ]
-    assert sum(shares) / len(shares) >= 0.75, shares  # 50 cases of each: docs/synthetic.md
+    shares = {
+        (length, number): coverage(
+            made_case(task, domain, length, number), task, GENRES[domain].forms, tokenizer
+        )
+        for length, cases in ((1000, 5), (8000, 2))
+        for number in range(cases)
+    }
+    # 50 cases of each: docs/synthetic.md
+    assert sum(shares.values()) / len(shares) >= (0.75 if task == "attribute" else 0.8), shares
 
 
 def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> None:
@@ -343,14 +347,6 @@ def test_the_statements_of_the_writer_score_one_without_a_judge(task: Any) -> No
     assert (scores["summary_score"].value, scores["summary_score"].reason) == (None, "not_judged")
     assert scores["sections_covered"].value == 1
     assert task.score(case, None, "does_not_fit")["fact_recall"].value is None
-
-
-@pytest.mark.parametrize("domain", GENRES)
-def test_every_statement_states_its_fact(domain: str) -> None:
-    made = load_task(f"ethic_summarize_{domain}_synthetic", Options(length=8000, n=3, seed=11))
-    facts = [fact for case in made.cases.cases for row in case.inputs["facts"] for fact in row["facts"]]
-    unstated = [words for statement, words, _ in facts if not states(statement, Fact("", words))]
-    assert len(facts) > 50 and not unstated
 
 
 def test_a_judge_adds_its_metrics_and_changes_nothing_else(task: Any) -> None:

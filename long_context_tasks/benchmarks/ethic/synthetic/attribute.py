@@ -16,8 +16,9 @@ from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_t
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.corpora.documents import Opinion, Review, Study
-from long_context_tasks.synthetic import begin_opinion_group, begin_review
 from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.synthetic.opinions import begin_opinion_group
+from long_context_tasks.synthetic.trials import begin_review
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 _SPARE_TOKENS = 5_000
@@ -45,8 +46,10 @@ def _supply(maker: Maker) -> int:
 
 def _medicine(maker: Maker) -> Made | None:
     written = maker.written(begin_review, _supply(maker))
-    studies = tuple(Study(study.id, study.title, study.abstract, study.included) for study in written.studies)
-    review = Review(written.id, written.title, written.background, studies, pubmed=False)
+    studies = tuple(Study(*study) for study in written.studies)
+    review = Review(
+        f"synthetic-review-{maker.seed}", written.title, written.background, studies, pubmed=False
+    )
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
@@ -59,24 +62,19 @@ def _medicine(maker: Maker) -> Made | None:
 
 def _law(maker: Maker) -> Made | None:
     written = maker.written(begin_opinion_group, _supply(maker))
-    target, *citing = (
-        Opinion(opinion.id, opinion.title, opinion.pages, opinion.cites, opinion.citation_strings)
-        for opinion in written.all_opinions
-    )
-    group = CitedCase(target, tuple(citing))
+    group = CitedCase(Opinion(maker.id, written.title, ()), ())
     pages = {
-        f"{place}-{number}": Page(
-            Chunk((Piece(text, maker.count(text.replace(TARGET_MARK, MARK) + JOINT) + _MARKER, place),)),
-            place,
+        page.name: Page(
+            Chunk((Piece(page.text, maker.count(_shown(page.text) + JOINT) + _MARKER, page.opinion),)),
+            page.opinion,
         )
-        for place, opinion in enumerate(written.opinions)
-        for number, text in enumerate(opinion.pages)
+        for page in written.pages
     }
-    sizes = {name: page.chunk.tokens for name, page in pages.items()}
     kinds = [
-        [name for name, page in pages.items() if (TARGET_MARK in page.chunk.text) is cites]
+        [page.name for page in written.pages if (TARGET_MARK in page.text) is cites]
         for cites in (True, False)
     ]
+    sizes = {name: page.chunk.tokens for name, page in pages.items()}
 
     def make(room: int) -> Made | None:
         some = first_that_fit(list(pages), sizes, room)
@@ -85,13 +83,17 @@ def _law(maker: Maker) -> Made | None:
         if sum(page.chunk.tokens for page in own) > room:
             return None
         texts = [page.chunk.text for page in own]
-        draft = segments_draft(group, maker.length, own, texts, written.target.summary, segment_pages=1)
+        draft = segments_draft(group, maker.length, own, texts, written.summary, segment_pages=1)
         if isinstance(draft, str):
             return None
-        shown = (text.replace(TARGET_MARK, MARK) for text in texts)
-        return Made(maker.named(draft), tuple(Paragraph(text, (MARK,)) for text in shown))
+        return Made(maker.named(draft), tuple(Paragraph(_shown(text), (MARK,)) for text in texts))
 
-    return maker.tuned(maker.length - maker.count(written.target.summary) - 320, make)
+    return maker.tuned(maker.length - maker.count(written.summary) - 320, make)
+
+
+def _shown(page: str) -> str:
+    """Return a page with all marks alike."""
+    return page.replace(TARGET_MARK, MARK)
 
 
 def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:

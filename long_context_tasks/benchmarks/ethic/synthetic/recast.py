@@ -538,7 +538,7 @@ def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> D
     paragraphs = (
         _balanced(recast, domain, seed) if recall else (Paragraph(passage.text) for passage in recast)
     )
-    return Document(f"{seed}", " + ".join(names), tuple(paragraphs))
+    return Document(" + ".join(names), tuple(paragraphs))
 
 
 def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[_Unit]:
