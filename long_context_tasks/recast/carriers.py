@@ -41,7 +41,7 @@ CARRIERS = SourceOption(
     "Recast tasks",
 )
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
-_RULES = 9
+_RULES = 10
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
 
