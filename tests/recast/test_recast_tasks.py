@@ -4,13 +4,15 @@ import re
 from collections import Counter
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tiny_carriers import PEOPLE, PLACES, write_carriers
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
-from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences
+from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences, organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import (
     _citations_are_clear,
     _counts_are_clear,
@@ -88,6 +90,19 @@ def test_no_option_begins_behind_a_title_or_with_who_speaks() -> None:
         "Hon. Anne Bell asked for the report of the whole committee.",
         "So the debate went on until late at night.",
     ]
+
+
+def test_a_document_behind_one_that_has_too_few_sentences_has_fewer_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(organize.__globals__, "_in_parts", lambda maker, document, number, room: number)
+
+    def parts(length: int, attempt: int) -> Any:
+        tuned = lambda room, make: make(room)  # noqa: E731
+        return organize(SimpleNamespace(length=length, attempt=attempt, document=list, tuned=tuned))  # type: ignore[arg-type]
+
+    assert [parts(128_000, attempt) for attempt in (0, 1, 4, 40)] == [200, 160, 100, 18]
+    assert parts(2000, 0) == parts(2000, 40) == 6
 
 
 @pytest.mark.parametrize("domain", ["books", "debates", "medicine", "law"])

@@ -25,7 +25,7 @@ KINDS = (
     (r"euros|how much money", r"euros|how much money"),
     (r"machines", r"machines"),
     (r"how many people|people are expected", r"how many people"),
-    (r"^where|what place", r"where|which place|which room"),
+    (r"^where|what place", r"where(?! they say)|which place|which room"),
     (r"called|which name", r"called|\bname\b"),
     (r"theme|mainly", r"main theme|mainly about"),
     (r"tool|kept|edited", r"tool|program|(?:edit|keep)"),
@@ -47,6 +47,7 @@ BY_PLACE = re.compile(r"(?:\b(first|second|third|last)\b (?:thing|one|idea|of fo
 REJECTED = re.compile(
     r"\b(?:old|outdated|out of date|last month|before|forget|do not look|no longer|today counts)\b"
 )
+REASON = r"(?:because of|thinking of|(?:(?:it|that) )?is (?:better|easier) with) "
 PLACES = ("first", "second", "third", "last")
 
 
@@ -117,10 +118,10 @@ def _brought_up(
     """Option to who brings it up and in which sentence; and the place of the last such turn."""
     said: dict[str, tuple[str, str]] = {}
     for place in range(start + 1, min(start + 40, len(turns))):
+        # Without the reason, which may name another option: "the blue room, because of the gym class".
+        text = re.sub(f", {REASON}.*", "", turns[place].text)
         for option in options:
-            if option not in said and re.search(
-                rf"(?<!\w){re.escape(plain(option))}(?!\w)", turns[place].text
-            ):
+            if option not in said and re.search(rf"(?<!\w){re.escape(plain(option))}(?!\w)", text):
                 said[option] = (turns[place].speaker, turns[place].text)
                 if len(said) == len(options):
                     return said, place
@@ -131,11 +132,7 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
     """What the turns after a place settle on."""
     speakers = {speaker: option for option, (speaker, _) in said.items()}
     reasons = {
-        re.sub(
-            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|easier) with) ",
-            "",
-            text.rsplit(", ", 1)[-1],
-        ).strip(".?"): option
+        re.sub(f"^{REASON}", "", text.rsplit(", ", 1)[-1]).strip(".?"): option
         for option, (_, text) in said.items()
         if ", " in text
     }

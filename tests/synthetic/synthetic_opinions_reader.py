@@ -54,7 +54,7 @@ WHO = {
     "sale": r"a buyer|the seller|a customer|a dealer|purchaser|vendor|that had bought|that had sold",
     "healing": r"a patient|physician|under treatment|the doctor|a sick person|healer|being cured|medical practitioner",
     "inn": r"a guest|innkeeper|overnight lodger|\bthe host\b|room for the night|\bthe inn\b|had slept there|hostelry",
-    "loan": r"borrower|lender|a debtor|a creditor|owed money|it was due|somebody with debts|\bthe bank\b",
+    "loan": r"borrower|\blender|a debtor|a creditor|owed money|it was due|somebody with debts|\bthe bank\b",
     "ward": r"\ban orphan|a guardian|a ward\b|the trustee|under age|administrator of the|without parents|manage its estate",
     "border": r"landowner|owner next door|holder of a plot|adjoining|villager|a neighbour|side of a hedge|household beyond",
 }

@@ -6,10 +6,13 @@ where it belongs.
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
@@ -38,7 +41,9 @@ def organize(maker: Maker) -> Made | None:
     """Make the case of a number; None where its document makes none."""
     document = maker.document()
     part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
-    number = max(_FEWEST, min(_MOST, (maker.length - _INSTRUCTION) // (part + part // 8)))
+    # A document of long paragraphs may have parts without a sentence to take out; the next one has fewer parts.
+    most = _MOST * 4 // (4 + maker.attempt)
+    number = max(_FEWEST, min(most, (maker.length - _INSTRUCTION) // (part + part // 8)))
     return maker.tuned(
         int(maker.length * 0.86) - _INSTRUCTION, lambda room: _in_parts(maker, document, number, room)
     )
@@ -67,17 +72,16 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
     """Return a sentence of each part, none that only fills the length; None where a part has none that can be taken out."""
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
-    places: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    rows = {word: row for row, word in enumerate(in_parts)}
+    weights = np.zeros((len(rows), len(parts)))
     for at, own in enumerate(words):
         size = math.sqrt(sum(own.values()))
         for word in own:
-            places[word].append((at, math.log(1 + len(parts) / in_parts[word]) / size))
+            weights[rows[word], at] = math.log(1 + len(parts) / in_parts[word]) / size
     chosen: list[str] = []
     for at, texts in enumerate(parts):
         sentences = [sentence for paragraph in texts for sentence in _sentences(paragraph)]
-        scored = [
-            (_found_near(sentence, at, words[at], places, len(parts)), sentence) for sentence in sentences
-        ]
+        scored = [(_found_near(sentence, at, words[at], rows, weights), sentence) for sentence in sentences]
         fitting = [one for one in scored if one[1] not in (*chosen, *fillers)]
         if not fitting:
             return None
@@ -108,20 +112,19 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _found_near(
-    sentence: str, at: int, own: Counter[str], places: dict[str, list[tuple[int, float]]], number: int
+    sentence: str, at: int, own: Counter[str], rows: Mapping[str, int], weights: NDArray[np.float64]
 ) -> float:
     """Return how much more the words of a sentence point to its own part and those beside it than to the best one far away."""
     asked = Counter(_WORD.findall(sentence.lower()))
-    scores = [0.0] * number
-    for word, times in asked.items():
-        held = places[word]
-        # Without the sentence itself: a word that stands only in it points nowhere.
-        for place, weight in held:
-            if place != at or own[word] > times:
-                scores[place] += weight
-    near = [scores[place] for place in range(number) if abs(place - at) <= _BESIDE]
-    far = [scores[place] for place in range(number) if abs(place - at) > _BESIDE]
-    return max(near) - max(far, default=min(near))
+    found = weights[[rows[word] for word in asked]]
+    # Without the sentence itself: a word that stands only in it points nowhere.
+    found[[own[word] <= times for word, times in asked.items()], at] = 0
+    # Row by row, in the order of the words, so that the sums are those of any machine.
+    scores = found.sum(axis=0)
+    first, end = max(0, at - _BESIDE), at + _BESIDE + 1
+    near = scores[first:end]
+    far = [*scores[:first], *scores[end:]]
+    return float(near.max() - max(far, default=near.min()))
 
 
 def _without(texts: Sequence[str], option: str) -> list[str]:
