@@ -62,7 +62,7 @@ def shown_cases(
 ) -> Iterator[ShownCase]:
     """The cases of a run, one after the other, read as they are asked for.
 
-    The card decides: ``prompts`` stands for prompts and questions, ``gold`` for gold and for what a judge wrote (judges quote gold),
+    Cases from a seed are shown whole. Of others the card decides: ``prompts`` stands for prompts and questions, ``gold`` for gold and for what a judge wrote (judges quote gold),
     ``responses`` for what the model and, quoting it, the judge wrote. A case of a run that answers every case several times comes as
     often, with the repeat in its labels.
 
@@ -76,8 +76,10 @@ def shown_cases(
     Raises:
         InputError: damaged files.
     """
-    rules = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).redistribute
-    allowed = {what: private or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
+    spec = catalogue.parse_task(evaluation.run.task)
+    rules = catalogue.card(spec.benchmark).redistribute
+    free = private or spec.source == "seed"
+    allowed = {what: free or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
     parts = []
     if missing := [what for what, may in allowed.items() if not may]:
         named = " and ".join(
@@ -122,10 +124,13 @@ def _shown(
     labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
     if stored.repeat:
         labels["repeat"] = stored.repeat
-    # Labels of the turns, those of several in one text.
-    of_turns = stored.turn_labels if case is None else [turn.labels for turn in case.turns]
-    for name in dict.fromkeys(name for own in of_turns for name in own):
-        labels[name] = ", ".join(dict.fromkeys(_text(own[name]) for own in of_turns if name in own))
+    of_turns: dict[str, dict[str, None]] = {}
+    # Labels of the turns, those of several in one text. Lists are for maps: the place of each item of the answer.
+    for own in stored.turn_labels if case is None else [turn.labels for turn in case.turns]:
+        for name, value in own.items():
+            if not isinstance(value, list | tuple):
+                of_turns.setdefault(name, {})[_text(value)] = None
+    labels |= {name: ", ".join(texts) for name, texts in of_turns.items()}
     return ShownCase(
         run=key,
         case=stored.id,

@@ -20,6 +20,7 @@ from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 from written_book import sorting_cases
 
+from long_context_tasks import load_task as load_by_name
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
@@ -266,3 +267,12 @@ def test_pages_of_a_later_judge(unjudged: Path, tmp_path: Path, monkeypatch: pyt
     turns = [turn for page in found for turn in page.turns]
     assert any(turn.scores["judge_score"] is not None and turn.feedback for turn in turns)
     assert all(turn.response is not None for turn in turns)
+
+
+def test_cases_from_a_seed_are_shown_whole_whatever_the_card_says(tmp_path: Path) -> None:
+    task = load_by_name("ethic_recall_law_synthetic", n=1, length=1000)
+    task.save({case.id: "None" for case in task.cases}, model="owl", folder=tmp_path)
+    [page] = pages(tmp_path, task.name)
+    assert page.withheld == "" and page.prompt is not None and page.turns[0].gold is not None
+    # The place of each label is for maps.
+    assert "first_chunk" in task.cases[0].turns[0].labels and "first_chunk" not in page.labels
