@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.quantities import quantity_mentions
+from long_context_tasks.synthetic.wording import words
 
 PERSON = frozenset(("woman", "man", "surname"))
 """Kinds of words that name a person: first names of two sorts, and surnames."""
@@ -33,38 +34,34 @@ _OPENING = re.compile(r"[.?!:;\n\"“‘—*]|--|/>| '")
 """What stands before a word that begins a sentence, a quotation, or a line; also the end of ``<laugh/>`` in a transcript."""
 
 
-@cache
-def word_lists(file: str) -> Mapping[str, tuple[str, ...]]:
-    """Read the lists of a data file: name to lines."""
-    lists: dict[str, list[str]] = {}
-    name = ""
-    for line in (Path(__file__).with_name("data") / file).read_text(encoding="utf-8").splitlines():
-        if line.startswith("== "):
-            name = line[3:]
-        elif line and not line.startswith("#"):
-            lists.setdefault(name, []).append(line)
-    return {name: tuple(lines) for name, lines in lists.items()}
+def word_list(file: str, name: str) -> tuple[str, ...]:
+    """Return the lines of a list of a data file."""
+    return words(Path(__file__).with_name("data") / file, name)
 
 
 @cache
-def _set(file: str, name: str) -> frozenset[str]:
-    return frozenset(" ".join(word_lists(file)[name]).split())
+def word_set(file: str, name: str) -> frozenset[str]:
+    """Return the words of a list of a data file."""
+    return frozenset(" ".join(word_list(file, name)).split())
 
 
 _SORTS = {
-    "man": _set("beside.txt", "titles of men"),
-    "woman": _set("beside.txt", "titles of women"),
-    "": _set("beside.txt", "titles of both"),
+    "man": word_set("beside.txt", "titles of men"),
+    "woman": word_set("beside.txt", "titles of women"),
+    "": word_set("beside.txt", "titles of both"),
 }
 _POSSESSIVES = ("'s", "’s", "'S", "’S")
 _TITLES = {title: sort for sort, titles in _SORTS.items() for title in titles}
-_ABBREVIATED = _set("beside.txt", "abbreviations")
-_DETERMINERS = _set("beside.txt", "determiners")
-_SAID = _set("beside.txt", "verbs of saying")
-_DOES = _SAID | _set("beside.txt", "verbs of persons")
-_IN = _set("beside.txt", "prepositions of places")
-_BEFORE_PLACES, _BEHIND_PLACES = _set("beside.txt", "before places"), _set("beside.txt", "behind places")
-_BEHIND_ORGANISATIONS = _set("beside.txt", "behind organisations")
+_ABBREVIATED = word_set("beside.txt", "abbreviations")
+_DETERMINERS = word_set("beside.txt", "determiners")
+_SAID = word_set("beside.txt", "verbs of saying")
+_DOES = _SAID | word_set("beside.txt", "verbs of persons")
+_IN = word_set("beside.txt", "prepositions of places")
+_BEFORE_PLACES, _BEHIND_PLACES = (
+    word_set("beside.txt", "before places"),
+    word_set("beside.txt", "behind places"),
+)
+_BEHIND_ORGANISATIONS = word_set("beside.txt", "behind organisations")
 _SURE_TITLES = frozenset(("mr", "mrs", "miss", "ms", "dr", "sir"))
 _TAILS = ("ians", "ian", "ites", "ite", "ish", "esque", "ism", "s", "es")
 _DEMONYM_TAILS = ("man", "men", "woman", "women")
@@ -77,7 +74,7 @@ _NEAR = 12
 def _demonyms() -> Mapping[str, tuple[str, str]]:
     """Word to the place that it is made of, and how it ends: ``english`` to ``england`` and ``ian``."""
     found = {}
-    for line in word_lists("gazetteer.txt")["demonyms"]:
+    for line in word_list("gazetteer.txt", "demonyms"):
         place, *others = line.split()
         for word in others:
             end = next((tail for tail in _DEMONYM_TAILS if word.endswith(tail) and word != place), "")
@@ -116,7 +113,7 @@ class Entities:
 def _phrases() -> tuple[Mapping[str, str], re.Pattern[str]]:
     """Names of several words and what stands for them, to the key; and what finds these and single words."""
     forms: dict[str, str] = {}
-    for line in word_lists("gazetteer.txt")["phrases"]:
+    for line in word_list("gazetteer.txt", "phrases"):
         key, _, short = line.partition(": ")
         forms |= dict.fromkeys((key, *short.split()), key)
     either = []
@@ -190,8 +187,8 @@ class _Evidence:
 
     def __init__(self, tokens: list[_Token], text: str) -> None:
         self.count: dict[str, Counter[str]] = defaultdict(Counter)
-        men, women = _set("gazetteer.txt", "men"), _set("gazetteer.txt", "women")
-        self.never, common = _set("common.txt", "never"), _set("common.txt", "common")
+        men, women = word_set("gazetteer.txt", "men"), word_set("gazetteer.txt", "women")
+        self.never, common = word_set("common.txt", "never"), word_set("common.txt", "common")
         for place, token in enumerate(tokens):
             count = self.count[token.key]
             if token.form != "title":
@@ -235,7 +232,7 @@ class _Evidence:
                     count["he" if _PRONOUNS[other.key] > 0 else "she"] += 1
                     break
         self.men, self.women, self.common = men, women, common
-        self.places = _set("gazetteer.txt", "places") | set(_phrases()[0].values())
+        self.places = word_set("gazetteer.txt", "places") | set(_phrases()[0].values())
 
     def is_name(self, key: str) -> bool:
         """Return whether a word names something in this text."""

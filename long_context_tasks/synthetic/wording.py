@@ -34,8 +34,8 @@ _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 
 
 @cache
-def lines_of(file: str) -> dict[str, tuple[str, ...]]:
-    """Read the lists of one data file: name of the list -> its lines, in order."""
+def lines_of(file: str | Path) -> dict[str, tuple[str, ...]]:
+    """Read the lists of one data file, here or elsewhere: name of the list -> its lines, in order."""
     lists: dict[str, list[str]] = {}
     name = ""
     for line in (FOLDER / file).read_text(encoding="utf-8").splitlines():
@@ -47,7 +47,7 @@ def lines_of(file: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(lines) for name, lines in lists.items()}
 
 
-def words(file: str, name: str) -> tuple[str, ...]:
+def words(file: str | Path, name: str) -> tuple[str, ...]:
     """Return the lines of one list as they stand."""
     return lines_of(file)[name]
 
@@ -300,17 +300,18 @@ class Dice:
 
 
 class Writer(Dice):
-    """Fills sentence plans; a writer of a kind says in :meth:`fill` what their fields mean."""
+    """Fills sentence plans; ``fields`` has the texts of their fields, or :meth:`fill` of a kind makes them."""
 
     def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
         """Write by the plans of some data files; see :func:`plans`."""
         super().__init__(random)
         self.plans = plans(*files, varied=varied)
         self.varied = varied
+        self.fields: dict[str, str] = {}
 
     def fill(self, field: tuple[str, str]) -> str:
         """Return the text of a field (role, form)."""
-        raise NotImplementedError
+        return self.fields[field[0]]
 
     def written(self, plan: Plan) -> str:
         """Fill a plan."""

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.build.settings import SyntheticSettings
-from long_context_tasks.benchmarks.ethic.synthetic import make_case
+from long_context_tasks.benchmarks.ethic.synthetic import make_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_parts
 from long_context_tasks.hosts.demo_model import demo_model_path
@@ -39,10 +39,8 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
         return Document(" + ".join(names), tuple(Paragraph(one.text) for one in parts))
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
-    made = make_case(
-        "organize", domain, LENGTH, settings, number, {domain: Genre(lambda seed: partial(write, seed), ())}
-    )
-    assert made is not None
+    genres = {domain: Genre(lambda seed: partial(write, seed), ())}
+    [[made]] = make_cases(["organize"], domain, LENGTH, settings, number, genres)
     shown = dict(_OPTION.findall(made.draft.slots["options"]))
     new = [shown[number] for number in made.draft.gold]
     return new, [_WORD.sub(lambda word: real.get(word[0], word[0]), one) for one in new]

@@ -72,15 +72,11 @@ class Requirements(Writer):
         super().__init__(Random(stream(seed, "requirements")).random, FILE)
         self.seed = seed
         device, _, aim = self.say("devices").partition(" to ")
-        self._fields = {"device": device, "aim": aim, "part": self.say("part")}
+        self.fields = {"device": device, "aim": aim, "part": self.say("part")}
         asked = self.sample(kinds(), self.whole(1, KINDS))
         asked += self.sample(measures(), POINTS - len(asked))
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
         self._wishes = " ".join(self._wish(point) for point in self.points)
-
-    def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field."""
-        return self._fields[field[0]]
 
     def _point(self, trait: str) -> Point:
         if trait in kinds():
@@ -104,7 +100,7 @@ class Requirements(Writer):
     def _wish(self, point: Point) -> str:
         relations = _RELATIONS if point.trait in measures() else ("is", "neither")
         fields = {"v": str(point.values[0]), "w": str(point.values[-1])}
-        self._fields |= fields
+        self.fields |= fields
         return repair(self.written(self.plans[point.trait][relations.index(point.relation)]))
 
     @cached_property
@@ -149,11 +145,7 @@ class _Part(Writer):
     def __init__(self, asked: Requirements, name: str) -> None:
         super().__init__(Random(stream(asked.seed, name)).random, FILE)
         self.asked = asked
-        self._fields = dict(asked._fields)
-
-    def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field."""
-        return self._fields[field[0]]
+        self.fields = dict(asked.fields)
 
     def _name(self, vocabulary: Vocabulary) -> str:
         return f"{vocabulary.product()} {self.pick('ABCDEFGHKLMNPRSTUVWXZ')}{self.whole(10, 99)}"
@@ -162,7 +154,7 @@ class _Part(Writer):
         """Return sentences on a part's traits, two to four in each."""
         said = []
         for trait in self.shuffled(list(values)):
-            self._fields["v"] = str(values[trait])
+            self.fields["v"] = str(values[trait])
             said.append(self.written(self.asked.plans[trait][-1]))
         text = []
         while said:
@@ -183,7 +175,7 @@ class _Part(Writer):
         others = {point.trait: self.pick((*point.right, *point.wrong)) for point in self.sample(points, 3)}
         vocabulary = Vocabulary(stream(self.asked.seed, f"names {int(self.random() * 2**40)}"))
         name, other = self._name(vocabulary), self._name(vocabulary)
-        self._fields |= {"made": name.split()[0], "other": other}
+        self.fields |= {"made": name.split()[0], "other": other}
         text = f"{self._described(f'The {name}', values)} {repair(self.say('choose'))}"
         if self.chance(0.5):
             text = f"{repair(self.say('choose'))} {self._described(f'The {name}', values)}"

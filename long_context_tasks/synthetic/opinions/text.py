@@ -47,20 +47,59 @@ _RANGES = {
 }
 
 
-class CitationWriter(Writer):
-    """Chooses, and writes names, citations and other numbers.
+_STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
+_WRONG = ((" .", "."), (" ,", ","), (",,", ","), (",.", "."), (",;", ";"), (" ;", ";"), ("..", "."))
+"""What empty choices leave, and what it should be."""
+_NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
+_NUMBER = re.compile(r"\d[\d,]*\d|\d")
+
+
+@cache
+def _values_of(feature: str) -> tuple[str, ...]:
+    return tuple(name for name in lines_of(CASES) if name.startswith(f"{feature}."))
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The features of a case: names of lists ``who.*``, ``event.*``, ``plea.*`` and ``held.*``."""
+
+    who: str
+    event: str
+    plea: str
+    held: str
+
+
+@dataclass(frozen=True)
+class Parties:
+    """A case at hand.
+
+    Attributes:
+        title: of the case.
+        text: field to words, the same in the whole opinion.
+        numbering: how its paragraphs are numbered.
+    """
+
+    title: str
+    text: dict[str, str]
+    numbering: str
+
+
+class OpinionWriter(Writer):
+    """Writes pages, or paragraphs, one after the other.
 
     Attributes:
         numbers: divided into those for citations and others.
-        masked: whether citations of cases are written elsewhere, as marks.
         labels: numbers in the citations so far, in order.
         acts: statutes named so far, in order.
         cited: titles of cases cited so far, in order, each with the names in it.
         short: a short form of the last citation, which repeats its numbers.
+        mark: what stands for the citation of the case that is described; empty where it is cited in full.
+        text: the words of fields.
+        latest: year of the opinion.
     """
 
     def __init__(self, seed: int, *, masked: bool) -> None:
-        """Begin; the seed also divides the numbers."""
+        """Begin; the seed also divides the numbers. If ``masked``, citations of cases show only where the case is described, as marks."""
         super().__init__(Random(seed).random, "opinions.txt", varied=("own.", "told.case", "page."))
         self.numbers = Numbers(stream(seed, "numbers"), self.random)
         self.names = Vocabulary(seed)
@@ -69,28 +108,19 @@ class CitationWriter(Writer):
         self.acts: dict[str, None] = {}
         self.cited: list[tuple[str, tuple[str, ...]]] = []
         self.short = ""
-
-    def person(self) -> str:
-        """Return first name and surname."""
-        return self.names.person().full
-
-    def surname(self) -> str:
-        """Return a surname."""
-        return self.names.surname()
-
-    def place(self) -> str:
-        """Return the name of a place."""
-        return self.names.place()
+        self.mark = ""
+        self.text: dict[str, str] = {}
+        self.latest = 1990
 
     def firm(self, opponent: str) -> str:
         """Return the name of a firm, with no word of its opponent's."""
-        while (place := self.place()) in opponent.split():
+        while (place := self.names.place()) in opponent.split():
             pass
         return f"{place} {self.pick(FIRMS)}"
 
     def court(self) -> str:
         """Return the name of a court."""
-        return self.pick(words(CASES, "courts")).replace("{place}", self.place())
+        return self.pick(words(CASES, "courts")).replace("{place}", self.names.place())
 
     def other(self, draw: Callable[[], int]) -> int:
         """Return the first number drawn that no citation of the text has."""
@@ -137,8 +167,8 @@ class CitationWriter(Writer):
 
     def citation(self) -> str:
         """Return a case cited in full; the short form after it names the same numbers."""
-        name = self.surname()
-        other = self.surname() if self.chance(0.75) else self.firm(name)
+        name = self.names.surname()
+        other = self.names.surname() if self.chance(0.75) else self.firm(name)
         title = self.pick((f"{name} v. {other}", f"{name} v. {other}", f"In re {name}", f"Estate of {name}"))
         names = (name, other.split()[0]) if " v. " in title else (name,)
         self.cited.append((title, names))
@@ -175,54 +205,6 @@ class CitationWriter(Writer):
         self.acts[act] = None
         return self._written(form, act=act, number=self._number(*_RANGES["section"]))
 
-
-_STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
-_WRONG = ((" .", "."), (" ,", ","), (",,", ","), (",.", "."), (",;", ";"), (" ;", ";"), ("..", "."))
-"""What empty choices leave, and what it should be."""
-_NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
-_NUMBER = re.compile(r"\d[\d,]*\d|\d")
-
-
-@cache
-def _values_of(feature: str) -> tuple[str, ...]:
-    return tuple(name for name in lines_of(CASES) if name.startswith(f"{feature}."))
-
-
-@dataclass(frozen=True)
-class Holding:
-    """The features of a case: names of lists ``who.*``, ``event.*``, ``plea.*`` and ``held.*``."""
-
-    who: str
-    event: str
-    plea: str
-    held: str
-
-
-@dataclass(frozen=True)
-class Parties:
-    """A case at hand.
-
-    Attributes:
-        title: of the case.
-        text: field to words, the same in the whole opinion.
-        numbering: how its paragraphs are numbered.
-    """
-
-    title: str
-    text: dict[str, str]
-    numbering: str
-
-
-class OpinionWriter(CitationWriter):
-    """Writes pages, or paragraphs, one after the other."""
-
-    def __init__(self, seed: int, *, masked: bool) -> None:
-        """Begin; if ``masked``, citations of cases show only where the case is described, as marks."""
-        super().__init__(seed, masked=masked)
-        self.mark = ""
-        self.text: dict[str, str] = {}
-        self.latest = 1990  # year of the opinion
-
     def value(self, feature: str, besides: str = "") -> str:
         """Return a value of a feature other than the one given."""
         return self.pick([name for name in _values_of(feature) if name != besides])
@@ -248,13 +230,13 @@ class OpinionWriter(CitationWriter):
     def parties(self, case: Holding) -> Parties:
         """Return the names and wording of a case at hand, which is decided some year."""
         self.latest = self.whole(1950, 2019)
-        one, two = self.surname(), self.surname()
+        one, two = self.names.surname(), self.names.surname()
         if self.chance(0.3):
             one = f"the {self.firm(two)}"
         if self.chance(0.3):
             two = f"the {self.firm(one)}"
         text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
-        text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
+        text |= {"pl": one, "df": two, "place": self.names.place(), "court": self.court()}
         text |= {name: self.date(before) for name, before in (("oday", 5), ("judged", 2), ("decided", 0))}
         title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"
         return Parties(title, text, self.pick(_NUMBERING))
@@ -378,9 +360,9 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
     "date": lambda writer: writer.date(4 - writer.below(2)),
     "lately": lambda writer: writer.date(1),
     "later": lambda writer: writer.date(-1),
-    "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",
-    "person": OpinionWriter.person,
-    "judge": OpinionWriter.surname,
+    "street": lambda writer: f"{writer.names.place()} {writer.pick(_STREETS)}",
+    "person": lambda writer: writer.names.person().full,
+    "judge": lambda writer: writer.names.surname(),
 }
 
 
@@ -397,7 +379,6 @@ FILE = "opinions_facts.txt"
 _MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")
 _JUDGE = re.compile(r"Judge (\w+)")
 
-Groups = tuple[tuple[str, ...], ...]
 Text = Mapping[str, str]
 """Fields of a case at hand: ``pl``, ``df`` its parties, ``court`` the court below, ``oE``, ``oC`` what happened and what is pleaded."""
 
@@ -412,7 +393,7 @@ def alternatives(value: str) -> tuple[str, ...]:
     >>> alternatives("event.fire")[:3]
     ('fire', 'fires', 'flames')
     """
-    return _list(words(FILE, value)[0])
+    return next(_list(line) for name, line in records(FILE, "alternatives") if name == value)
 
 
 def _short(party: str) -> str:

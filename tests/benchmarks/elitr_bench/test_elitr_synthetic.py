@@ -7,16 +7,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
-from long_context_tasks.benchmarks.elitr_bench.synthetic import FEWEST, _meetings_of, questions_at
+from long_context_tasks.benchmarks.elitr_bench.synthetic import FEWEST, _meetings_of
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words
-from long_context_tasks.tokens import CL100K, get_tokenizer
 
 QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
 
@@ -25,72 +22,6 @@ QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written goes into an empty cache."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-
-
-@pytest.mark.parametrize(
-    ("name", "length", "n"), [(QA, 1000, 6), (QA, 4000, 8), (CONV, 2000, 3), (CONV, 8000, 2)]
-)
-def test_every_prompt_is_within_two_percent_below_its_length(name: str, length: int, n: int) -> None:
-    task = load_task(name, Options(length=length, n=n, seed=5))
-    assert len(task.cases) == n and task.options.length == length
-    for case in task.cases.cases:
-        sent = task.whole_conversation(case) if task.is_conversation else task.messages(case)
-        asked = [message.content for message in sent if message.role == "user"]
-        tokens = sum(get_tokenizer(CL100K).count(text) for text in asked)
-        assert case.num_tokens == {CL100K: tokens}
-        assert 0.98 * length <= tokens <= length
-        assert len(case.turns) == (questions_at(length) if name == CONV else 1)
-        assert task.cases.documents[str(case.document)] in asked[0]
-
-
-def test_a_length_in_another_tokenizer(tmp_path: Path) -> None:
-    folder = _byte_pairs(tmp_path / "tokenizer")
-    options = Options(length=3000, n=6, length_policy="same_tokens", tokenizer=str(folder))
-    counts = [case.num_tokens for case in load_task(QA, options).cases.cases]
-    assert all(0.98 * 3000 <= count[str(folder)] <= 3000 and count[CL100K] < 2900 for count in counts)
-
-
-def _byte_pairs(folder: Path) -> Path:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        ["the meeting is about the report and the server (PERSON1) [PERSON2]"] * 3,
-        trainers.BpeTrainer(
-            vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-        ),
-    )
-    folder.mkdir()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
-
-
-def test_fewer_cases_are_the_first_of_more_and_a_new_seed_makes_new_ones() -> None:
-    few, many = (load_task(QA, Options(length=2000, n=n)).cases for n in (3, 7))
-    assert few.cases == many.cases[:3]
-    other = load_task(QA, Options(length=2000, n=3, seed=1)).cases
-    assert {case.id for case in few.cases}.isdisjoint(case.id for case in other.cases)
-    for one, two in zip(few.cases, other.cases, strict=True):
-        assert few.documents[str(one.document)] != other.documents[str(two.document)]
-
-
-def test_built_cases_are_those_that_are_written_at_first_use(tmp_path: Path) -> None:
-    out = tmp_path / "cases"
-    typed = ["build", CONV, "--length", "1k,2k", "--n", "2", "--seed", "4", "--out", str(out)]
-    result = CliRunner().invoke(app, typed)
-    assert result.exit_code == 0, result.output
-    with pytest.raises(InputError, match="choose one with lct_length"):
-        load_task(CONV, Options(cases=out))
-    built = load_task(CONV, Options(cases=out, length=2000))
-    written = load_task(CONV, Options(length=2000, n=2, seed=4))
-    assert built.options.seed == 4
-    assert built.cases.cases == written.cases.cases
-    for one in built.cases.cases:
-        assert built.cases.documents[str(one.document)] == written.cases.documents[str(one.document)]
-    with pytest.raises(InputError, match="lct_seed=5"):
-        load_task(CONV, Options(cases=out, length=2000, seed=5))
 
 
 def test_qa_and_conversations_ask_about_the_same_points() -> None:
@@ -143,13 +74,6 @@ def test_gold_answers_are_right_and_the_others_are_wrong() -> None:
             for forms in stated["wrong"]:
                 assert not is_found(forms[0], stated)
                 assert not is_found(f"{turn.gold}, or {forms[0]}", stated)
-
-
-def test_an_unknown_tokenizer_is_told_before_anything_is_written(tmp_path: Path) -> None:
-    typed = ["build", QA, "--length", "1k", "--n", "1", "--tokenizer", str(tmp_path / "none")]
-    result = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "cases")])
-    assert result.exit_code == 2 and "tokenizer" in result.output
-    assert not (tmp_path / "cases").exists()
 
 
 GROUPS = yaml.safe_load(

@@ -159,19 +159,6 @@ def _made(
     return {length: of_length(length) for length in lengths}
 
 
-def make_case(
-    task: str,
-    domain: str,
-    length: int,
-    settings: FittedSettings,
-    number: int,
-    genres: Mapping[str, Genre] = GENRES,
-) -> Made:
-    """Return the case of a number; see :func:`make_cases`."""
-    [[made]] = make_cases((task,), domain, length, settings, number, genres)
-    return made
-
-
 def make_cases(
     tasks: Sequence[str],
     domain: str,
@@ -203,8 +190,8 @@ def make_cases(
             if questions := section_questions(maker):
                 return [questions]
         elif alone is not None:
-            if (made := alone(maker)) is not None:
-                return [[made]]
+            if made := alone(maker):
+                return [made]
         elif shown := maker.together():
             return [[shown[maker.genre.together.index(task)]] for task in tasks]
     raise InputError(

@@ -31,7 +31,7 @@ _SWAPPED = 60
 """Abstracts of a kind that may be replaced, and that may replace them."""
 
 
-def attribute(maker: Maker) -> Made | None:
+def attribute(maker: Maker) -> tuple[Made, ...] | None:
     """Return the case of a number; None where its documents make none."""
     if maker.domain == "medicine":
         return _medicine(maker)
@@ -44,7 +44,7 @@ def _supply(maker: Maker) -> int:
     return length + length // 4 + _SPARE_TOKENS
 
 
-def _medicine(maker: Maker) -> Made | None:
+def _medicine(maker: Maker) -> tuple[Made, ...] | None:
     written = maker.written(begin_review, _supply(maker))
     studies = tuple(Study(*study) for study in written.studies)
     review = Review(
@@ -53,14 +53,14 @@ def _medicine(maker: Maker) -> Made | None:
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
-    def make(room: int) -> Made | None:
+    def make(room: int) -> tuple[Made] | None:
         chosen = _choose(review, pieces, room, maker)
-        return None if chosen is None else _case(maker, review, chosen, room)
+        return None if chosen is None else (_case(maker, review, chosen, room),)
 
     return maker.tuned(maker.length - maker.count(review.background) - 250, make)
 
 
-def _law(maker: Maker) -> Made | None:
+def _law(maker: Maker) -> tuple[Made, ...] | None:
     written = maker.written(begin_opinion_group, _supply(maker))
     group = CitedCase(Opinion(maker.id, written.title, ()), ())
     pages = {
@@ -76,7 +76,7 @@ def _law(maker: Maker) -> Made | None:
     ]
     sizes = {name: page.chunk.tokens for name, page in pages.items()}
 
-    def make(room: int) -> Made | None:
+    def make(room: int) -> tuple[Made] | None:
         some = first_that_fit(list(pages), sizes, room)
         chosen = set(filled_by_swap(some, kinds, sizes, room, maker.slack // 2))
         own = [page for name, page in pages.items() if name in chosen]
@@ -86,7 +86,7 @@ def _law(maker: Maker) -> Made | None:
         draft = segments_draft(group, maker.length, own, texts, written.summary, segment_pages=1)
         if isinstance(draft, str):
             return None
-        return Made(maker.named(draft), tuple(Paragraph(_shown(text), (MARK,)) for text in texts))
+        return (Made(maker.named(draft), tuple(Paragraph(_shown(text), (MARK,)) for text in texts)),)
 
     return maker.tuned(maker.length - maker.count(written.summary) - 320, make)
 

@@ -177,12 +177,13 @@ class Maker:
     @property
     def seed(self) -> int:
         """Of the document."""
-        return document_seed(self.settings.seed, self.domain, self.number, self.attempt)
+        parts = self.settings.seed, "synthetic", self.domain, self.number, self.attempt
+        return int(stable_seed(*parts)[:12], 16)
 
     @property
     def id(self) -> str:
         """Of the case, but for its length."""
-        return case_id(self.settings.seed, self.number)
+        return f"s{self.settings.seed}_{self.number:04}"
 
     def count(self, text: str) -> int:
         """Return the tokens in the tokenizer of the lengths."""
@@ -252,20 +253,8 @@ class Maker:
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         return list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
 
-    def tuned(self, room: int, make: Callable[[int], Made | None]) -> Made | None:
-        """Return what is made with the room that brings the prompt closest to the length, and not above it."""
-
-        def alone(room: int) -> tuple[Made, ...] | None:
-            made = make(room)
-            return None if made is None else (made,)
-
-        found = self.tuned_together(room, alone)
-        return None if found is None else found[0]
-
-    def tuned_together(
-        self, room: int, make: Callable[[int], tuple[Made, ...] | None]
-    ) -> tuple[Made, ...] | None:
-        """Return what is made with the room that brings the longest of several prompts closest to the length, and not above it."""
+    def tuned(self, room: int, make: Callable[[int], tuple[Made, ...] | None]) -> tuple[Made, ...] | None:
+        """Return what is made with the room that brings the longest of its prompts closest to the length, and not above it."""
         best: tuple[int, tuple[Made, ...]] | None = None
         for _ in range(_TRIES):
             made = make(room)
@@ -296,7 +285,7 @@ class Maker:
             found = tuple(case for case in made if case is not None)
             return found if len(found) == len(made) else None
 
-        return self.tuned_together(self.length - _INSTRUCTION, make)
+        return self.tuned(self.length - _INSTRUCTION, make)
 
     def _recall(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made:
         chunks = self.chunks(paragraphs)
@@ -338,16 +327,6 @@ class Maker:
             for own, section in zip(owners, sections, strict=True)
         ]
         return Sections(sections, owners, begin, tuple(facts))
-
-
-def document_seed(seed: int, domain: str, number: int, attempt: int = 0) -> int:
-    """Return the seed of the document of a case."""
-    return int(stable_seed(seed, "synthetic", domain, number, attempt)[:12], 16)
-
-
-def case_id(seed: int, number: int) -> str:
-    """Of a case, but for its length."""
-    return f"s{seed}_{number:04}"
 
 
 def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:

@@ -37,7 +37,7 @@ _REWRITE = {
 """What the prompt says of summaries, and of sentences."""
 
 
-def organize(maker: Maker) -> Made | None:
+def organize(maker: Maker) -> tuple[Made, ...] | None:
     """Make the case of a number; None where its document makes none."""
     document = maker.document()
     part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
@@ -49,7 +49,7 @@ def organize(maker: Maker) -> Made | None:
     )
 
 
-def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made | None:
+def _in_parts(maker: Maker, document: Document, number: int, room: int) -> tuple[Made] | None:
     paragraphs = maker.fitted(document.paragraphs, room)
     if len(paragraphs) < number:
         return None
@@ -65,7 +65,7 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made 
     chunks = [Chunk(tuple(maker.pieces(own))) for own in left]
     draft = organize_draft(maker.window(document, chunks), options, number, maker.settings)
     draft = replace(draft, rewrite=_REWRITE)
-    return Made(draft, tuple(one for own in left for one in own))
+    return (Made(draft, tuple(one for own in left for one in own)),)
 
 
 def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:

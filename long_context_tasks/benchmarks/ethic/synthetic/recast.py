@@ -19,7 +19,7 @@ from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
 from long_context_tasks.corpora.plain_files import data_files
 from long_context_tasks.recast.carriers import Passage, carriers_of, passages_of, recast_passages
-from long_context_tasks.recast.entities import PERSON, is_marked, word_lists
+from long_context_tasks.recast.entities import PERSON, is_marked, word_set
 from long_context_tasks.recast.quantities import MEASURE, value_of
 from long_context_tasks.recast.substitution import Recast, Span
 from long_context_tasks.schema import InputError, Options
@@ -233,30 +233,14 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
 
 
 _TITLES = frozenset(("Mr", "Mrs", "Ms", "Miss", "Dr", "Hon", "Sir", "Lady", "Lord"))
-_OFFICES = frozenset(
-    (
-        "Speaker",
-        "President",
-        "Chair",
-        "Chairman",
-        "Chairperson",
-        "Deputy",
-        "Vice",
-        "Acting",
-        "Minister",
-        "Leader",
-        "Justice",
-        "Secretary",
-    )
-)
+_OFFICES = frozenset(map(str.capitalize, word_set("beside.txt", "offices")))
 _PLACED = frozenset(("place", "organisation"))
 
 
 @cache
 def _never() -> frozenset[str]:
-    titles = (word_lists("beside.txt")[f"titles of {who}"] for who in ("men", "women", "both"))
-    lines = (*word_lists("common.txt")["never"], *(line for each in titles for line in each))
-    return frozenset(" ".join(lines).split()) - {"st"}
+    titles = (word_set("beside.txt", f"titles of {who}") for who in ("men", "women", "both"))
+    return word_set("common.txt", "never").union(*titles) - {"st"}
 
 
 _ANIMALS = re.compile(
