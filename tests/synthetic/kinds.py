@@ -1,5 +1,6 @@
 """Every kind of synthetic text that has a length: how it is written, what it consists of, and how it is shown."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +8,9 @@ from long_context_tasks.synthetic.document import Document
 from long_context_tasks.synthetic.meeting import write_meeting
 from long_context_tasks.synthetic.opinions import OpinionGroup, begin_opinion_group, begin_opinions
 from long_context_tasks.synthetic.trials import Review, begin_abstracts, begin_review
+
+CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
+"""Number of cases that a figure is measured on."""
 
 
 class Kind(NamedTuple):
@@ -26,6 +30,10 @@ class Kind(NamedTuple):
 def text_of(document: Document) -> str:
     """Return the text of a document."""
     return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
+
+
+def labels_of(document: Document) -> set[str]:
+    return {label for paragraph in document.paragraphs for label in paragraph.labels}
 
 
 def _of_review(review: Review) -> str:

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import KINDS
-from synthetic_text_checks import CASES, shared_sentences
+from kinds import CASES, KINDS
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.forum import Requirements
@@ -87,6 +87,19 @@ COMPARED = {
     "opinion group": (CASES, 1500, 500, 3),  # of 1,800: short ones that an opening makes long
     "meeting": (8, 8000, 400, 0),
 }
+
+
+def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
+    """Sentences of more than 12 words that stand in two of the texts, and the number of all such sentences."""
+    owner: dict[str, int] = {}
+    shared, total = [], 0
+    for number, text in enumerate(texts):
+        for sentence in set(re.split(r"(?<=[.?!])[\"”]?\s+[\"“]?", text)):
+            if len(sentence.split()) > 12:
+                total += 1
+                if owner.setdefault(sentence, number) != number:
+                    shared.append(sentence)
+    return shared, total
 
 
 @pytest.mark.parametrize("name", COMPARED)

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 
 import pytest
-from synthetic_text_checks import CASES
+from kinds import CASES
 
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Fact

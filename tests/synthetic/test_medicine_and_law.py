@@ -5,18 +5,21 @@
 
 import re
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 import pytest
-from kinds import KINDS
-from synthetic_text_checks import CASES, Heuristics, labels_of, ranked_by_similarity, shortcut_scores
+from kinds import CASES, KINDS, labels_of, text_of
 from trials_reader import in_digits
 
+from long_context_tasks.synthetic.document import Document
 from long_context_tasks.synthetic.opinions import TARGET_MARK, begin_opinion_group
 from long_context_tasks.synthetic.trials import begin_review
 
 pytestmark = pytest.mark.slow
 
+Heuristics = Mapping[str, Callable[[str], set[str]]]
+"""Ways to answer without reading: a text to the labels that are claimed."""
 _INTEGERS = {
     "medicine": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)"),
     "law": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+(?!\d)"),
@@ -83,6 +86,31 @@ KEYED = (
     "sentences with a case or an act",
 )
 """Patterns made from many texts of the kind: they find more, see docs/synthetic_writers.md."""
+
+
+def f1(found: set[str], right: set[str]) -> float:
+    """F1 of two sets, in per cent."""
+    both = len(found & right)
+    return 200 * both / (len(found) + len(right)) if found or right else 100.0
+
+
+def shortcut_scores(heuristics: Heuristics, documents: Iterable[Document]) -> dict[str, float]:
+    """Mean F1 of each heuristic."""
+    scores: dict[str, list[float]] = {name: [] for name in heuristics}
+    for document in documents:
+        text, gold = text_of(document), labels_of(document)
+        for name, heuristic in heuristics.items():
+            scores[name].append(f1(heuristic(text), gold))
+    return {name: round(sum(values) / len(values), 1) for name, values in scores.items()}
+
+
+def ranked_by_similarity(question: str, texts: Sequence[str], right: set[int]) -> float:
+    """F1 of texts ranked by how alike their words are to a question's, as many taken as are right."""
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
+    matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform([question, *texts])
+    alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
+    best = sorted(range(len(texts)), key=lambda place: -alike[place])[: len(right)]
+    return f1(set(map(str, best)), set(map(str, right)))
 
 
 HEURISTICS = {"abstracts": MEDICINE, "opinions": LAW}

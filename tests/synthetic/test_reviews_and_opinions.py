@@ -5,9 +5,8 @@ import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import text_of, text_of_group
+from kinds import labels_of, text_of, text_of_group
 from synthetic_opinions_reader import CITATIONS, FEATURES
-from synthetic_text_checks import labels_of
 from trials_reader import in_digits
 
 from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms

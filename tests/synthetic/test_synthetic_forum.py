@@ -116,14 +116,29 @@ ATTACKERS: dict[str, Callable[[Case], list[int]]] = {
 }
 
 
-def check_attackers(task: str, options: Options, margin: float) -> None:
-    """Print what each attacker scores; none is a margin above chance, and who reads it all is right."""
-    loaded = load_task(task, options)
+@pytest.mark.parametrize(("edition", "most_at_1k"), [("synthetic", 0.35), ("recast", 0.4)])
+@pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 100), (16_000, 30), (128_000, 4)])
+def test_no_attacker_is_fifteen_points_above_chance(
+    edition: str, most_at_1k: float, length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And who reads it all is right. Those of real posts know where the real text ends.
+
+    LCT_SYNTHETIC_CASES asks for so many cases of each length.
+    """
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    if edition == "recast":
+        if not (SHARED / "stack_exchange").is_dir():
+            pytest.skip("no real posts: LCT_SHARED names no folder with data/stack_exchange")
+        (tmp_path / "forums").mkdir()
+        for path in sorted((SHARED / "stack_exchange").glob("*Posts.xml*")):
+            (tmp_path / "forums" / path.name).symlink_to(path.resolve())
+    options = Options(length=length, n=NUMBER or number, seed=77, carriers=tmp_path)
+    loaded = load_task(f"ada_leval_bestanswer_any_{edition}", options)
     read = loaded.cases.documents
     cases = []
     for case in loaded.cases.cases:
         question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
-        if options.carriers is not None:
+        if edition == "recast":
             question, answers = added(question, answers)
         cases.append(Case(question, answers, int(case.turns[0].gold[1:]) - 1))
     chance = fmean(1 / len(case.answers) for case in cases)
@@ -133,34 +148,10 @@ def check_attackers(task: str, options: Options, margin: float) -> None:
         )
         for name, attack in ATTACKERS.items()
     }
-    print(task, options.length, f"n {len(cases)} chance {chance:.3f}", scores)
-    few = cases[: max(4, 200_000 // (options.length or 1))]
+    print(loaded.name, length, f"n {len(cases)} chance {chance:.3f}", scores)
+    few = cases[: max(4, 200_000 // length)]
     assert all(choose(case.question, case.answers) == [case.gold] for case in few)
     error = (chance * (1 - chance) / len(cases)) ** 0.5
-    assert all(score < chance + margin + 2 * error for score in scores.values()), scores
-
-
-@pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 150), (16_000, 40), (128_000, 4)])
-def test_no_attacker_is_fifteen_points_above_chance(
-    length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LCT_SYNTHETIC_CASES asks for so many cases of each length."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    options = Options(length=length, n=NUMBER or number, seed=77)
     # At 1k three or four answers are shown, of which half a question leaves two.
-    check_attackers("ada_leval_bestanswer_any_synthetic", options, 0.15 if length > 1000 else 0.35)
-
-
-@pytest.mark.parametrize(("length", "number"), [(1000, 60), (2000, 60), (16_000, 20), (128_000, 3)])
-def test_no_attacker_is_fifteen_points_above_chance_in_real_posts(
-    length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The attackers know where the real text ends."""
-    if not (SHARED / "stack_exchange").is_dir():
-        pytest.skip("no real posts: LCT_SHARED names no folder with data/stack_exchange")
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "forums").mkdir()
-    for path in sorted((SHARED / "stack_exchange").glob("*Posts.xml*")):
-        (tmp_path / "forums" / path.name).symlink_to(path.resolve())
-    options = Options(length=length, n=NUMBER or number, seed=78, carriers=tmp_path)
-    check_attackers("ada_leval_bestanswer_any_recast", options, 0.15 if length > 1000 else 0.4)
+    most = chance + (0.15 if length > 1000 else most_at_1k) + 2 * error
+    assert all(score < most for score in scores.values()), scores

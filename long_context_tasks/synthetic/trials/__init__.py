@@ -75,16 +75,6 @@ class Topic:
     std: str
 
 
-@dataclass(frozen=True)
-class Abstract:
-    """An abstract: one line each; labels and facts as in :class:`Paragraph`."""
-
-    title: str
-    text: str
-    labels: tuple[str, ...]
-    facts: tuple[Fact, ...]
-
-
 class TrialWriter(Writer):
     """Writes one abstract after the other."""
 
@@ -296,8 +286,8 @@ class TrialWriter(Writer):
             names[f"assign{end}"] = self.say(f"way.{study.way}")
         self.text |= names
 
-    def abstract(self, topic: Topic, own: Features, earlier: Features) -> Abstract:
-        """Write the abstract of a study that mentions an ``earlier`` one by others."""
+    def abstract(self, topic: Topic, own: Features, earlier: Features) -> tuple[str, Paragraph]:
+        """Write title and abstract of a study that mentions an ``earlier`` one by others."""
         self.labels, self.told = {}, set()
         self._sizes()
         self._set_names(topic, own, earlier)
@@ -325,7 +315,7 @@ class TrialWriter(Writer):
         said = {"main": study["methods.main"], "earlier": earlier_study, "total": study["methods.count"]}
         said |= dict(zip(("kept",), flow, strict=False))
         ends = {name: _end(text, sentence) for name, sentence in said.items()}
-        return Abstract(title, text, tuple(self.labels), tuple(self._facts(ends)))
+        return title, Paragraph(text, tuple(self.labels), tuple(self._facts(ends)))
 
     def _facts(self, ends: Mapping[str, int]) -> Iterator[Fact]:
         """Yield what the abstract says and a summary would; ``ends`` are those of the sentences that say it."""
@@ -441,8 +431,8 @@ def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> 
     for number in count():
         # The first two differ, so that the shortest review has something to tell apart.
         included = writer.chance(INCLUDED) if number > 1 else first is (number == 0)
-        abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
-        yield Study(next(ids), abstract.title, abstract.text, included)
+        title, abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
+        yield Study(next(ids), title, abstract.text, included)
 
 
 def begin_abstracts(seed: int) -> Callable[[int], Document]:
@@ -462,7 +452,7 @@ def _abstracts(seed: int) -> Iterator[Paragraph]:
         wanted = writer.criteria(topic)
         for _ in range(writer.whole(5, 12)):
             features = writer.features(topic, wanted, included=writer.chance(INCLUDED))
-            abstract = writer.abstract(topic, *features)
-            before = f"ID: {next(ids)} Title: {abstract.title} Abstract: "
+            title, abstract = writer.abstract(topic, *features)
+            before = f"ID: {next(ids)} Title: {title} Abstract: "
             facts = (replace(fact, end=len(before) + fact.end) for fact in abstract.facts)
             yield Paragraph(before + abstract.text, abstract.labels, tuple(facts))

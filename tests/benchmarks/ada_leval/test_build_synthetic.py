@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from other_tokenizers import count
 
-from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.settings import ConstraintSettings
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import CaseSet, Options, format_length
@@ -34,9 +34,6 @@ def test_bestanswer_has_the_same_questions_at_every_length(tmp_path):
     for length in (1000, 4000, 16000, 32000):
         made = made_cases(tmp_path / str(length), length, 30)
         clusters[length] = {case.cluster for case in made.cases}
-        for case in made.cases[:5]:
-            assert length >= count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
-            assert case.num_tokens["cl100k"] >= 0.98 * length
     assert len(clusters[1000]) == 30
     assert clusters[1000] == clusters[4000] == clusters[16000] == clusters[32000]
     # Built side by side they are the same as one by one.
