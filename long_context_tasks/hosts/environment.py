@@ -1,12 +1,15 @@
-"""Misspelt ``LCT_`` variables: a misspelt option is an error, a misspelt variable would pass unread."""
+"""What surrounds a run of a host: misspelt ``LCT_`` variables, which would pass unread, and errors of ours in one line."""
 
 import difflib
 import logging
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache
+from types import TracebackType
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.schema import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -60,3 +63,16 @@ def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None
 @cache
 def _warn(name: str, meant: str) -> None:
     logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)
+
+
+def end_in_one_line() -> None:
+    """Let an :class:`InputError` that nothing catches end this process without its traceback; it says all that the user needs."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show_error
+
+
+def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, InputError):
+        sys.stderr.write(f"{kind.__name__}: {error}\n")
+    else:
+        sys.__excepthook__(kind, error, trace)

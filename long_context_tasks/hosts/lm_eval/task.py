@@ -23,7 +23,7 @@ from lm_eval.api.task import ConfigurableTask
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.environment import end_in_one_line, warn_of_misspelt_variables
 from long_context_tasks.hosts.hints import NO_JUDGE, left_out, not_judged_hint, unanswered
 from long_context_tasks.hosts.lm_eval.paths import is_command
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
@@ -149,6 +149,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         Raises:
             InputError: bad options or data.
         """
+        if is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
+            end_in_one_line()
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         warn_of_misspelt_variables()

@@ -13,11 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from tqdm import tqdm
 
-from long_context_tasks.schema import InputError
+from long_context_tasks.hosts.environment import end_in_one_line
 
 FOLLOWED = "_LCT_FOLLOWED"
 """Set for the tasks of a runner that repeats their progress."""
@@ -111,13 +110,5 @@ def last_error(log: str) -> str:
 
 def show_input_errors_in_one_line() -> None:
     """Let an :class:`InputError` end a process of the host without its traceback; ``--debug`` keeps that. Other programs are left alone."""
-    of_host = "opencompass" in sys.argv[0] and "--debug" not in sys.argv
-    if of_host and sys.excepthook is sys.__excepthook__:
-        sys.excepthook = _show_error
-
-
-def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if isinstance(error, InputError):
-        sys.stderr.write(f"{kind.__name__}: {error}\n")
-    else:
-        sys.__excepthook__(kind, error, trace)
+    if "opencompass" in sys.argv[0] and "--debug" not in sys.argv:
+        end_in_one_line()
