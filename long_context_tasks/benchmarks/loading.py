@@ -7,6 +7,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options, Score
+from long_context_tasks.schema.case_folder import check_texts
 
 
 def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> LoadedTask:
@@ -27,6 +28,9 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     benchmark = catalogue.benchmark(spec.benchmark)
     task: LoadedTask = benchmark.function("load")(name, benchmark.options.of(options))
     _check(task, spec, benchmark.load)
+    texts = task.cases.documents.path
+    if options.cases is not None and texts.is_relative_to(options.cases):
+        check_texts(texts)
     return replace(task, score=_checked(task.score, task, benchmark.load))
 
 

@@ -88,10 +88,11 @@ def run(
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
     if not ready:
+        if skipped:
+            more = f", and {len(skipped) - 1} more, see above" if skipped[1:] else ""
+            raise InputError(f"{results}: nothing to judge: skipped {skipped[0]}{more}")
         names = ", ".join(sorted({run.task for run in chosen})) or "none"
-        raise InputError(
-            f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
-        )
+        raise InputError(f"{results}: nothing to judge: no run of a task that a judge scores among {names}")
     judged: list[JudgedRun] = []
     with engine_of(jobs, engine) as running:
         for config in configs:

@@ -16,7 +16,7 @@ import long_context_tasks
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.judges.task_judge import TaskJudge
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.case_folder import MANIFEST, cached_only, check_texts, read_manifest
+from long_context_tasks.schema.case_folder import MANIFEST, cached_only, read_manifest
 from long_context_tasks.schema.response import Response
 
 LM_EVAL = "lm_eval"
@@ -345,22 +345,19 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
 
 
 def _check_cases(run: StoredRun, root: Path) -> None:
-    """Check that a folder of built cases, or one in it, holds those of a run, texts as well."""
+    """Check that a folder of built cases, or one in it, holds those of a run."""
     if not root.is_dir():
         raise InputError(
             f"{run}: its built cases are not in {root}; name the folder where they lie now with --cases"
         )
     folders = [path for path in (root, *sorted(root.iterdir())) if (path / MANIFEST).is_file()]
-    there = {manifest_digest(read_manifest(folder)): folder for folder in folders}
+    there = [manifest_digest(read_manifest(folder)) for folder in folders]
     then = run.provenance.get(CASES_SHA256)
-    if not then or not there:
-        return
-    if then not in there:
+    if then and there and then not in there:
         raise InputError(
             f"{run}: ran on built cases with the hash {then}, and {root} holds cases with {', '.join(there)}; name the folder of the "
             "run's cases with --cases"
         )
-    check_texts(there[then])
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:

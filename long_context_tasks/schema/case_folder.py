@@ -263,20 +263,29 @@ def _content_sha256(table: sqlite3.Connection) -> str:
     return digest.hexdigest()
 
 
-def check_texts(folder: Path) -> None:
-    """Check that the texts of a case folder are those that it was built with.
+def check_texts(path: Path) -> None:
+    """Check that the texts of a document table are those that its folder was built with; each state of the file is read once.
 
     Raises:
         InputError: no case folder, a damaged table, or other texts.
     """
-    path, expected = folder / DOCUMENTS, read_manifest(folder).get("documents_sha256")
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); build the cases again") from error
+    if read_manifest(path.parent).get("documents_sha256") != _texts_sha256(
+        path, state.st_size, state.st_mtime_ns
+    ):
+        raise InputError(f"{path}: was changed after it was built; build the cases again")
+
+
+@lru_cache(maxsize=8)
+def _texts_sha256(path: Path, *_: int) -> str:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as table:
-            found = _content_sha256(table)
+            return _content_sha256(table)
     except sqlite3.DatabaseError as error:
         raise InputError(f"{path}: damaged ({error}); build the cases again") from error
-    if expected != found:
-        raise InputError(f"{path}: was changed after it was built; build the cases again")
 
 
 _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"

@@ -1,6 +1,7 @@
 """`lct plan --missing` on built cases: what a run's cases hold counts, and not where they lay; from folders and from bundles."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from needs import needs
 from run_commands import lct
 from stored_runs import run_lm_eval
 from stub_server import stub_server
+
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import InputError
 
 pytestmark = needs("lm_eval", "polars")
 
@@ -98,6 +102,10 @@ def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path,
         with stub_server() as stub:
             judge = tmp_path / "judge.yaml"
             judge.write_text(f"name: j\nmodel: stub\nbase_url: {stub.url}\n")
+            done = lct("judge", "run", results, "--judge", judge)
+            said = done.err.splitlines()[-1]
+            assert done.code == 2 and "nothing to judge: skipped " in said, done
+            assert f"not in {place}; name the folder" in said and "no run of a task" not in said
             done = lct("judge", "run", results, "--judge", judge, "--cases", moved)
         assert list(results.rglob("judged/*/*.json")), done
         rate = lct("plan", "--tasks", TASK, "--cases", moved, "--rate-from", results)
@@ -119,5 +127,10 @@ def test_a_changed_text_of_cases_is_noticed(made: Path, tmp_path: Path) -> None:
     [path] = moved.rglob("*.sqlite")
     with closing(sqlite3.connect(path)) as table, table:
         table.execute("UPDATE documents SET text = text || '.'")
-    done = lct("runs", "rescore", made / "results", "--cases", moved, "--dry-run")
-    assert done.code == 2 and f"{path}: was changed after it was built" in done.err
+    changed = f"{path}: was changed after it was built"
+    for words in (("runs", "rescore", made / "results", "--dry-run"), ("plan", "--tasks", TASK)):
+        done = lct(*words, "--cases", moved)
+        assert done.code and changed in done.err, done
+    # As the hosts load it.
+    with pytest.raises(InputError, match=re.escape(changed)):
+        load_task(TASK, {"lct_cases": str(moved)})
