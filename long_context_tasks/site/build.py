@@ -34,6 +34,7 @@ from long_context_tasks.site.pages import (
     grouped,
     length_table,
     model_context,
+    submit_columns,
     task_context,
 )
 from long_context_tasks.site.shown import SiteOptions, label_breakdowns
@@ -232,7 +233,7 @@ def _write(
     )
     page("case.html", "case")
     page("about.html", "about", benchmarks=benchmarks, n_runs=collection.runs.height)
-    page("submit.html", "submit", tasks=sorted(tasks))
+    page("submit.html", "submit", columns=submit_columns(leading.values()))
     runs = collection.runs.partition_by("model", as_dict=True)
     by_model = grouped(leading.values(), attrgetter("model"))
     others_by_model = grouped(others, attrgetter("model"))

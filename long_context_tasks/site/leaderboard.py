@@ -13,7 +13,7 @@ from long_context_tasks.site.shown import SiteOptions
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
-_DIGITS = 10_000
+_DIGITS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _cell_columns(
     leaves: Sequence[Leaf],
     hosts: Sequence[str],
 ) -> list[list[int | None]]:
-    """Columns of numbers: model, leaf, mean, low, high (each x 10,000), n, total, bits of hosts, ranked."""
+    """Columns of numbers: model, leaf, mean, low, high (each x 10 million, so that means over columns are those of unrounded scores), n, total, bits of hosts, ranked."""
     place = {name: number for number, name in enumerate(models)}
     number_of = {leaf: number for number, leaf in enumerate(leaves)}
     bit = {host: 1 << number for number, host in enumerate(hosts)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, HostsApart
+from long_context_tasks.results.cells import Cell, HostsApart, held_settings
 from long_context_tasks.results.lengths import FamilyLength, settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
 from long_context_tasks.schema.files import loads
@@ -43,6 +43,21 @@ _BESIDE = 4
 """Models whose answers are side by side on the page of cases; see ``MOST`` of case.js."""
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
+
+
+def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
+    """Return for each column of the board its task, what else a run in it shares, and the options that give this, as JSON or empty."""
+    rows = []
+    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
+        # Built cases lie in a folder of whoever ran them.
+        own = {
+            key: value
+            for key, value in held_settings(settings).items()
+            if key.startswith("lct_") and key != "lct_cases"
+        }
+        text = words.joined(words.settings(settings), f"{n} case{'s' if n != 1 else ''}")
+        rows.append({"task": task, "text": text, "options": json.dumps(own) if own else ""})
+    return rows
 
 
 def model_context(

@@ -86,7 +86,7 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
         (f"model/{slug('magpie-small-24b')}.html", ("at least 64k", "holds at 32k, 64k", "stays above 85 %", "128k")),
         ("benchmark/ada_leval.html", ("4 figures of the paper", "GPT-4-Turbo-0125", "official_accuracy")),
         ("about.html", ("How scores are made", "Ada-LEval", "long_context_tasks 0.1")),
-        ("submit.html", ("lct report pack results/ --out bundles/", "The 22 tasks of this leaderboard", "Send bundles/ORG__MODEL.lct.zip to those")),
+        ("submit.html", ("lct report pack results/ --out bundles/", "The 22 columns of this leaderboard", "ada_leval_tsort_2k · 200 cases", "Send bundles/ORG__MODEL.lct.zip to those")),
         ("benchmark/ethic.html", ("every case weighed equally", "GPT-4o", "Published figures, not run here", "2 figures of the paper", "organize_ books", "41.1",
                                   "ETHIC paper (NAACL 2025), Table 3", "Scores by noise", "owl <b> 8k 0.5 crow",
                                   "As in the paper <i> a note <i> Scores by length <b>: 2 rows")),
@@ -227,7 +227,7 @@ def test_other_settings_and_judges_are_columns_of_their_own(tmp_path: Path) -> N
     assert payload["groups"] == [
         ["ethic", "recall_law", "", *of] for of in (["j", ""], ["j", "subset 5"], ["k", ""])
     ]
-    assert payload["cells"][:3] == [[0, 0, 0, 1], [0, 1, 2, 0], [5000, 8000, 5000, 5000]]
+    assert payload["cells"][:3] == [[0, 0, 0, 1], [0, 1, 2, 0], [5_000_000, 8_000_000, 5_000_000, 5_000_000]]
     folder = build_site(tmp_path / "site", collection_of(cells), cells).index.parent
     text = Page(folder / "task" / "ethic_recall_law.html").text
     assert "Models on ethic_recall_law · judge j" in text and "· subset 5 · judge j" in text
@@ -287,7 +287,7 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
     payload = index_payload(
         leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
     )
-    assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
+    assert payload["published"] == [[0, 0, 2_000_000, None, "strict_accuracy", "Table 2", 0]]
     rows = [
         published_score("P", "ada_leval_tsort_2k", "copy_instruction", "90", "Table 9"),
         published_score("Q", "ada_leval_tsort_2k", "copy_instruction", "80", "Table 9"),
@@ -298,8 +298,8 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
     )
     # The official rule before others; what no rule makes a score of the column is named.
     assert payload["published"] == [
-        [0, 0, 1000, None, "official_accuracy", "Table 1", 0],
-        [1, 0, 8000, None, "copy_instruction", "Table 9", 1],
+        [0, 0, 1_000_000, None, "official_accuracy", "Table 1", 0],
+        [1, 0, 8_000_000, None, "copy_instruction", "Table 9", 1],
     ]
 
 

@@ -3,7 +3,7 @@
 
 LCT.board = (() => {
   const { h, ok, score, interval, count, tokens, bar } = LCT;
-  const DIGITS = 10000;
+  const DIGITS = 1e7;
   const value = (whole) => (whole === null ? null : whole / DIGITS);
   const judged = (judge) => (judge ? `judge ${judge}` : "");
   const groupName = (group) => [group.name, group.variant, group.settings, judged(group.judge)].filter(Boolean).join(" · ");
