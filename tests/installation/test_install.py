@@ -1,6 +1,7 @@
 """What an installation brings, that lm-eval then finds our tasks, and that nothing stays behind."""
 
 import email
+import re
 import sysconfig
 import zipfile
 from collections.abc import Callable
@@ -59,6 +60,9 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
     extras = "agreement all annotation demo docs dumps inspect kvpress law lm-eval memorag opencompass orca ray report test vllm"
     assert set(metadata.get_all("Provides-Extra", [])) == set(extras.split())
     assert metadata["License-Expression"] == "Apache-2.0"
+    # A package index has no other file of the repository.
+    text = str(metadata.get_payload())
+    assert "https://github.com/open-compass/opencompass)" in text and not re.findall(r"\]\((?!https:)", text)
     assert "lct = long_context_tasks.cli:app" in points
     needed = metadata.get_all("Requires-Dist", [])
     core = [line for line in needed if "extra ==" not in line]
