@@ -1,6 +1,7 @@
 """What pages show beside means: breakdowns, positions, lengths, coverage and failures, groups, figures of papers, notes."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,18 @@ def test_breakdowns_average_repeats_and_leave_out_labels_that_tell_nothing() -> 
     sides = {value: (mean.n, round(mean.value, 4)) for value, mean in found["side"].groups}
     assert sides == {"l": (3, round(0.5 / 3, 4)), "r": (3, 1.0)}
     assert [value for value, _ in found["yes"].groups] == ["no", "yes"]
+
+
+def test_tables_of_one_label_have_regions_of_different_names(tmp_path: Path) -> None:
+    cells, shown = [], []
+    for run, length in (("1", 4), ("2", 8)):
+        task = f"ada_leval_bestanswer_{length}k"
+        cells.append(made_up_cell("a", task, rate(0.5, 4), (run,)))
+        shown += cases([{"num_answers": length + n % 2} for n in range(4)], [0, 1, 0, 1], run)
+    site = build_site(tmp_path / "site", collection_of(cells, shown), cells, shown)
+    [page] = (site.index.parent / "model").glob("*.html")
+    names = re.findall(r'role="region" aria-label="(By [^"]*)"', page.read_text())
+    assert len(names) == len(set(names)) == 2
 
 
 def test_a_label_of_a_turn_splits_the_turns_of_a_conversation() -> None:
