@@ -3,9 +3,3 @@
 A carrier is a text that a user has fetched or owns (:mod:`.carriers`). Its entities are found once (:mod:`.entities`); a seed gives each
 of them a new name or number, the same wherever it occurs (:mod:`.substitution`). The prose stays as it was written.
 """
-
-from long_context_tasks.recast.entities import Entities, find_entities
-from long_context_tasks.recast.mention import Mention
-from long_context_tasks.recast.substitution import Recast, Span, substitute
-
-__all__ = ["Entities", "Mention", "Recast", "Span", "find_entities", "substitute"]

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from long_context_tasks.recast.entities import Entities, find_entities
+from long_context_tasks.recast.entities import find_entities
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.substitution import Recast, Span, substitute
 from long_context_tasks.schema import InputError, Options, file_sha256
@@ -152,7 +152,7 @@ def passages_of(texts: Sequence[str], *, listed: bool = False) -> list[Passage]:
             text,
             tuple(mention._replace(start=mention.start - start, end=mention.end - start) for mention in own),
         )
-        for text, start, own in _cut(whole, entities_of(whole, listed=listed).mentions)
+        for text, start, own in _cut(whole, entities_of(whole, listed=listed))
     ]
 
 
@@ -165,7 +165,7 @@ def recast_passages(passages: Sequence[Passage], seed: int, name: str) -> list[R
         for mention in passage.mentions
     ]
     whole = _JOINT.join(passage.text for passage in passages)
-    recast = substitute(whole, Entities(tuple(mentions)), int(stable_seed(seed, name)[:12], 16))
+    recast = substitute(whole, mentions, int(stable_seed(seed, name)[:12], 16))
     return [
         Recast(text, tuple(span._replace(start=span.start - start, end=span.end - start) for span in own))
         for text, start, own in _cut(recast.text, recast.spans)
@@ -188,17 +188,17 @@ def _cut(whole: str, placed: Sequence[_Placed]) -> Iterator[tuple[str, int, list
         start += len(text) + len(_JOINT)
 
 
-def entities_of(text: str, *, listed: bool = False) -> Entities:
+def entities_of(text: str, *, listed: bool = False) -> tuple[Mention, ...]:
     """Return the entities of a text; kept in the cache, as finding those of a long book takes seconds."""
     key = hashlib.sha256(f"{_RULES} {listed} {text}".encode("utf-8", "surrogatepass")).hexdigest()
     path = cache_dir() / "recast" / f"{key[:32]}.json.gz"
     try:
-        return Entities.of_rows(loads(gzip.decompress(path.read_bytes())))
+        return tuple(Mention(*row) for row in loads(gzip.decompress(path.read_bytes())))
     except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError, AttributeError):
         found = find_entities(text, listed=listed)
     try:
         make_folder(path.parent, remedy=_ROOM)
-        write_whole(path, gzip.compress(json.dumps(found.rows()).encode(), mtime=0), remedy=_ROOM)
+        write_whole(path, gzip.compress(json.dumps(found).encode(), mtime=0), remedy=_ROOM)
     except InputError as error:
         _LOG.warning("%s; entities are found anew in every run", error)
     return found

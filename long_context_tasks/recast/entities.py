@@ -11,7 +11,6 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -93,22 +92,6 @@ def is_marked(word: str) -> bool:
     return word.casefold() in _BEHIND_PLACES | _BEHIND_ORGANISATIONS
 
 
-@dataclass(frozen=True)
-class Entities:
-    """Mentions of a text in its order; they do not overlap."""
-
-    mentions: tuple[Mention, ...]
-
-    @classmethod
-    def of_rows(cls, rows: Iterable[Iterable[object]]) -> "Entities":
-        """Make them of what :meth:`rows` gives."""
-        return cls(tuple(Mention(*row) for row in rows))  # type: ignore[arg-type]
-
-    def rows(self) -> list[list[object]]:
-        """Return plain values for JSON."""
-        return [list(mention) for mention in self.mentions]
-
-
 @cache
 def _phrases() -> tuple[Mapping[str, str], re.Pattern[str]]:
     """Names of several words and what stands for them, to the key; and what finds these and single words."""
@@ -155,7 +138,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         yield _Token(match.start(), match.start() + len(word), last, form, opens, gap)
 
 
-def find_entities(text: str, *, listed: bool = False) -> Entities:
+def find_entities(text: str, *, listed: bool = False) -> tuple[Mention, ...]:
     """Return the mentions of a text: the longer it is, the more is known of its names.
 
     A key stands for a word in all its forms: possessive, plural, capitals, and adjectives made of it.
@@ -167,7 +150,7 @@ def find_entities(text: str, *, listed: bool = False) -> Entities:
     fixed = [*citation_mentions(text)]
     fixed += _outside(quantity_mentions(text), fixed)
     names = _outside(_names(list(_tokens(text)), text, listed), fixed)
-    return Entities(tuple(sorted([*fixed, *names])))
+    return tuple(sorted([*fixed, *names]))
 
 
 def _outside(mentions: Iterable[Mention], taken: Iterable[Mention]) -> list[Mention]:

@@ -3,13 +3,12 @@
 import math
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
-from long_context_tasks.recast.entities import Entities
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.quantities import spelled
 from long_context_tasks.synthetic.numbers import MONTHS, ordinal
@@ -57,19 +56,19 @@ class Recast:
     spans: tuple[Span, ...]
 
 
-def substitute(text: str, entities: Entities, seed: int) -> Recast:
+def substitute(text: str, mentions: Sequence[Mention], seed: int) -> Recast:
     """Return the text with the entities that a seed gives; equal seeds give equal texts.
 
     Args:
         text: as it was given to :func:`~long_context_tasks.recast.entities.find_entities`.
-        entities: of this text.
+        mentions: of this text.
         seed: of the new names and numbers.
     """
-    cast = _Cast(text, entities, seed)
+    cast = _Cast(text, mentions, seed)
     parts: list[str] = []
     spans: list[Span] = []
     done = size = 0
-    for mention in entities.mentions:
+    for mention in mentions:
         original = text[mention.start : mention.end]
         new = cast.replacement(mention, original)
         end = mention.end
@@ -86,12 +85,12 @@ def substitute(text: str, entities: Entities, seed: int) -> Recast:
 class _Cast:
     """What every entity of a text becomes."""
 
-    def __init__(self, text: str, entities: Entities, seed: int) -> None:
+    def __init__(self, text: str, mentions: Sequence[Mention], seed: int) -> None:
         self.seed = seed
         dice = Random(f"{seed} recast")
         self.growth = dice.uniform(*_GROWTH)
         self.years = dice.choice(_YEARS_BACK)
-        self.dates = _moved(text, entities.mentions, self.years, timedelta(dice.randint(*_DAYS_ON)))
+        self.dates = _moved(text, mentions, self.years, timedelta(dice.randint(*_DAYS_ON)))
         self.letters = {
             letters[place]: letters[(place + by) % len(letters)]
             for letters, by in ((_VOWELS, dice.randint(1, 4)), (_CONSONANTS, dice.randint(1, 20)))
@@ -99,7 +98,7 @@ class _Cast:
         }
         self.words = {word.casefold() for word in _WORD.findall(text)}
         self.vocabulary = Vocabulary(seed)
-        self.kinds = {mention.key: mention.kind for mention in entities.mentions if mention.kind != "initial"}
+        self.kinds = {mention.key: mention.kind for mention in mentions if mention.kind != "initial"}
         self.names: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
 

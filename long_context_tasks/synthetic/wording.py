@@ -8,7 +8,7 @@ sentences get an opening of the list ``opening``.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -288,15 +288,6 @@ class Dice:
     def shuffled(self, options: Sequence[T]) -> list[T]:
         """Return all options in random order."""
         return self.sample(options, len(options))
-
-    def weighted(self, weights: Mapping[str, float]) -> str:
-        """Choose a key of ``weights`` with that share of their sum."""
-        mark = self.random() * sum(weights.values())
-        for option, weight in weights.items():
-            mark -= weight
-            if mark < 0:
-                return option
-        return option
 
 
 class Writer(Dice):

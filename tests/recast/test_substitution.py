@@ -12,8 +12,8 @@ import pytest
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
 from long_context_tasks.corpora.plain_files import read_rows
-from long_context_tasks.recast import Entities, Recast, find_entities, substitute
-from long_context_tasks.recast.entities import NAMES, PERSON
+from long_context_tasks.recast.entities import NAMES, PERSON, find_entities
+from long_context_tasks.recast.substitution import Recast, substitute
 
 STORY = """“You are late, Mr. Bennet,” said Lizzy. Her sister, Jane Bennet, laughed. Lizzy's hat lay on the floor, and the Bennets went out.
 
@@ -69,7 +69,7 @@ def test_citations_dates_and_numbers_stay_consistent() -> None:
 
 def test_a_volume_behind_a_citation_is_no_page_of_it() -> None:
     text = "Held in 501 U.S. 452, 111 S.Ct. 2395, 115 L.Ed. 410, and in 3 F.2d 40, 45, 17 F.3d 6."
-    found = [text[one.start : one.end] for one in find_entities(text).mentions if one.kind == "citation"]
+    found = [text[one.start : one.end] for one in find_entities(text) if one.kind == "citation"]
     assert found == re.findall(r"\b\d+\b", text)
 
 
@@ -107,7 +107,7 @@ def test_peoples_and_religions_are_no_persons() -> None:
     found = find_entities(
         "The Minister of Bantu Education spoke. A Muslim said so to Jane Bennet, and Zulu was heard."
     )
-    assert {one.key for one in found.mentions} == {"jane", "bennet"}
+    assert {one.key for one in found} == {"jane", "bennet"}
 
 
 def test_a_name_that_stands_in_capitals_only_gets_a_name() -> None:
@@ -134,13 +134,13 @@ def test_a_name_that_stands_in_capitals_only_gets_a_name() -> None:
     ],
 )
 def test_counts_are_of_people_and_whole(text: str, counts: list[str]) -> None:
-    found = find_entities(text).mentions
+    found = find_entities(text)
     assert [text[one.start : one.end] for one in found if one.kind == "count"] == counts
 
 
 def test_later_sections_of_a_list_are_numbers_of_citations() -> None:
     text = "Under sections 327, 328(a) and 330 it may; see §§ 12-14 and Rule 60, 5 of which apply."
-    found = find_entities(text).mentions
+    found = find_entities(text)
     numbers = [text[one.start : one.end] for one in found if one.kind == "citation"]
     assert numbers == ["327", "328", "330", "12", "14", "60"]
 
@@ -148,19 +148,17 @@ def test_later_sections_of_a_list_are_numbers_of_citations() -> None:
 def test_how_members_call_one_another_is_no_name() -> None:
     said = "Does the hon. Gentleman agree? The right hon. Gentleman, the Lord Privy Seal and Mr. Roe of Customs and Excise do. "
     text = said * 6
-    named = {text[one.start : one.end] for one in find_entities(text).mentions}
+    named = {text[one.start : one.end] for one in find_entities(text)}
     assert "Roe" in named and not named & {"Gentleman", "Privy", "Excise"}
 
 
 def test_a_sentence_begins_behind_a_mark_of_a_transcript() -> None:
     text = "A: We could sing. <laugh/> Again.\n\nB: Ask <unintelligible/> Fisk, I met Fisk."
-    assert [text[each.start : each.end] for each in find_entities(text).mentions] == ["Fisk", "Fisk"]
+    assert [text[each.start : each.end] for each in find_entities(text)] == ["Fisk", "Fisk"]
 
 
 def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     assert _recast(STORY, 5) == _recast(STORY, 5) and _recast(STORY, 5).text != _recast(STORY, 6).text
-    found = find_entities(STORY)
-    assert Entities.of_rows(found.rows()) == found
 
 
 def _texts(shared: Path, kind: str) -> Iterator[str]:
@@ -191,18 +189,18 @@ def test_real_texts(kind: str, shared: Path) -> None:
     for text in islice(_texts(shared / "data", kind), 2):
         entities = find_entities(text, listed=kind == "abstracts")
         recast = substitute(text, entities, 7)
-        for mention, span in zip(entities.mentions, recast.spans, strict=True):
+        for mention, span in zip(entities, recast.spans, strict=True):
             assert recast.text[span.start : span.end] == span.replacement
             assert text[mention.start :].startswith(span.original)
         outside = [recast.text[a.end : b.start] for a, b in zip(recast.spans, recast.spans[1:], strict=False)]
-        starts = [mention.start for mention in entities.mentions]
+        starts = [mention.start for mention in entities]
         ends = [start + len(span.original) for start, span in zip(starts, recast.spans, strict=True)]
         assert outside == [text[a:b] for a, b in zip(ends, starts[1:], strict=False)]
 
         common: Counter[str] = Counter()
         told: dict[str, set[str]] = defaultdict(set)
         keys: dict[str, set[str]] = defaultdict(set)
-        for mention, span in zip(entities.mentions, recast.spans, strict=True):
+        for mention, span in zip(entities, recast.spans, strict=True):
             if mention.kind not in NAMES - {"initial", "acronym"}:
                 continue
             common[mention.key] += 1

@@ -361,7 +361,7 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
     "lately": lambda writer: writer.date(1),
     "later": lambda writer: writer.date(-1),
     "street": lambda writer: f"{writer.names.place()} {writer.pick(_STREETS)}",
-    "person": lambda writer: writer.names.person().full,
+    "person": lambda writer: writer.names.person(),
     "judge": lambda writer: writer.names.surname(),
 }
 

@@ -430,14 +430,8 @@ def _other(domain: str, asked: Sequence[str], every: Set[str], dice: Random, voc
     tries = 0
     while True:
         if domain in ("books", "debates"):
-            kind = dice.randrange(3)
-            new = (
-                vocabulary.place()
-                if kind == 0
-                else vocabulary.surname()
-                if kind == 1
-                else vocabulary.first(dice.random() < 0.5)
-            )
+            draws = vocabulary.place, vocabulary.surname, lambda: vocabulary.first(dice.random() < 0.5)
+            new = draws[dice.randrange(3)]()
         else:
             near = int(re.sub(r"\D", "", dice.choice(asked)) or 50)
             # All numbers near a small one may be labels.
