@@ -227,7 +227,9 @@ def answer_places(
 def _places(challenge: Any, text: str) -> Iterator[tuple[int, int]]:
     if challenge.form == "list" and challenge.gold:
         either = "|".join(re.escape(word) for word in sorted(challenge.gold, key=len, reverse=True))
-        yield from (match.span() for match in re.finditer(rf"(?<!\w)(?:{either})(?!\w)", text))
+        # Whole words and whole numbers: no part of "38,130".
+        alone = rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)"
+        yield from (match.span() for match in re.finditer(alone, text))
     if challenge.form not in ("choice", "subset"):
         return
     for place in challenge.gold:

@@ -82,3 +82,9 @@ def test_many_places_and_none() -> None:
         raise InputError("no")
 
     assert answer_places(cannot, None, None, many) == ()  # type: ignore[arg-type]
+
+
+def test_a_number_is_no_part_of_a_longer_one() -> None:
+    text = "38,130 crowns of 2.38, in 38. And 38, 139"
+    found = answer_places(lambda *_: [challenge("list", gold=("38",))], None, None, [("user", text)])  # type: ignore[arg-type]
+    assert [start for _, start, _ in found] == [26, 34]
