@@ -5,7 +5,6 @@ Also here: what one might guess by without reading.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -188,12 +187,11 @@ def guesses(transcript: str, question: str, options: Sequence[str]) -> dict[str,
         max((_places(transcript, option) or [-1])[-1] if option[:1].isdigit() else -1, -1)
         for option in options
     ]
-    by_line = Counter({one: len(places[one]) for one in everyone})
     return {
         "first mention": min(everyone, key=lambda one: (places[one] or [len(transcript)])[0]),
         "last mention": max(everyone, key=lambda one: (places[one] or [-1])[-1]),
-        "most frequent": max(everyone, key=lambda one: by_line[one]),
-        "least frequent": min(everyone, key=lambda one: by_line[one]),
+        "most frequent": max(everyone, key=lambda one: len(places[one])),
+        "least frequent": min(everyone, key=lambda one: len(places[one])),
         "longest option": max(everyone, key=lambda one: len(options[one])),
         "most question words near": max(everyone, key=lambda one: neighbourhood(options[one])),
         "last number": max(everyone, key=lambda one: last_numbers[one]),

@@ -55,35 +55,29 @@ class OpinionGroup:
     pages: tuple[Page, ...]
 
 
-class _Companions:
-    def __init__(self, writer: OpinionWriter, target: Holding) -> None:
-        self.writer, self.target = writer, target
+def _cases(writer: OpinionWriter, target: Holding, *, citing: bool) -> list[Holding]:
+    """Two to four cases in random order; the target is one of them when the page cites it.
 
-    def _missing(self, features: Sequence[str]) -> Holding:
-        writer = self.writer
-        return replace(
-            self.target, **{name: writer.value(name, besides=getattr(self.target, name)) for name in features}
-        )
+    Without it each misses another one of the four features. Beside it each misses one or two, in such shares that the number of
+    the target's features on the page is the same on average.
+    """
 
-    def cases(self, *, citing: bool) -> list[Holding]:
-        """Two to four cases in random order; the target is one of them when the page cites it.
+    def missing(features: Sequence[str]) -> Holding:
+        others = {name: writer.value(name, besides=getattr(target, name)) for name in features}
+        return replace(target, **others)
 
-        Without it each misses another one of the four features. Beside it each misses one or two, in such shares that the number of
-        the target's features on the page is the same on average.
-        """
-        random = self.writer.random
-        count = self.writer.whole(2, 4)
-        features = self.writer.shuffled(_FEATURES)
-        if not citing:
-            return [self._missing((features[place],)) for place in range(count)]
-        found = [self.target]
-        share = (4 * (0.75 * count - 1) / (count - 1)) - 2  # share of companions that miss one feature only
-        for place in range(count - 1):
-            missed = {features[place]}
-            if random() >= share:
-                missed.add(self.writer.pick([name for name in _FEATURES if name != features[place]]))
-            found.append(self._missing([name for name in _FEATURES if name in missed]))
-        return self.writer.shuffled(found)
+    count = writer.whole(2, 4)
+    features = writer.shuffled(_FEATURES)
+    if not citing:
+        return [missing((features[place],)) for place in range(count)]
+    found = [target]
+    share = (4 * (0.75 * count - 1) / (count - 1)) - 2  # share of companions that miss one feature only
+    for place in range(count - 1):
+        missed = {features[place]}
+        if writer.random() >= share:
+            missed.add(writer.pick([name for name in _FEATURES if name != features[place]]))
+        found.append(missing([name for name in _FEATURES if name in missed]))
+    return writer.shuffled(found)
 
 
 def begin_opinion_group(seed: int) -> Callable[[int], OpinionGroup]:
@@ -108,7 +102,6 @@ def begin_opinion_group(seed: int) -> Callable[[int], OpinionGroup]:
 
 def _pages(writer: OpinionWriter, holding: Holding) -> Iterator[Page]:
     """Yield page after page for ever, four to nine of each opinion."""
-    companions = _Companions(writer, holding)
     first = writer.chance(0.5)
     number = 0
     for opinion in count():
@@ -116,7 +109,7 @@ def _pages(writer: OpinionWriter, holding: Holding) -> Iterator[Page]:
         for place in range(writer.whole(4, 9)):
             # The first two differ, so that the shortest group has something to tell apart.
             cites = writer.chance(CITING) if number > 1 else first is (number == 0)
-            cases = companions.cases(citing=cites)
+            cases = _cases(writer, holding, citing=cites)
             text = writer.page(parties, [(case, TARGET_MARK if case is holding else MARK) for case in cases])
             yield Page(f"{opinion}-{place}", opinion, text)
             number += 1

@@ -1,6 +1,7 @@
 """Attributing cases of synthetic reviews and opinions: which studies a review includes, which segments cite a target."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from long_context_tasks.benchmarks.ethic.build.attribute import (
     MARK,
@@ -86,7 +87,7 @@ def _law(maker: Maker) -> tuple[Made, ...] | None:
         draft = segments_draft(group, maker.length, own, texts, written.summary, segment_pages=1)
         if isinstance(draft, str):
             return None
-        return (Made(maker.named(draft), tuple(Paragraph(_shown(text), (MARK,)) for text in texts)),)
+        return (Made(replace(draft, id=maker.id), tuple(Paragraph(_shown(text), (MARK,)) for text in texts)),)
 
     return maker.tuned(maker.length - maker.count(written.summary) - 320, make)
 
@@ -106,7 +107,7 @@ def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) 
     shown = {name: Piece(paragraph.text, 0) for name, paragraph in zip(names, paragraphs, strict=True)}
     target = Target(review, review.included, OWN)
     draft = review_draft(review, target, shown, review.background, maker.length)
-    return Made(maker.named(draft), tuple(paragraphs))
+    return Made(replace(draft, id=maker.id), tuple(paragraphs))
 
 
 def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker) -> dict[str, Piece] | None:

@@ -6,7 +6,7 @@ cache of prefixes computes it once. A case is written, cut to its length, and st
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import (
@@ -234,10 +234,6 @@ class Maker:
         """Return chunks as the builders of cases want them."""
         source = Source(self.id, document.title, self.domain, ())
         return Window(source, self.length, tuple(chunks))
-
-    def named(self, draft: Draft) -> Draft:
-        """Return a draft of another builder with the id of the case."""
-        return replace(draft, id=self.id)
 
     def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
         """Return paragraphs with their tokens."""
