@@ -8,7 +8,7 @@ import io
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from html import unescape
@@ -41,7 +41,7 @@ from long_context_tasks.tokens.chunks import sentence_ends
 
 DEBATE_FORMS = (
     '.jsonl[.gz] with "debate_id" (or "id"), "title" and "turns": [{"speaker": ..., "text": ...}], or .txt[.gz] transcripts, '
-    "one debate a file, a blank line between speeches; .xml[.gz] of the Canadian House of Commons"
+    "one debate a file, a blank line between speeches, or a line for each; .xml[.gz] of the Canadian House of Commons"
 )
 OPINION_FORMS = (
     '.jsonl[.gz] with "opinion_id", "title" (or "case_slug"), "text", "opinions_cited": [ids] and, if known, '
@@ -121,31 +121,69 @@ def _line(text: str) -> str:
 
 # Who speaks, at the beginning of a line: "Mr. ROE of Texas. ", "MODERATOR: ".
 _TURN = re.compile(
-    r"^[ \t]*((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lord|Lady|Senator|The)\b\.? [^\n:.]{2,60}(?=[.:] ))|[A-Z][^\n:]{1,60}(?=: ))",
+    r"^[ \t]*((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lord|Lady|Senator|The)\b\.? [^\n:.]{2,60}(?=[.:] ))|[A-Z][^\n:]{0,60}(?=: ))",
     re.MULTILINE,
 )
 _WORD = re.compile(r"[^\W_]")
 _LONGEST_BLOCK = 1000
 """Words of a file without a blank line, at most."""
+_CLOSED = re.compile(r"[.!?…—–][\"”’)\]]*$")
+_FEWEST_LINES = 4
+"""Lines of a file without blank lines that need a form; of lines that end no speech, so many show that lines are wrapped."""
 
 
 def _parted(file: Path, text: str) -> list[str]:
-    """Return the blocks of a transcript that blank lines part.
+    """Return the blocks of a transcript: blank lines part them, and lines where each is one or begins with who speaks.
 
     Raises:
-        InputError: speeches follow one another without a blank line.
+        InputError: speeches follow one another in another way.
     """
     # The Congressional Record indents the first line of a paragraph, and has blank lines around headings only.
     for between in (r"\n\s*\n", r"\n\s*\n|\n(?= {1,4}\S)"):
-        blocks = [block.strip() for block in re.split(between, text) if _WORD.search(block)]
-        found = [(match[1], match.start() == 0) for block in blocks for match in _TURN.finditer(block)]
-        times = Counter(name for name, _ in found)
-        within = [name for name, first in found if times[name] >= _FEWEST_SPEAKERS and not first]
+        found = [block.strip() for block in re.split(between, text) if _WORD.search(block)]
+        blocks = _turns(found)
+        turns = [(match[1], match.start() == 0) for block in blocks for match in _TURN.finditer(block)]
+        times = Counter(name for name, _ in turns)
+        within = [name for name, first in turns if times[name] >= _FEWEST_SPEAKERS and not first]
         known = sum(count for count in times.values() if count >= _FEWEST_SPEAKERS)
-        if 2 * len(within) <= known and (len(blocks) > 1 or len(text.split()) <= _LONGEST_BLOCK):
+        whole = len(blocks) == 1 and (
+            len(text.split()) > _LONGEST_BLOCK or blocks[0].count("\n") >= _FEWEST_LINES
+        )
+        if 2 * len(within) <= known and not whole:
             return blocks
     named = f" (such as those of {within[0]})" if within else ""
     raise InputError(f"{file}: speeches follow one another without a blank line{named}; put one between them")
+
+
+def _turns(blocks: Sequence[str]) -> list[str]:
+    """Return blocks with lines for themselves where lines are not wrapped, or begin with a name and a colon."""
+    lines = [[line.strip() for line in block.split("\n") if line.strip()] for block in blocks]
+    inner = [line for own in lines for line in own[:-1]]
+    closed = sum(_CLOSED.search(line) is not None for line in inner)
+    one_each = len(inner) >= _FEWEST_LINES and closed >= 0.8 * len(inner)
+    names = [[_name(line) for line in own] for own in lines]
+    times = Counter(name for own in names for name in own if name)
+    every = all(name for own in names for name in own)
+    parted: list[str] = []
+    for own, named in zip(lines, names, strict=True):
+        part = own[:1]
+        for before, line, name in zip(own, own[1:], named[1:], strict=False):
+            # A sentence may run on to a line that begins with a name and a colon.
+            turn = name and (every or times[name] > 1 or not _RUNS_ON.fullmatch(before))
+            if turn or (one_each and _CLOSED.search(before)):
+                parted.append("\n".join(part))
+                part = []
+            part.append(line)
+        parted.append("\n".join(part))
+    return parted
+
+
+def _name(line: str) -> str:
+    """Return who speaks at the beginning of a line, before a colon; else an empty text."""
+    found = _TURN.match(line)
+    words = found[1].split() if found and line.startswith(":", found.end(1)) else []
+    held = all(word.lstrip("(“\"'")[:1].isupper() or word.isdigit() or word in _OF_NAMES for word in words)
+    return " ".join(words) if held else ""
 
 
 # Who speaks, on a line of its own: "Mr. ROE (Leeds)", "The Secretary of State for Energy:".
@@ -370,7 +408,7 @@ class _Record(SourceRow):
     def record(self) -> Opinion:
         number, slug = self.absolute_url.strip("/").split("/")[-2:]
         own = re.search(r"/opinions/(\d+)/?$", self.resource_uri)
-        cited = (address.strip("/").rpartition("/")[2] for address in self.opinions_cited)
+        cited = [address.strip("/").rpartition("/")[2] for address in self.opinions_cited]
         marked = (
             self.html_with_citations
             or self.html
@@ -380,7 +418,24 @@ class _Record(SourceRow):
             or self.xml_harvard
         )
         pages = _pages(self.plain_text or "") or _pages(_text_of(marked or ""))
-        return Opinion(own[1] if own else number, _title(slug), pages, tuple(dict.fromkeys(cited)))
+        return Opinion(
+            own[1] if own else number,
+            _title(slug),
+            pages,
+            tuple(dict.fromkeys(cited)),
+            _linked(self.html_with_citations or "", cited),
+        )
+
+
+def _linked(marked: str, cited: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the citations in HTML that name the cited opinion, by its id."""
+    strings: dict[str, list[str]] = {}
+    root = _tree(marked) if "data-id" in marked else None
+    for span in [] if root is None else root.xpath("//*[@data-id][contains(@class, 'citation')]"):
+        text = _line(span.text_content())
+        if span.get("data-id") in cited and re.fullmatch(r"\d+ .*\d", text):
+            strings.setdefault(span.get("data-id"), []).append(text)
+    return {name: tuple(dict.fromkeys(own)) for name, own in strings.items()}
 
 
 def _opinion_of_record(file: Path) -> Opinion:
@@ -397,21 +452,80 @@ _NOTE_LABEL = re.compile(r"(<footnote\b[^>]*>\s*(?:<p\b[^>]*>)?)\s*\.\s+")
 _PARTED = "br|p|div|blockquote|li|tr|h1|h2|h3|h4|h5|h6|center|pre|opinion|author|footnote"
 
 
-def _text_of(marked: str) -> str:
-    """Return the text of an opinion in HTML or XML, without reporters' page marks; blank lines part its blocks."""
-    from lxml import etree, html
+# Reporters' page marks, and marks of notes.
+_PAGE_MARKS = "//*[contains(@class, 'star-pagination') or contains(@class, 'page-label') or contains(@class, 'page-number')]"
+_MARKS = f"{_PAGE_MARKS}|//page-number|//page_number|//sup|//footnotemark|//a[contains(@class, 'footnote')]"
+_MARK = re.compile(r"\s*(?:\*{0,2}\d{1,5}|\[(?:\d{1,3}|\*+)\]|[*†‡]+)\s*")
+# Notes below an opinion, and the label of one.
+_NOTES = re.compile(r"^[ \t]*(?:FOOT)?NOTES:?[ \t]*$(?![\s\S]*^[ \t]*(?:FOOT)?NOTES:?[ \t]*$)", re.MULTILINE)
+_LABEL = re.compile(r"^[ \t]*\[(?:\d{1,3}|\*+)\]\s+", re.MULTILINE)
 
-    try:
-        root = html.fromstring(_NOTE_LABEL.sub(r"\1", re.sub(r"^\s*<\?xml[^>]*\?>", "", marked)))
-    except etree.ParserError:  # nothing in it, or only comments
+
+def _text_of(marked: str) -> str:
+    """Return the text of an opinion in HTML or XML, without marks of pages and notes; blank lines part its blocks."""
+    root = _tree(marked)
+    if root is None:
         return ""
     for element in root.iter(*_PARTED.split("|")):
         element.tail = f"\n\n{element.tail or ''}"
         if element.tag != "br":
             element.text = f"\n\n{element.text or ''}"
-    for mark in root.xpath("//*[contains(@class, 'star-pagination')]|//page-number"):
-        mark.text = ""
-    return str(root.text_content())
+    for mark in root.xpath(_MARKS):
+        before = mark.getprevious()
+        above = (mark.getparent().text if before is None else before.tail) or ""
+        # A raised number behind another one is its exponent.
+        if _MARK.fullmatch(mark.text_content()) and not (mark.tag == "sup" and above[-1:].isdigit()):
+            del mark[:]
+            mark.text = ""
+    text = str(root.text_content())
+    notes = match.end() if (match := _NOTES.search(text)) else len(text)
+    return text[:notes] + _LABEL.sub("", text[notes:])
+
+
+def _tree(marked: str) -> Any:
+    """Return the root of HTML or XML, None where it has nothing but comments."""
+    from lxml import etree, html
+
+    try:
+        return html.fromstring(_NOTE_LABEL.sub(r"\1", re.sub(r"^\s*<\?xml[^>]*\?>", "", marked)))
+    except etree.ParserError:
+        return None
+
+
+# Rules between parts, on lines of their own; "* * *" is one where nothing stands above or below it, else it leaves out words.
+_RULE = re.compile(
+    r"^[ \t]*(?:\d{1,2}[ \t]+)?[-_=—–]{5,}[ \t]*[xX]?[ \t]*$|_{12,}|\bl{5,}\b|(?:(?<=\n\n)|\A)[ \t]*(?:\*[ \t]*){3,}(?=\n[ \t]*\n|\s*\Z)",
+    re.MULTILINE,
+)
+_SIGNS_OF_RULES = (*(sign * 5 for sign in "-_=—–l"), "***", "* *", "*  *", "*   *")
+# Marks of notes stand at the end of a word; "[1] sentenced" and "§ 28.02[2]" are none.
+_NOTE_MARK = re.compile(r"\[\d{1,3}\](?=\s|\Z)")
+_WORD_BEFORE = re.compile(r"(?:[a-z]|[.,;:!?][\"”’)]|[a-z.][.,;:!?])\Z")
+_STAR = re.compile(r"\*(\d{1,4})(?![\d*])[ \t]?")
+# "2006 WL 2808145, at *3", "*30-*34", "*4, *6".
+_PINNED = re.compile(r"(?:\bat|\band|[\d&,*–-]|\b[Ii]d\.)\s*\Z")
+
+
+def _without_marks(text: str) -> str:
+    """Return a text without marks of notes and the pages of a reporter ("*903"), which count up or have three digits."""
+    notes = [
+        found.span() for found in _NOTE_MARK.finditer(text) if _before(_WORD_BEFORE, text, found.start())
+    ]
+    found = [match for match in _STAR.finditer(text) if not _before(_PINNED, text, match.start())]
+    numbers = {int(match[1]) for match in found}
+    stars = [
+        # Inside a word the blank behind it is the next word's.
+        match.span()
+        if not text[match.start() - 1 : match.start()].isalpha()
+        else (match.start(), match.end(1))
+        for match in found
+        if int(match[1]) > 99 or not numbers.isdisjoint((int(match[1]) - 1, int(match[1]) + 1))
+    ]
+    return _without(text, sorted([*notes, *stars]))
+
+
+def _before(pattern: re.Pattern[str], text: str, end: int) -> bool:
+    return pattern.search(text, max(0, end - 20), end) is not None
 
 
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.
@@ -436,7 +550,9 @@ def _pages(text: str) -> tuple[str, ...]:
     """
     pages: list[str] = []
     tail, last = "", 0
-    for page in _without_heads(unescape(text).split("\f")):
+    plain = _without_marks(unescape(text))
+    ruled = any(sign in plain for sign in _SIGNS_OF_RULES)
+    for page in _without_heads([_RULE.sub("", page) if ruled else page for page in plain.split("\f")]):
         text_end, last = _before_notes(page, last)
         own, notes = (_line(_PAGE_NUMBER.sub("", part)) for part in (page[:text_end], page[text_end:]))
         own = f"{tail} {own}".strip()

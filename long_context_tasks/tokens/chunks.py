@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from long_context_tasks.tokens.tokenizers import Tokenizer
 
 JOINT = "\n\n"
-# Not after abbreviations of names of cases and reporters ("Inc.", "Cir.", "v."), which are short or followed by small letters.
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9)]{3}[.?!])[\"”’)]*\s+(?=[\"“‘(\[]*[A-Z])")
-_WORD_END = re.compile(r"(?<=\S)\s+")
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,9 @@ def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
     # A byte makes one token at most, so short texts need no counting here; what is counted is remembered.
     if len(text) * 4 + len(JOINT) <= cap or _count(text, tokenizer) <= cap:
         return [text]
-    for pattern in (_SENTENCE_END, _WORD_END):
-        parts = _cut_at(text, pattern)
+    ends = [0, *sentence_ends(text), len(text)]
+    sentences = [text[start:end].strip() for start, end in pairwise(ends)]
+    for parts in (sentences, text.split()):
         if len(parts) > 1:
             return _joined(
                 [piece for part in parts for piece in _split(part, cap, tokenizer)], cap, tokenizer
@@ -82,16 +81,6 @@ def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
     return (
         [text] if half == 0 else [*_split(text[:half], cap, tokenizer), *_split(text[half:], cap, tokenizer)]
     )
-
-
-def _cut_at(text: str, pattern: re.Pattern[str]) -> list[str]:
-    """Parts of a text; quotes that close a sentence stay with it."""
-    parts, start = [], 0
-    for match in pattern.finditer(text):
-        end = match.start() + len(match[0].rstrip())
-        parts.append(text[start:end])
-        start = match.end()
-    return [part for part in (*parts, text[start:]) if part]
 
 
 def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
@@ -126,16 +115,32 @@ def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
 
 # The mark of a note may stand behind it: "We affirm.12 The".
 _END = re.compile(r"(?:[.!?][\"”’)\]]*|(?<=[a-z\"”’)])[.!?][\"”’)\]]*\d{1,2})(?=\s+[\"“‘(\[]*[A-Z0-9])")
-_ABBREVIATIONS = (
+# Those of titles, papers and courts, of months and states, and of names of cases and reporters (Bluebook, tables 6 to 13).
+_LISTED = (
     "Mr Mrs Ms Dr St Hon Rev Messrs Mme Mlle Prof Sen Rep Gov Gen Col Capt Lt Sgt Maj Esq Jr Sr "
-    "No Nos Inc Corp Co Ltd Bros v vs Cir Ct Supp Fed App Civ Crim Bankr Const Dist Dept Div Ann Stat Sess Cong amend art cl ch "
-    "cf Cf e.g i.e al rel viz pp p n nn vol Fig fig"
+    "No Nos Inc Corp Co Cos Ltd Bros v vs Cir Ct Supp Fed App Civ Crim Bankr Const Dist Dept Div Ann Stat Sess Cong amend art cl ch "
+    "cf Cf e.g i.e al rel viz pp p n nn vol Fig fig ed eds op cert Br Mag Cl Cls Evid Regs Reg Admin Ord Ops Op Rptr App'x Pet Mot "
+    "Jan Feb Mar Apr Jun Jul Aug Sept Oct Nov Dec Ala Ariz Ark Cal Colo Conn Del Fla Ga Haw Ill Ind Kan Ky La Md Mass Mich Minn "
+    "Miss Mo Mont Neb Nev Okla Pa Tenn Tex Utah Vt Va Wash Wis Wyo "
+    "Acad Adm'r Adm'x Adver Agric Am Ass'n Assoc Assocs Ass'ns Atl Att'y Auth Auto Ave Bd Bldg Cas Cent Chem Coll Comm Comm'n Comm'r "
+    "Commc'n Commc'ns Comp Comput Condo Consol Constr Cont'l Coop Cty Ctr Ctrs Def Dep't Dev Dir Disc Distrib Econ Educ Elec Elecs Emp "
+    "Emps Eng'g Eng'r Enf't Enter Enters Env't Envtl Equip Exam'r Exch Exec Exp Fed'n Fid Fin Gov't Grp Guar Hosp Hosps Hous Indem "
+    "Indep Indus Ins Inst Int Int'l Inv Invs Lab Labs Liab Litig Mach Maint Mech Med Mem Merch Metro Mfg Mfr Mfrs Mgmt Mkt Mktg Mortg "
+    "Mun Mut Nat'l Org Pac Pers Pharm Pharms Phila P'ship Pres Proc Prod Prods Prof'l Prop Props Prot Pub Publ'g Ry Rec Ref Rehab "
+    "Rels Res Ret Sav Sch Schs Sci Sec Sec'y Secs Serv Servs Soc Soc'y Std Sur Sys Tech Techs Tel Telecomm Transp Tr Univ Util Utils"
 )
+_ABBREVIATIONS = frozenset(_LISTED.split())
 # A single letter is an initial or part of "U.S.".
-_ABBREVIATED = re.compile(
-    rf"(?:^|(?<=[^\w]))(?:{'|'.join(map(re.escape, _ABBREVIATIONS.split()))}|[A-HJ-Z])$"
-)
-_LONGEST = 8
+_INITIALS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
+_LAST_WORD = re.compile(r"[\w.'’]*\Z")
+_LONGEST = 12
+
+
+def _abbreviated(text: str, end: int) -> bool:
+    found = _LAST_WORD.search(text, max(0, end - _LONGEST), end)
+    word = found[0].replace("’", "'") if found else ""
+    last = word.rpartition(".")[2]
+    return word in _ABBREVIATIONS or last in _ABBREVIATIONS or last in _INITIALS
 
 
 def sentence_ends(text: str) -> list[int]:
@@ -150,6 +155,5 @@ def sentence_ends(text: str) -> list[int]:
     return [
         match.end()
         for match in _END.finditer(text)
-        if text[match.start()] != "."
-        or not _ABBREVIATED.search(text[max(0, match.start() - _LONGEST) : match.start()])
+        if text[match.start()] != "." or not _abbreviated(text, match.start())
     ]

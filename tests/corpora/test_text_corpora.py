@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,13 +36,9 @@ BAD_ROWS = {
         ("x.xml", "<TEI><u>Order.</u></TEI>", r"not the XML of the Canadian House .*its root is <TEI>"),
         ("x.txt", "<p>Mr. Roe: No.</p><p>So?</p><p>Yes.</p>", "x.txt: is HTML"),
         ("x.txt", "\n\n".join(f"00:00:0{n},000 --> 00:00:0{n},900\nNo." for n in range(3)), "is captions"),
-        ("x.txt", "\n".join(f"Ana Fox: No {n}.\nBen Roe: Yes." for n in range(3)), "those of Ben Roe"),
-        (
-            "x.txt",
-            "Mr. ROE of Ohio. We lost.\nA ship.\n" * 3,
-            "those of Mr. ROE of Ohio.*; put one between",
-        ),
-        ("x.txt", "u1\tWe lost ships.\n" * 300, "without a blank line; put one between them"),
+        ("x.txt", "Mr. ROE of Ohio. We lost a\nship.\n" * 3, "those of Mr. ROE of Ohio.*; put one between"),
+        ("x.txt", "u1\tWe lost a\nship.\n" * 3, "without a blank line; put one between them"),
+        ("x.txt", "Ana Fox\nWe lost a\nship.\n" * 3, "x.txt: speeches follow one another"),
     ],
     read_opinions: [
         ("x.jsonl", '{"opinion_id": 1, "html": "x"}', "line 1: text is missing"),
@@ -225,6 +222,47 @@ def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
     )
 
 
+SAID = (
+    (
+        "Mr. Roe",
+        "We lost two ships in the winter of that year, and the ministry has not said why it was so, or when.",
+    ),
+    ("Ana Fox", "No. I was there; the point is this: we lost one ship, the Ann."),
+    (
+        "The Speaker",
+        "Order! The House will hear the hon. Member, and it will hear her in silence, as is our custom.",
+    ),
+    ("Mr. Roe", "No—"),
+    ("Ana Fox", "He has no answer to what I asked him in March, when he was away with"),
+    ("Mr. Roe", "I was here."),
+)
+
+
+@pytest.mark.parametrize("width", [None, 72, 40])
+@pytest.mark.parametrize(
+    "gaps", ["\n\n\n\n\n", "bbbbb", "\n\nbbb", "bb\n\nb"], ids=["none", "all", "late", "early"]
+)
+def test_turns_are_parted_with_and_without_blank_lines(tmp_path: Path, width: int | None, gaps: str) -> None:
+    turns = [f"{who}: {said}" for who, said in SAID]
+    shown = [textwrap.fill(turn, width) if width else turn for turn in turns]
+    ends = ["\n\n" if gap == "b" else "\n" for gap in gaps] + [""]
+    (tmp_path / "x.txt").write_text("".join(turn + end for turn, end in zip(shown, ends, strict=True)))
+    assert next(read_debates(tmp_path)).speeches == tuple(turns)
+
+
+@pytest.mark.parametrize("form", ["{1}", "[10:30] {0}: {1}", "Q. {1}"], ids=["plain", "times", "letters"])
+def test_lines_that_are_not_wrapped_are_paragraphs(tmp_path: Path, form: str) -> None:
+    lines = [form.format(*turn) for turn in (*SAID[:4], *SAID[:3])]
+    (tmp_path / "x.txt").write_text("\n".join(lines))
+    assert next(read_debates(tmp_path)).speeches == tuple(lines)
+
+
+def test_a_colon_in_a_wrapped_sentence_is_no_turn(tmp_path: Path) -> None:
+    text = "Mr. Roe: I thank the House for its time, and say to the members for\nLeeds: it is late."
+    (tmp_path / "x.txt").write_text(f"{text}\n\nAna Fox: No,\nnever.")
+    assert next(read_debates(tmp_path)).speeches == (" ".join(text.split()), "Ana Fox: No, never.")
+
+
 def test_speakers_without_a_title_on_lines_of_their_own(tmp_path: Path) -> None:
     """Names that open three speeches; a heading that comes back does not, and neither does a line of prose."""
     turns = [
@@ -318,7 +356,7 @@ def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
 
 def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     """Most older opinions of CourtListener have HTML or XML and no plain text."""
-    marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<br>So ordered.<footnote label="2"><p>. Not all.</p></footnote></div>'
+    marked = '<div>PELL, <i>Judge</i>.<p>We &amp; they<span class="star-pagination">*3</span> agree.</p>Affirmed.<sup>[1]</sup><br>So ordered.<footnote label="2"><p>. Not all.</p></footnote></div>'
     for number, name in enumerate(("html_with_citations", "xml_harvard"), 1):
         row = {
             "absolute_url": f"/opinion/{number}/pell-v-harrow-mills-llc/",
@@ -330,6 +368,53 @@ def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     assert [(opinion.title, *opinion.pages) for opinion in read_opinions(tmp_path)] == [
         ("Pell v. Harrow Mills LLC", "PELL, Judge. We & they agree. Affirmed. So ordered. Not all.")
     ] * 2
+
+
+RULES_AND_MARKS = """<center>*902 Pell v. Roe</center>
+<p>The rule of law is gov<a class="page-label">*903</a>erned by the *904 board.<sup>[1]</sup> He had <sup>2</sup>nine x 10<sup>6</sup> tons.</p>
+<p>____________________</p><p>llllllllllll</p><p>* * *</p>
+<p>He wrote that "the * * * rule is [1] old; [t]he *905 rule[2] holds,"[3] as in Kent Co., ___ F.3d ___, 2006 WL 2808145, at *3, *4 (D. Me. 2006).</p>
+<p>Moore, § 28.02[2] it is.</p><h2>NOTES</h2><p>[1]  Gabel was there.</p><p>[2]  See Roe.</p>"""
+
+
+@pytest.mark.parametrize(
+    "name", ["html", "html_lawbox", "html_columbia", "xml_harvard", "html_with_citations"]
+)
+def test_marks_of_pages_and_notes_and_rules_go_and_what_is_quoted_stays(tmp_path: Path, name: str) -> None:
+    row = {"absolute_url": "/opinion/1/pell-v-roe/", name: RULES_AND_MARKS}
+    (tmp_path / "1.json").write_text(json.dumps(row))
+    assert next(read_opinions(tmp_path)).pages == (
+        "Pell v. Roe The rule of law is governed by the board. He had nine x 106 tons. "
+        'He wrote that "the * * * rule is [1] old; [t]he rule holds," as in Kent Co., ___ F.3d ___, 2006 WL 2808145, '
+        "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is. NOTES Gabel was there. See Roe.",
+    )
+
+
+def test_rules_in_plain_text(tmp_path: Path) -> None:
+    text = 'Pell v. Roe\n   ______________\n12   ---------------x\nHe said "no\n  * * *\nmore."\n\n    * * *\n\nSo ordered.\n'
+    (tmp_path / "1.txt").write_text(text)
+    assert next(read_opinions(tmp_path)).pages == ('Pell v. Roe He said "no * * * more." So ordered.',)
+
+
+def test_citations_of_a_record_have_the_numbers_of_their_links(tmp_path: Path) -> None:
+    """Those of opinions that it does not list are of other things."""
+    spans = [
+        f'<span class="citation" data-id="{number}"><a href="/opinion/{number}/x/"><span class="volume">{text}</span></a></span>'
+        for number, text in (
+            (7, "17</span> <span>F.3d</span> <span>462"),
+            (7, "17 F.3d at 465"),
+            (7, "Id."),
+            (8, "5 U.S. 1"),
+        )
+    ]
+    row = {
+        "absolute_url": "/opinion/1/a-v-b/",
+        "html_with_citations": " ".join(spans),
+        "opinions_cited": ["/api/7/"],
+    }
+    (tmp_path / "1.json").write_text(json.dumps(row))
+    [opinion] = read_opinions(tmp_path)
+    assert opinion.citation_strings == {"7": ("17 F.3d 462", "17 F.3d at 465")}
 
 
 @pytest.mark.parametrize("marked", ["<!-- scanned -->", "<?xml version='1.0'?>", "\ud800", " "])

@@ -25,7 +25,7 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build import sources
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
-from long_context_tasks.benchmarks.ethic.build.attribute import mask
+from long_context_tasks.benchmarks.ethic.build.attribute import Cited, find_citations, mask
 from long_context_tasks.benchmarks.ethic.build.sources import (
     cited_cases,
     included_elsewhere,
@@ -463,7 +463,7 @@ def test_real_citations_of_a_target_are_masked(real_opinions: list[Opinion]) -> 
     for citing in groups[0].citing:
         strings = citing.citation_strings[groups[0].target.id]
         text = " ".join(citing.pages)
-        masked, n = mask(text, [], strings)
+        masked, n = mask(text, find_citations(text, Cited(strings)))
         # Opinions of the same year cite each other without a page, which an annotator has to see.
         assert (n >= 1) == any(one in text for one in strings)
         assert not any(one in masked for one in strings)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from ethic_oracle import (
     TARGET,
+    TARGET_STRING,
     annotating,
     answer,
     build,
@@ -194,17 +195,49 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
         asked = sum("Copy each span" in body["messages"][-1]["content"] for body in server.bodies)
     assert report.notes == (
         f"annotator stand-in: {asked} spans do not stand on their page word for word, and were ignored",
-        "annotator stand-in: 4 pages still showed the target's name, which was masked as a citation of it",
+        "annotator stand-in: 5 pages still showed the target's name, which was masked as a citation of it",
     )
     cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
     [case] = cases.cases
     [user] = user_messages(cases).values()
     segments = split_sections(context_of(user), "law")
-    last = [
-        marker for marker, text in segments.items() if "See [CITATION]. So it was in [CITATION] (we" in text
-    ]
+    again = "See [CITATION]. So it was in [CITATION] (we"
+    last = [marker for marker, text in segments.items() if again in " ".join(text.split())]
     assert len(last) == 4 == case.labels["num_documents"] and set(last) <= set(case.turns[0].gold)
     assert TARGET.lower() not in context_of(user).lower() and "(II)" not in user
+
+
+@pytest.mark.parametrize(("pin", "sure"), [("", True), ("Kent v. Sea, 9 U.S. 1 (1990). Kent, ", False)])
+def test_short_citations_are_right_whoever_annotates(tmp_path: Path, pin: str, sure: bool) -> None:
+    """They stand pages behind the full ones; where one may be another case's, the case is left out and counted."""
+    rows = opinions(random.Random(2))
+    volume, page = re.findall(r"\d+", TARGET_STRING)[0], int(re.findall(r"\d+", TARGET_STRING)[-1])
+    for number, row in enumerate(rows[1:]):
+        pages = row["text"].split("\f")
+        pages[number + 2] += f" It is late. {pin}{volume} F.3d at {page + 1}. We say so."
+        row["text"] = "\f".join(pages)
+    write_rows(tmp_path / "opinions.jsonl", rows)
+
+    def says(prompt: str) -> str:
+        return "None" if "Copy each span" in prompt else answer(prompt)
+
+    with annotating(tmp_path, says, **ONCE) as (_, annotator):
+        own = {"annotator": annotator, "lengths": (16000,)}
+        if not sure:
+            with pytest.raises(
+                InputError, match="1 x a short citation may be the target's or another case's"
+            ):
+                build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
+            return
+        build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
+    cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
+    [user] = user_messages(cases).values()
+    segments = split_sections(context_of(user), "law")
+    cited = ("The rule is settled. See [CITATION].", "It is late. [CITATION]. We say so.")
+    right = [
+        marker for marker, text in segments.items() if any(one in " ".join(text.split()) for one in cited)
+    ]
+    assert cases.cases[0].turns[0].gold == right and sum(cited[1] in text for text in segments.values()) > 2
 
 
 def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:

@@ -22,9 +22,12 @@ from long_context_tasks.benchmarks.ethic.build.annotator import (
 from long_context_tasks.benchmarks.ethic.build.attribute import (
     MARK,
     TARGET_MARK,
+    Cited,
+    find_citations,
     find_quotes,
     mask,
     may_refer,
+    name_of,
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
@@ -69,12 +72,16 @@ def wheel_and_mill(response: str) -> float | None:
     return fact_recall.fact_recall(case(MARKERS, facts=rows), response).value
 
 
+def masked_of(text: str, quotes: list[str], cited: Cited = Cited()) -> tuple[str, int]:  # noqa: B008
+    return mask(text, [*find_citations(text, cited), *find_quotes(text, quotes)])
+
+
 READERS: dict[str, Callable[..., Any]] = {
     "labels": parse_labels,
     "recalled": lambda answer: recalled_items(answer, "books"),
     "attributed": attributed_ids,
     "ordered": listed_order,
-    "masked": lambda text, quotes: mask(text, quotes)[0],
+    "masked": lambda text, quotes: masked_of(text, quotes)[0],
     "may refer": lambda span: may_refer(span, Opinion("1", "The United States v. Gifford", ())),
     "refusal": is_refusal,
     "stated rating": stated_rating,
@@ -142,7 +149,7 @@ SENTENCES = ("The court held so.", "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)", "1
 @given(st.lists(st.sampled_from(SENTENCES)))
 def test_masking_keeps_what_is_no_citation(parts: list[str]) -> None:
     text = " and ".join(parts)
-    masked, n = mask(text, [], ["17 F.3d 462"])
+    masked, n = masked_of(text, [], Cited(["17 F.3d 462"]))
     assert n == masked.count(TARGET_MARK) == text.count("17 F.3d 462")
     assert masked.replace(TARGET_MARK, "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)") == text
 
@@ -150,7 +157,7 @@ def test_masking_keeps_what_is_no_citation(parts: list[str]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
 def test_any_quote_and_text_can_be_masked(text: str, quotes: list[str]) -> None:
-    masked, n = mask(text, quotes)
+    masked, n = masked_of(text, quotes)
     assert n <= len(find_quotes(text, quotes)) and (n or MARK in masked or masked == text)
 
 
@@ -198,8 +205,8 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
     text = (
         "See Dames & Moore v. Regan, 453 U.S. 654, 668-69, 101 S.Ct. 2972, 69 L.Ed.2d 918 (1981), as before."
     )
-    assert mask(text, [])[0] == "See [CITATION], as before."
-    assert mask(text, [], ["101 S.Ct. 2972"]) == ("See [TARGET CITATION], as before.", 1)
+    assert masked_of(text, [])[0] == "See [CITATION], as before."
+    assert masked_of(text, [], Cited(["101 S.Ct. 2972"])) == ("See [TARGET CITATION], as before.", 1)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +219,11 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
         ("So said. Accord Roe v. City of Rye, supra, at 146; no.", "So said. Accord [CITATION]; no."),
         ("It was by Congress. In re Gault, supra, at 4.", "It was by Congress. [CITATION]."),
         ("Doe v. Roe held. In Brown, 12 F.3d at 4, no.", "Doe v. Roe held. In [CITATION], no."),
+        (
+            "He left. See, e.g., Sch. Union No. 37 v. United Nat'l Ins. Co., 617 F.3d 5 (2010).",
+            "He left. See, e.g., [CITATION].",
+        ),
+        ("It would. See de la Torre v. Roe, 15 F.3d 12 (1st Cir. 1994).", "It would. See [CITATION]."),
         ("In Doe v. Roe, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280, no.", "In [CITATION], no."),
         (
             "Case: Doe v. Roe\n7 F.3d 2 (2010) Jane DOE v. ROE.",
@@ -220,4 +232,62 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
     ],
 )
 def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: str, masked: str) -> None:
-    assert mask(text, [])[0] == masked
+    assert masked_of(text, [])[0] == masked
+
+
+GIFFORD = Opinion("1", "Gifford v. Harrow Mills LLC", ())
+FULL = "Gifford v. Harrow Mills, LLC, 482 F.3d 600 (1st Cir. 2007). "
+T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("482 F.3d at 616. Id. at 617. 482 F. 3d, at 600.", f"{T}. {T}. {T}."),
+        # Other volumes, and pages before the target's.
+        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {C}."),
+        # Cases that begin nearer, cited in the opinion (behind it, too) or elsewhere.
+        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{C}; {T}. {C}."),
+        ("482 F.3d at 640. Id. at 641.", f"{C}. {C}."),
+        # The name before it decides nothing but says when nothing is sure.
+        ("Pell v. Roe, 9 F.3d 700. Gifford, 482 F.3d at 616. Court, 482 F.3d at 6.", f"{C}. {T}. {C}."),
+        ("Pell v. Roe, 9 F.3d 700. 5 U.S. at 7. Pell, 482 F.3d at 616.", f"{C}. {C}. {U}."),
+        ("Gifford, 482 F.3d at 5. Id. at 6.", f"{U}. {C}."),
+        ("Gifford, 482 F.3d at 640.", f"{U}."),
+        # The last page of one case may be the first one of the next.
+        ("Gifford, 482 F.3d at 630. 482 F.3d at 630.", f"{T}. {T}."),
+        ("Pell v. Roe, 482 F.3d 610 (2007). Gifford, 482 F.3d at 610. 482 F.3d at 610.", f"{C}. {T}. {U}."),
+        (
+            "Roe v. Gifford, 9 F.3d 1 (1990). Gifford, supra, at 2. Unlike Harrow Mills, supra, at 3, no.",
+            f"{C}. {U}. Unlike {T}, no.",
+        ),
+        ("18 U.S.C. § 922. Id. at 5. In Gifford at 601, no.", f"18 U.S.C. § 922. {C}. In {T}, no."),
+        # Reporters of one citation.
+        ("Gifford, 482 F.3d 600, 5 Me. 8. 5 Me. at 9. 6 Me. at 9.", f"{T}. {T}. {C}."),
+    ],
+)
+@pytest.mark.parametrize("strings", [["482 F.3d 600"], []], ids=["known", "by name"])
+def test_short_citations_are_of_the_case_that_begins_on_the_nearest_page(
+    text: str, masked: str, strings: list[str]
+) -> None:
+    """With the target's citation known, or known only from where its name stands before it."""
+    cited = Cited(strings, ["482 F.3d 630"], name_of(GIFFORD), GIFFORD.title)
+    assert mask(FULL + text, find_citations(FULL + text, cited))[0] == f"{T}. {masked}"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (
+            "2003 VT 8, ¶¶ 4-6. Id. ¶ 5; id. at ¶ 6. 2003 VT 8, at ¶ 12 n.3. So ¶ 4.",
+            f"{T}. {T}; {T}. {T}. So ¶ 4.",
+        ),
+        ("176 Vt. at 17. 2003 VT 9, ¶¶ 4, 6 & 9, held 12 so. Id. ¶ 9.", f"{T}. {C}, held 12 so. {C}."),
+        ("2009 ND 4, ¶ 4, 767 N.W.2d 310, 311. 12 left.", f"{C}. 12 left."),
+        ("17 F.3d 4, 7 (1990). Id. ¶ 9. See 2011-Ohio-55, at ¶ 13 (2011), no.", f"{C}. {C}. See {C}, no."),
+    ],
+)
+def test_paragraphs_behind_a_mark_are_masked_with_it(text: str, masked: str) -> None:
+    text = f"Gifford v. Harrow Mills, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280 (2003). {text}"
+    cited = Cited((), (), name_of(GIFFORD), GIFFORD.title)
+    assert mask(text, find_citations(text, cited))[0] == f"{T}. {masked}"

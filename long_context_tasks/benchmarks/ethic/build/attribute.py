@@ -6,15 +6,15 @@ the context, what the finished review uses are the labels. Else the background i
 
 Law: which segments of other cases cite the target case. Of each citing case a run of pages is taken, around the first place where the
 target's name or its citation seems to occur. On every page an annotator copies the spans that refer to the target, by its title and
-a summary of it; they and, where the data know how the target is cited, those citations are the target's. All citations of cases are
-masked alike, and pages grouped into segments.
+a summary of it; they and all citations of the target, which the whole opinion and the data tell (:func:`find_citations`), are the
+target's. All citations of cases are masked alike, and pages grouped into segments.
 """
 
 import logging
 import re
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, dropwhile
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import (
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.documents import Opinion, Review
 from long_context_tasks.schema import InputError
-from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends
 
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"
@@ -187,6 +187,7 @@ def review_draft(
 
 TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
+_UNSURE_MARK = "[UNSURE CITATION]"
 # Court and year behind a citation; what else stands in parentheses says why the case is cited, and stays.
 _COURT_AND_YEAR = re.compile(r"[^()]{0,80}\([^()]{0,40}\d{4}\)")
 _PIN = re.compile(
@@ -198,17 +199,37 @@ _COURT = re.compile(r",? \((?:(?:\d{1,2}(?:st|nd|rd|d|th)|[A-Z][\w.]*) ?)*(?:Cir
 _OF_STATUTE = re.compile(r",? ?(?:at )?§")
 # Words before a case's name that eyecite takes for its beginning.
 _LEAD = re.compile(
-    r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|Accord|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
+    r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|Accord|And|But|Under|As|Yet|Since|The|With|See|Unlike|Like|Citing|Quoting|Compare|Contra|"
+    r"Following|Applying|Because|Although|Though|While|Both|Thus|However|Here|For|That|When|If|On|To|From|By|At|Then|Nor|So|Or)\b|[^\w\[]+)+"
 )
 _FIRM = re.compile(
     r"(?:\b[A-Z][\w.'’-]*,? )+& $|"
-    r"(?:(?:\b[A-Z][\w'’-]*,? |\b[A-Z]\. ?){1,5}v\.|\bIn re) (?:(?:[A-Z][\w'’-]*|of|the|and|for) )*$"
+    r"(?:\b(?:[A-Z]\. ?|[A-Z][\w.&'’-]*,? |(?:\d+|of|the|for|and|&|de|la|del) )+v\.|\bIn re) (?:(?:[A-Z][\w'’-]*|of|the|and|for) )*$"
 )
-_LONGEST_FIRM = 80
+# "de la" in "de la Torre v. Roe".
+_PARTICLES = re.compile(r"\b(?:(?:de|la|las|los|del|van|von|der|den|du|da|dos) )+$")
+_LONGEST_FIRM = 120
+# A name before a short citation; behind another citation eyecite takes none or a wrong one.
+_SHORT_NAME = re.compile(r"\b([A-Z][\w'’-]+)(?: (?:Co|Corp|Inc|Ltd|Bros)\.| LLC)?,? $")
+# Its words before those that eyecite takes: "Harrow" in "Harrow Mills, supra".
+_WORDS_BEFORE = re.compile(r"(?:\b[A-Z][\w'’-]+ )+$")
 # The name above a case's first page. Where the opinion begins with its own citation, eyecite reads both as one.
 _HEADING = re.compile(r"Case: .*\n")
+# Where a court numbers its paragraphs: "2001 ME 37, ¶ 10", "at ¶¶ 4-6, 9".
+_PARAGRAPHS = re.compile(
+    r",? ?(?:at )?(?:¶ ?\d+(?:[-–] ?\d+)?|¶¶ ?\d+(?:[-–] ?\d+)?(?:(?:,| &| and|, and) \d+(?:[-–]\d+)?(?![\d-]* [A-Z]))*)"
+    r"(?:,? nn?\. ?\d+)?"
+)
 # Between a court's own citation and its reporter's: "2001 ME 37, ¶ 10, 767 A.2d 310".
-_PARAGRAPH = re.compile(r", ¶+ ?(?:\d+(?:[-–]\d+)?, )?")
+_PARAGRAPH = re.compile(rf"{_PARAGRAPHS.pattern}, |, ¶+ ?")
+# A citation without blanks and its words in small letters: volume with reporter, and page.
+_PLACE = re.compile(r"(\d+\D.*?\D),?(?:at)?(\d+)")
+# Between two reporters of one citation.
+_PARALLEL = re.compile(r"(?:[,\s\d&¶–-]|nn?\.|at )*")
+_LONGEST_NAME = 200
+_LONGEST_CASE = 150
+"""Pages from the first one of a case on, to which an "Id." may point."""
+_TARGET = "target"
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
 _UNPRINTED = re.compile(
     re.escape(TARGET_MARK)
@@ -220,68 +241,223 @@ _TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
 
 class Span(NamedTuple):
-    """A citation: character offsets, and whether it is of the target case."""
+    """A citation: character offsets, whether it is of the target, and whether it may be of the target or of another case."""
 
     start: int
     end: int
     target: bool = False
+    unsure: bool = False
 
 
-def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
-    """Find citations of cases in a text: full, short, supra and id., with the names before them; statutes are none.
+@dataclass(frozen=True)
+class Cited:
+    """How a target is cited.
 
-    A citation goes from the names to court and year, without a parenthesis that explains. The target strings are citations of the
-    target, e.g. ``17 F.3d 462``, where they are known.
+    Attributes:
+        strings: its citations, e.g. ``17 F.3d 462``, where they are known.
+        others: those of other cases in its volumes.
+        name: what its name looks like; tells its full citations where no string is known.
+        words: of its name, one of which a short citation has before it.
+    """
+
+    strings: Collection[str] = ()
+    others: Collection[str] = ()
+    name: re.Pattern[str] | None = None
+    words: str = ""
+
+
+_UNKNOWN = Cited()
+
+
+def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
+    """Find citations of cases in an opinion: full, short, supra and id., with the names before them; statutes are none.
+
+    A citation goes from the names to court and year, without a parenthesis that explains.
 
     Raises:
         InputError: eyecite is not installed.
     """
     try:
-        from eyecite import get_citations, resolve_citations
-        from eyecite.models import CaseCitation, IdCitation, SupraCitation
+        from eyecite import get_citations
+        from eyecite.models import (
+            CaseCitation,
+            IdCitation,
+            ReferenceCitation,
+            ShortCaseCitation,
+            SupraCitation,
+        )
     except ImportError as error:
         raise InputError("cases of law need eyecite, which finds citations: pip install eyecite") from error
     if not text:
         return []
     # It warns of citations that it is unsure of, one line each.
     logging.getLogger("eyecite").setLevel(logging.ERROR)
-    known = {_plain(string) for string in target_strings}
     # As a plain tuple: a union would make the type checker ask for types that eyecite does not have.
-    kinds: Any = (CaseCitation, IdCitation, SupraCitation)
+    later: Any = (ShortCaseCitation, SupraCitation)
+    kinds: Any = (CaseCitation, IdCitation, SupraCitation, ReferenceCitation)
     found: list[Any] = get_citations(text, remove_ambiguous=False)
-    targets = set()
-    resolved: dict[Any, Any] = dict(resolve_citations(found))
-    for resource, citations in resolved.items():
-        if _plain(resource.citation.matched_text()) in known:
-            targets |= {id(citation) for citation in citations}
+    found.sort(key=lambda citation: tuple(citation.span()))
+    targets, unsure = _of_target(text, found, cited)
     spans: list[Span] = []
     free = 0
     heading = match.end() if (match := _HEADING.match(text)) else 0
-    for citation in sorted(found, key=lambda citation: tuple(citation.span())):
+    for citation in found:
         core, end = citation.span(), citation.span()[1]
         free = max(free, heading if core[0] >= heading else 0)
         if isinstance(citation, kinds):
             full = citation.full_span()
             # A name cannot begin before the end of the citation before it, be that of a case or a statute.
-            start = max(min(core[0], full[0]), free)
-            # It takes the last part of a name alone: "Dames & Moore v. Regan", "Gannett v. City of Rye, supra".
-            if joined := _FIRM.search(text, max(free, start - _LONGEST_FIRM), start):
-                start = joined.start()
-            if lead := _LEAD.match(text, start, core[0]):
-                start = lead.end()
+            start = _start(text, max(min(core[0], full[0]), free), core[0], free, isinstance(citation, later))
             if isinstance(citation, IdCitation) and _OF_STATUTE.match(text, end):
                 continue
             behind = _COURT_AND_YEAR.match(text, end, full[1]) or _PIN.match(text, end)
             end = max(end, behind.end() if behind else 0)
             if court := _COURT.match(text, end):
                 end = court.end()
-            is_target = id(citation) in targets or _plain(citation.matched_text()) in known
+            is_target = id(citation) in targets
             if start < end:
-                spans.append(Span(start, end, is_target))
+                spans.append(Span(start, end, is_target, id(citation) in unsure))
             elif is_target and spans:  # another reporter of the citation before, which holds it
                 spans[-1] = spans[-1]._replace(target=True)
         free = max(free, end)
     return spans
+
+
+def _start(text: str, start: int, core: int, free: int, later: bool) -> int:
+    """Return where the name before a citation begins.
+
+    Args:
+        text: of the opinion.
+        start: as eyecite has it.
+        core: where volume and reporter begin.
+        free: the name begins here at the earliest.
+        later: whether it is a short citation or "supra".
+    """
+    for words in (_SHORT_NAME, _WORDS_BEFORE) if later else ():
+        before = words.search(text, max(free, start - _LONGEST_FIRM), start)
+        start = before.start() if before else start
+    # It takes the last part of a name alone: "Dames & Moore v. Regan", "Gannett v. City of Rye, supra".
+    floor = max(free, start - _LONGEST_FIRM)
+    floor += max(sentence_ends(text[floor:core]), default=0)
+    behind = start + 3 if text.startswith("v. ", start) else start
+    if joined := _FIRM.search(text, floor, behind):
+        start = joined.start()
+    if lead := _LEAD.match(text, start, core):
+        start = lead.end()
+    particles = _PARTICLES.search(text, max(free, start - _LONGEST_FIRM), start)
+    return particles.start() if particles else start
+
+
+def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int], set[int]]:
+    """Return which citations (their ``id``) are the target's, and which ones may be.
+
+    A short citation is of the case that begins on the nearest page not behind its own, in the same volume. Where its name says
+    otherwise, or fits several cases in "supra", nothing is sure.
+    """
+    from eyecite import resolve_citations
+    from eyecite.models import FullCaseCitation
+
+    names = defaultdict(str, {_TARGET: cited.words})
+    firsts: dict[str, dict[int, str]] = defaultdict(dict)
+    case_of: dict[int, str] = {}
+    unsure: set[int] = set()
+
+    def begins(string: str, case: str) -> None:
+        if place := _PLACE.fullmatch(string):
+            firsts[place[1]].setdefault(int(place[2]), case)
+
+    groups = _parallel(text, [citation for citation in found if isinstance(citation, FullCaseCitation)])
+    known = _known(text, groups, cited)
+    for string in known:
+        begins(string, _TARGET)
+    for own in groups:
+        strings = [_plain(citation.corrected_citation()) for citation in own]
+        case = strings[0] if known.isdisjoint(strings) else _TARGET
+        for citation, string in zip(own, strings, strict=True):
+            case_of[id(citation)] = case
+            names[case] += f" {citation.metadata.plaintiff or ''} {citation.metadata.defendant or ''}"
+            begins(string, case)
+    for string in cited.others:
+        begins(_plain(string), string)
+
+    def fits(citation: Any) -> set[str]:
+        start = citation.span()[0]
+        named = _SHORT_NAME.search(text, max(0, start - _LONGEST_FIRM), start)
+        guess = named[1] if named and not _SMALL.fullmatch(named[1].lower()) else ""
+        return {case for case, name in names.items() if guess and re.search(rf"\b{guess}\b", name)}
+
+    def whole(citation: Any) -> str:
+        return case_of.get(id(citation)) or _plain(citation.matched_text())
+
+    def short(citation: Any, _: object) -> str | None:
+        place = _PLACE.fullmatch(_plain(citation.corrected_citation()))
+        if place is None:
+            return None
+        begun, pin = firsts.get(place[1], {}), int(place[2])
+        pages = sorted(page for page in begun if page <= pin)
+        # The page on which a case begins may be the last one of the case before.
+        claims = [begun[page] for page in (pages[-2:] if pin in begun else pages[-1:])]
+        claims = [case for case in claims if case in names] or claims
+        named = fits(citation)
+        fitting = [case for case in claims if case in named]
+        if _TARGET in begun.values() and (
+            (named and not fitting and _TARGET in {*claims, *named})
+            or (not named and len(set(claims)) > 1 and _TARGET in claims)
+        ):
+            unsure.add(id(citation))
+        return (fitting or claims)[-1] if claims else None
+
+    def supra(citation: Any, _: object) -> str | None:
+        named = fits(citation)
+        if _TARGET in named and len(named) > 1:
+            unsure.add(id(citation))
+        return named.pop() if len(named) == 1 else None
+
+    def same(citation: Any, last: Any, resolved: Mapping[Any, Sequence[Any]]) -> Any:
+        if last is None:
+            return None
+        first, pin = resolved[last][0], citation.metadata.pin_cite or ""
+        if "¶" in pin:
+            return last if any(_PARAGRAPHS.match(text, one.span()[1]) for one in resolved[last]) else None
+        page, number = first.groups.get("page") or "", re.match(r"(?:,? ?at )?(\d+)", pin)
+        if not pin or not page.isdigit() or not isinstance(first, FullCaseCitation):
+            return last
+        return last if number and 0 <= int(number[1]) - int(page) <= _LONGEST_CASE else None
+
+    resolved = resolve_citations(
+        list(found),
+        resolve_full_citation=whole,
+        resolve_shortcase_citation=short,
+        resolve_supra_citation=supra,
+        resolve_id_citation=same,
+    )
+    return {id(citation) for citation in resolved.get(_TARGET, ())} - unsure, unsure
+
+
+def _parallel(text: str, full: Iterable[Any]) -> list[list[Any]]:
+    """Return full citations in groups: reporters of one citation."""
+    groups: list[list[Any]] = []
+    for citation in full:
+        if groups and _PARALLEL.fullmatch(text, groups[-1][-1].span()[1], citation.span()[0]):
+            groups[-1].append(citation)
+        else:
+            groups.append([citation])
+    return groups
+
+
+def _known(text: str, groups: Iterable[Sequence[Any]], cited: Cited) -> set[str]:
+    """Return the citations of the target: those known and, in a text, those beside them; else those behind its name."""
+    known = {_plain(string) for string in cited.strings}
+    named = re.compile(rf"(?:{cited.name.pattern})\W*\Z", re.IGNORECASE) if cited.name and not known else None
+    found = set(known)
+    for own in groups:
+        strings = {_plain(string) for one in own for string in (one.corrected_citation(), one.matched_text())}
+        start = own[0].span()[0]
+        if not known.isdisjoint(strings) or (
+            named is not None and named.search(text, max(0, start - _LONGEST_NAME), start)
+        ):
+            found |= strings
+    return found
 
 
 def _plain(text: str) -> str:
@@ -292,7 +468,7 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
     """Find every place where a quoted span occurs in a text as whole words; white space, case, quote marks and dashes may differ.
 
     >>> find_quotes("See O’Doe  v. Roe. O'Doe v. Roe", ["o’doe v. Roe"])
-    [Span(start=4, end=17, target=True), Span(start=19, end=31, target=True)]
+    [Span(start=4, end=17, target=True, unsure=False), Span(start=19, end=31, target=True, unsure=False)]
     """
     found = []
     text = text.translate(_TYPED)
@@ -304,27 +480,30 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
     return found
 
 
-def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -> tuple[str, int]:
-    """Replace every citation in a text by a mark, and count those of the target.
+def mask(text: str, spans: Iterable[Span]) -> tuple[str, int]:
+    """Replace every citation in a text by a mark, with the paragraphs that it names, and count those of the target.
 
-    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`. Spans that
-    overlap or touch become one, of the target if one of them is, and so do citations of one case.
+    Spans that overlap or touch become one, of the target if one of them is, and so do citations of one case.
 
-    >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
+    >>> text = "In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922."
+    >>> mask(text, [*find_citations(text), *find_quotes(text, ["Doe v. Roe"])])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
     """
-    spans: list[Span] = []
-    for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes)]):
-        if spans and (span.start <= spans[-1].end or _PARAGRAPH.fullmatch(text, spans[-1].end, span.start)):
-            last = spans.pop()
-            spans.append(Span(last.start, max(last.end, span.end), last.target or span.target))
+    joined: list[Span] = []
+    for span in sorted(spans):
+        last = joined[-1] if joined else None
+        if last and (span.start <= last.end or _PARAGRAPH.fullmatch(text, last.end, span.start)):
+            either = last.target or span.target, last.unsure or span.unsure
+            joined[-1] = Span(last.start, max(last.end, span.end), *either)
         else:
-            spans.append(span)
+            joined.append(span)
     pieces, done = [], 0
-    for span in spans:
-        pieces += [text[done : span.start], TARGET_MARK if span.target else MARK]
-        done = span.end
-    return "".join([*pieces, text[done:]]), sum(span.target for span in spans)
+    for span in joined:
+        mark = TARGET_MARK if span.target else _UNSURE_MARK if span.unsure else MARK
+        pieces += [text[done : span.start], mark]
+        named = _PARAGRAPHS.match(text, span.end)
+        done = named.end() if named else span.end
+    return "".join([*pieces, text[done:]]), sum(span.target for span in joined)
 
 
 SEGMENT_PAGES = 2
@@ -395,7 +574,9 @@ def build_attribute_law(
     groups = progress.over(cited, "reading and encoding opinions", "case")
     plan = plan_cases(map(offer, groups), settings)
     summaries = _target_summaries([found.group.target for found in plan.windows], settings, annotator)
-    masked, counts = _masked_pages(plan.windows, summaries, annotator)
+    masked, counts = _masked_pages(
+        plan.windows, summaries, annotator, citations_on(plan.windows, opinions, chunked)
+    )
     made: list[tuple[int, Draft | str]] = []
     for group, length, pages in plan.windows:
         target = group.target.id
@@ -495,12 +676,54 @@ def _target_summaries(
     return {target.id: first_sentences(text) for target, text in answers if text is not None}
 
 
+def citations_on(
+    found: Sequence[_Pages], opinions: Sequence[Opinion], chunked: Mapping[str, Sequence[Chunk]]
+) -> dict[tuple[str, str], list[Span]]:
+    """Return target and page to the citations on it, which are looked for in whole opinions.
+
+    How the target and others are cited anywhere says whose a short citation is.
+    """
+    strings: dict[str, set[str]] = defaultdict(set)
+    volumes: dict[str, set[str]] = defaultdict(set)
+    for opinion in opinions:
+        for name, own in opinion.citation_strings.items():
+            for place in filter(None, map(_PLACE.fullmatch, map(_plain, own))):
+                strings[name].add(place[0])
+                volumes[place[1]].add(place[0])
+    spans: dict[tuple[str, str], list[Span]] = {}
+    done = set()
+    for group, _, pages in found:
+        target = group.target
+        known = strings[target.id]
+        same = set().union(*(volume for volume in volumes.values() if not known.isdisjoint(volume)))
+        cited = Cited(known, same - known, name_of(target), target.title)
+        for citing in {page.opinion: group.citing[page.opinion] for page in pages}.values():
+            if (target.id, citing.id) in done:
+                continue
+            done.add((target.id, citing.id))
+            chunks = [chunk.text for chunk in chunked[citing.id]]
+            everywhere = find_citations(JOINT.join(chunks), cited)
+            start = 0
+            for text in chunks:
+                end = start + len(text)
+                spans[target.id, text] = [
+                    span._replace(start=max(span.start, start) - start, end=min(span.end, end) - start)
+                    for span in everywhere
+                    if span.start < end and span.end > start
+                ]
+                start = end + len(JOINT)
+    return spans
+
+
 def _target_text(target: Opinion, summary: str) -> str:
     return f"Title: {target.title}\nSummary: {summary}"
 
 
 def _masked_pages(
-    found: Sequence[_Pages], summaries: Mapping[str, str], annotator: Annotator
+    found: Sequence[_Pages],
+    summaries: Mapping[str, str],
+    annotator: Annotator,
+    citations: Mapping[tuple[str, str], Sequence[Span]],
 ) -> tuple[dict[tuple[str, str], str], Counter[str]]:
     """Target and page to the page with marks; each page is asked about once for all lengths.
 
@@ -510,7 +733,7 @@ def _masked_pages(
         The pages, and what was ignored or masked again, with counts.
     """
     pages = {
-        (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
+        (group.target.id, page.chunk.text): group.target
         for group, _, own in found
         if group.target.id in summaries
         for page in own
@@ -519,17 +742,17 @@ def _masked_pages(
     answers = annotator.texts(
         [
             fill(prompt, {"passages": text, "target_case": _target_text(target, summaries[target.id])})
-            for (_, text), (target, _) in pages.items()
+            for (_, text), target in pages.items()
         ]
     )
     masked = {}
     counts: Counter[str] = Counter()
-    for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
+    for ((name, text), target), answer in zip(pages.items(), answers, strict=True):
         if answer is not None:
             spans = parse_spans(answer)
             there = [span for span in spans if find_quotes(text, [span])]
             telling = [span for span in there if may_refer(span, target)]
-            once, _ = mask(text, telling, citing.citation_strings.get(name, ()))
+            once, _ = mask(text, [*citations[name, text], *find_quotes(text, telling)])
             again, standing = name_of(target).subn(TARGET_MARK, once)
             masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
             counts[_NOT_THERE] += len(spans) - len(there)
@@ -575,6 +798,8 @@ def segments_draft(
         context += [f"{marker}\n", *(f"{text.replace(TARGET_MARK, MARK)}{JOINT}" for text in own)]
         if any(TARGET_MARK in text for text in own):
             gold.append(marker)
+    if any(_UNSURE_MARK in text for text in texts):
+        return "a short citation may be the target's or another case's"
     if not gold:
         return "no citation of the target was found"
     if len(gold) == len(segments):
