@@ -503,7 +503,7 @@ _NOTE_MARK = re.compile(r"\[\d{1,3}\](?=\s|\Z)")
 _WORD_BEFORE = re.compile(r"(?:[a-z]|[.,;:!?][\"”’)]|[a-z.][.,;:!?])\Z")
 _STAR = re.compile(r"\*(\d{1,4})(?![\d*])[ \t]?")
 # "2006 WL 2808145, at *3", "*30-*34", "*4, *6".
-_PINNED = re.compile(r"(?:\bat|\band|[\d&,*–-]|\b[Ii]d\.)\s*\Z")
+_PINNED = re.compile(r"(?:\bat|\d,?|\*\d+,? (?:and|&)|[*–-]|\b[Ii]d\.)\s*\Z")
 
 
 def _without_marks(text: str) -> str:

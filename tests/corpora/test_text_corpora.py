@@ -371,10 +371,10 @@ def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
 
 
 RULES_AND_MARKS = """<center>*902 Pell v. Roe</center>
-<p>The rule of law is gov<a class="page-label">*903</a>erned by the *904 board.<sup>[1]</sup> He had <sup>2</sup>nine x 10<sup>6</sup> tons.</p>
+<p>The rule of law is gov<a class="page-label">*903</a>erned by the board, *904 as it is.<sup>[1]</sup> He had <sup>2</sup>nine x 10<sup>6</sup> tons.</p>
 <p>____________________</p><p>llllllllllll</p><p>* * *</p>
 <p>He wrote that "the * * * rule is [1] old; [t]he *905 rule[2] holds,"[3] as in Kent Co., ___ F.3d ___, 2006 WL 2808145, at *3, *4 (D. Me. 2006).</p>
-<p>Moore, § 28.02[2] it is.</p><h2>NOTES</h2><p>[1]  Gabel was there.</p><p>[2]  See Roe.</p>"""
+<p>Moore, § 28.02[2] it is, of May 4, and *906 so.</p><h2>NOTES</h2><p>[1]  Gabel was there.</p><p>[2]  See Roe.</p>"""
 
 
 @pytest.mark.parametrize(
@@ -384,9 +384,9 @@ def test_marks_of_pages_and_notes_and_rules_go_and_what_is_quoted_stays(tmp_path
     row = {"absolute_url": "/opinion/1/pell-v-roe/", name: RULES_AND_MARKS}
     (tmp_path / "1.json").write_text(json.dumps(row))
     assert next(read_opinions(tmp_path)).pages == (
-        "Pell v. Roe The rule of law is governed by the board. He had nine x 106 tons. "
+        "Pell v. Roe The rule of law is governed by the board, as it is. He had nine x 106 tons. "
         'He wrote that "the * * * rule is [1] old; [t]he rule holds," as in Kent Co., ___ F.3d ___, 2006 WL 2808145, '
-        "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is. NOTES Gabel was there. See Roe.",
+        "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is, of May 4, and so. NOTES Gabel was there. See Roe.",
     )
 
 

@@ -28,7 +28,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Source
 from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
-from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends
 
 WORDS = st.text(alphabet="abcXYZ .,;!?'\"()-—ß漢字12\n", min_size=1, max_size=400)
 TEXTS = st.lists(WORDS, min_size=1, max_size=12)
@@ -127,6 +127,30 @@ def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
 @pytest.mark.parametrize("context", ["", " \n\n "])
 def test_nothing_has_no_chunks(context: str) -> None:
     assert split_context(context, cl100k()) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "Mass. Gen. Hosp. Corp. v. Cent. Power Co.",
+            "Nat’l Ass'n. Corp. v. Dep’t. Bd. of Labor",
+            "Univ. Ctr. v. Cty. Sch. Bd. of Adm'rs",
+        ),
+        *(
+            "Metro. Ins. Exch. v. S. Pac. Ry. Sys., Inc.",
+            "Comm'n v. Fid. Tr. & Sav. Ass’n",
+            "Env't Soc'y v. Pub. Util. Comm'r",
+        ),
+        *(
+            "Roe v. Doe, 7 Mass. App. Ct. 12, 4 N. Me. Rptr. 2d 5 (Bankr. D. Mass. Sept. 5, 2001)",
+            "Roe, 3 Ohio Op. 5 (C.C. Ohio Dec. 4)",
+        ),
+    ],
+)
+def test_no_sentence_ends_within_a_name_or_a_citation(name: str) -> None:
+    text = f"He lost. So in {name} it was. We agree. Did he?"
+    assert [text[:end] for end in sentence_ends(text)] == ["He lost.", text[:-18], text[:-8]]
 
 
 def test_sentences_stay_whole_and_citations_too() -> None:

@@ -223,6 +223,7 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
             "He left. See, e.g., Sch. Union No. 37 v. United Nat'l Ins. Co., 617 F.3d 5 (2010).",
             "He left. See, e.g., [CITATION].",
         ),
+        ("See Doe v. Roe, 2007 WL 998, at *3-*4. 2007 WL 998, at *5. So.", "See [CITATION]. [CITATION]. So."),
         ("It would. See de la Torre v. Roe, 15 F.3d 12 (1st Cir. 1994).", "It would. See [CITATION]."),
         ("In Doe v. Roe, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280, no.", "In [CITATION], no."),
         (
@@ -291,3 +292,13 @@ def test_paragraphs_behind_a_mark_are_masked_with_it(text: str, masked: str) -> 
     text = f"Gifford v. Harrow Mills, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280 (2003). {text}"
     cited = Cited((), (), name_of(GIFFORD), GIFFORD.title)
     assert mask(text, find_citations(text, cited))[0] == f"{T}. {masked}"
+
+
+def test_a_decision_below_of_the_same_name_is_not_taken_for_the_target() -> None:
+    """With nothing but the name, either may be meant; the annotator says."""
+    below = "Gifford v. Harrow Mills, LLC, 390 F. Supp. 2d 5 (D. Me. 2005). 390 F. Supp. 2d at 6. 482 F.3d at 616."
+    marks = [
+        mask(FULL + below, find_citations(FULL + below, Cited(known, (), name_of(GIFFORD))))[0]
+        for known in ((), ["482 F.3d 600"])
+    ]
+    assert marks == [f"{C}. {C}. {C}. {C}.", f"{T}. {C}. {C}. {T}."]

@@ -191,7 +191,7 @@ _UNSURE_MARK = "[UNSURE CITATION]"
 # Court and year behind a citation; what else stands in parentheses says why the case is cited, and stays.
 _COURT_AND_YEAR = re.compile(r"[^()]{0,80}\([^()]{0,40}\d{4}\)")
 _PIN = re.compile(
-    r"(?:,? ?(?:at )?\d+(?:[-–] ?\d+)?(?: n\. ?\d+)?)*(?:[-–] ?\d+)?(?:(?: &)? nn?\. ?\d+(?:[-–]\d+)?)?"
+    r"(?:,? ?(?:at )?\*{0,2}\d+(?:[-–] ?\*?\d+)?(?: n\. ?\d+)?)*(?:[-–] ?\d+)?(?:(?: &)? nn?\. ?\d+(?:[-–]\d+)?)?"
 )
 # Court and year that eyecite does not know, as in "(1st Cir.1993)".
 _COURT = re.compile(r",? \((?:(?:\d{1,2}(?:st|nd|rd|d|th)|[A-Z][\w.]*) ?)*(?:Cir\.)? ?\d{4}\)")
@@ -446,18 +446,20 @@ def _parallel(text: str, full: Iterable[Any]) -> list[list[Any]]:
 
 
 def _known(text: str, groups: Iterable[Sequence[Any]], cited: Cited) -> set[str]:
-    """Return the citations of the target: those known and, in a text, those beside them; else those behind its name."""
+    """Return the citations of the target: those known and, in a text, those beside them; else the only one behind its name."""
     known = {_plain(string) for string in cited.strings}
-    named = re.compile(rf"(?:{cited.name.pattern})\W*\Z", re.IGNORECASE) if cited.name and not known else None
+    named = re.compile(rf"(?:{cited.name.pattern})\W*\Z", re.IGNORECASE) if cited.name else None
     found = set(known)
+    behind: dict[str, set[str]] = {}
     for own in groups:
         strings = {_plain(string) for one in own for string in (one.corrected_citation(), one.matched_text())}
         start = own[0].span()[0]
-        if not known.isdisjoint(strings) or (
-            named is not None and named.search(text, max(0, start - _LONGEST_NAME), start)
-        ):
+        if not known.isdisjoint(strings):
             found |= strings
-    return found
+        elif named and named.search(text, max(0, start - _LONGEST_NAME), start):
+            behind.setdefault(min(strings), set()).update(strings)
+    # A case of the same name, such as the decision below, has another citation.
+    return found | (next(iter(behind.values())) if not known and len(behind) == 1 else set())
 
 
 def _plain(text: str) -> str:
