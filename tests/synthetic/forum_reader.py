@@ -1,52 +1,58 @@
 """A simple reader of constraint matching: regular expressions read requirements and parts, no knowledge of the truth.
 
-It knows units and the words for materials, fuels, colours and countries (a dictionary).
+It knows units, and the phrases around materials, fuels, colours and countries, but none of these words.
 """
 
 import re
 from collections.abc import Sequence
 
-from long_context_tasks.synthetic.forum import kinds
-
 Value = int | str
-Wish = tuple[str, str, list[Value]]  # trait, relation, values
+Wish = tuple[str, str, list[Value]]  # unit ("" for words), relation, values
 
 UNIT = re.compile(r"\b(kilos|centimetres|watts|hours|degrees|crowns|decibels|litres|months)\b")
-KINDS = {value: trait for trait, values in kinds().items() for value in values}
-VALUE = re.compile(r"\b(\d+|" + "|".join(sorted(KINDS, key=len, reverse=True)) + r")\b")
 AT_LEAST = re.compile(r"at least|(?:lighter|narrower|quieter|less) than|below|or more|must not stop before")
-RULED_OUT = re.compile(r"[Nn]either|\b[Nn]o\b|Nothing|is out")
 MODEL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\d\d\b")
+_WORD = r"([A-Za-z]+(?: (?!(?:nor|or|and|in|is)\b)[a-z]+)?)"
+RULED_OUT = re.compile(
+    rf"\b(?:neither|no|of(?! neither)|nothing from|burns) (?:from )?{_WORD} (?:nor|and no|or) (?:from |of )?{_WORD}(?:[.,]| in the body| is out)",
+    re.IGNORECASE,
+)
+ASKED_FOR = re.compile(
+    rf"\b(?:(?:has to|must) be(?: made of| made in)?|run on|here is|what is made in) {_WORD}[.,]"
+)
+DESCRIBED = re.compile(
+    rf"\b(?:made of|body of|is all|runs on|burns|fed with|comes in|is painted|made in|comes from|built in|is) {_WORD}(?:[.,]| and )"
+)
 
 
-def values(text: str) -> list[tuple[str, Value]]:
-    """Read the values in a text with their traits or units, in order; a number belongs to the next unit."""
-    found: list[tuple[str, Value]] = []
+def numbers(text: str) -> list[tuple[str, int]]:
+    """Read the numbers in a text, in order, each with the next unit."""
     units = [(match.start(), match[1]) for match in UNIT.finditer(text)]
-    for match in VALUE.finditer(text):
-        if match[1] in KINDS:
-            found.append((KINDS[match[1]], match[1]))
-        elif unit := next((unit for at, unit in units if at > match.start()), None):
-            found.append((unit, int(match[1])))
-    return found
+    found = [
+        (next((unit for at, unit in units if at > match.start()), ""), int(match[0]))
+        for match in re.finditer(r"\b\d+\b", text)
+    ]
+    return [one for one in found if one[0]]
 
 
 def wishes(question: str) -> list[Wish]:
     """Read what a question asks for, in order."""
     found: list[Wish] = []
     for sentence in re.split(r"(?<=[.?!])\s+", question.strip()):
-        if said := values(sentence):
-            wanted = [value for _, value in said]
-            if isinstance(wanted[0], int):
-                relation = "min" if AT_LEAST.search(sentence) else "max"
-                relation = "between" if len(wanted) > 1 else relation
-            else:
-                relation = "neither" if RULED_OUT.search(sentence) else "is"
-            found.append((said[0][0], relation, wanted))
+        if said := numbers(sentence):
+            relation = "between" if len(said) > 1 else "min" if AT_LEAST.search(sentence) else "max"
+            found.append((said[0][0], relation, [value for _, value in said]))
+        elif ruled_out := RULED_OUT.search(sentence):
+            found.append(("", "neither", [*ruled_out.groups()]))
+        elif asked_for := ASKED_FOR.search(sentence):
+            found.append(("", "is", [asked_for[1]]))
     return found
 
 
-def recommended(answer: str) -> dict[str, Value]:
+Part = tuple[dict[str, int], set[str]]  # unit to number, and the words that describe it
+
+
+def recommended(answer: str) -> Part:
     """Read what an answer says of the part that it recommends: the one that it names without its number."""
     models = list(MODEL.finditer(answer))
     bare = MODEL.sub("", answer)
@@ -54,19 +60,17 @@ def recommended(answer: str) -> dict[str, Value]:
     after = [match.start() for match in models if match.start() > best.start()]
     # What is said of the other part follows its name up to the end of the sentence.
     own = answer[best.end() : after[0] if after else len(answer)]
-    return dict(values(own))
+    return dict(numbers(own)), set(DESCRIBED.findall(own))
 
 
-def met(wish: Wish, spec: dict[str, Value]) -> bool:
+def met(wish: Wish, part: Part) -> bool:
     """Say whether a part meets a wish."""
-    trait, relation, wanted = wish
-    given = spec.get(trait)
-    if given is None:
-        return False
-    if isinstance(given, int):
-        low, high = wanted[0], wanted[-1]
-        return not ((relation != "max" and given < low) or (relation != "min" and given > high))  # type: ignore[operator]
-    return (given in wanted) == (relation == "is")
+    unit, relation, wanted = wish
+    measures, words = part
+    if not unit:
+        return words.isdisjoint(wanted) == (relation == "neither")  # type: ignore[arg-type]
+    given, low, high = measures.get(unit), wanted[0], wanted[-1]
+    return given is not None and (relation == "max" or given >= low) and (relation == "min" or given <= high)  # type: ignore[operator]
 
 
 def added(question: str, answers: Sequence[str]) -> tuple[str, list[str]]:
@@ -82,5 +86,5 @@ def choose(question: str, answers: Sequence[str], asked: slice = slice(None)) ->
     return [
         place
         for place, answer in enumerate(answers)
-        if (spec := recommended(answer)) and all(met(wish, spec) for wish in wanted)
+        if (part := recommended(answer)) and all(met(wish, part) for wish in wanted)
     ]
