@@ -174,7 +174,7 @@ def test_sentences_are_short_and_plain(path: Path) -> None:
 def test_the_page_of_the_command_names_every_group_and_variable() -> None:
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     groups = {command.words[0] for command in commands()}
-    assert set(re.findall(r"^\| `lct (\w+)` \|", text, re.MULTILINE)) == groups
+    assert set(re.findall(r"^- `lct (\w+)`: ", text, re.MULTILINE)) == groups
     named = set(re.findall(r"LCT_[A-Z_]*[A-Z]", text))
     assert set(known_variables()) - named - OF_TESTS == set()
     assert {name for name in named if not name.startswith("LCT_JUDGE")} <= set(known_variables())
