@@ -128,6 +128,7 @@ _WORD = re.compile(r"[^\W_]")
 _LONGEST_BLOCK = 1000
 """Words of a file without a blank line, at most."""
 _CLOSED = re.compile(r"[.!?…—–][\"”’)\]]*$")
+_NUMBERED = re.compile(r"\s*\d{1,2}[ \t]+\S")
 _FEWEST_LINES = 4
 """Lines of a file without blank lines that need a form; of lines that end no speech, so many show that lines are wrapped."""
 
@@ -138,6 +139,9 @@ def _parted(file: Path, text: str) -> list[str]:
     Raises:
         InputError: speeches follow one another in another way.
     """
+    lines = [line for line in text.split("\n") if line.strip()]
+    if sum(_NUMBERED.match(line) is not None for line in lines) > 0.8 * max(len(lines), _FEWEST_LINES):
+        raise InputError(f"{file}: its lines are numbered, as a court reporter's are; remove the numbers")
     # The Congressional Record indents the first line of a paragraph, and has blank lines around headings only.
     for between in (r"\n\s*\n", r"\n\s*\n|\n(?= {1,4}\S)"):
         found = [block.strip() for block in re.split(between, text) if _WORD.search(block)]

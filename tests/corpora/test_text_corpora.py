@@ -39,6 +39,11 @@ BAD_ROWS = {
         ("x.txt", "Mr. ROE of Ohio. We lost a\nship.\n" * 3, "those of Mr. ROE of Ohio.*; put one between"),
         ("x.txt", "u1\tWe lost a\nship.\n" * 3, "without a blank line; put one between them"),
         ("x.txt", "Ana Fox\nWe lost a\nship.\n" * 3, "x.txt: speeches follow one another"),
+        (
+            "x.txt",
+            "".join(f"{n:2}  MS FOX: We lost a ship.\n" for n in range(1, 9)),
+            "its lines are numbered",
+        ),
     ],
     read_opinions: [
         ("x.jsonl", '{"opinion_id": 1, "html": "x"}', "line 1: text is missing"),

@@ -217,6 +217,8 @@ def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
         ("Doe v. Roe, 399 F.3d 724, 735- 36 (1st Cir. 2005). Then 12 left.", "[CITATION]. Then 12 left."),
         ("Under 18 U.S.C. § 5032, no. Id. § 5031.", "Under 18 U.S.C. § 5032, no. Id. § 5031."),
         ("So said. Accord Roe v. City of Rye, supra, at 146; no.", "So said. Accord [CITATION]; no."),
+        ("So said (following Roe v. City of Rye, supra). No.", "So said (following [CITATION]). No."),
+        ("Doe v. Roe, 2001 ME 37, ¶¶ 10, 14 & n.3, 767 A.2d 310, no.", "[CITATION], no."),
         ("It was by Congress. In re Gault, supra, at 4.", "It was by Congress. [CITATION]."),
         ("Doe v. Roe held. In Brown, 12 F.3d at 4, no.", "Doe v. Roe held. In [CITATION], no."),
         (
@@ -255,6 +257,7 @@ T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
         ("Pell v. Roe, 9 F.3d 700. 5 U.S. at 7. Pell, 482 F.3d at 616.", f"{C}. {C}. {U}."),
         ("Gifford, 482 F.3d at 5. Id. at 6.", f"{U}. {C}."),
         ("Gifford, 482 F.3d at 640.", f"{U}."),
+        ("Roe v. Ullring, 482 F.3d at 616. Indeed, 482 F.3d at 616.", f"{U}. Indeed, {T}."),
         # The last page of one case may be the first one of the next.
         ("Gifford, 482 F.3d at 630. 482 F.3d at 630.", f"{T}. {T}."),
         ("Pell v. Roe, 482 F.3d 610 (2007). Gifford, 482 F.3d at 610. 482 F.3d at 610.", f"{C}. {T}. {U}."),

@@ -200,7 +200,8 @@ _OF_STATUTE = re.compile(r",? ?(?:at )?§")
 # Words before a case's name that eyecite takes for its beginning.
 _LEAD = re.compile(
     r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|Accord|And|But|Under|As|Yet|Since|The|With|See|Unlike|Like|Citing|Quoting|Compare|Contra|"
-    r"Following|Applying|Because|Although|Though|While|Both|Thus|However|Here|For|That|When|If|On|To|From|By|At|Then|Nor|So|Or)\b|[^\w\[]+)+"
+    r"Following|Applying|Indeed|Moreover|Nevertheless|Nonetheless|Therefore|Accordingly|Furthermore|Consequently|Similarly|Likewise|"
+    r"Because|Although|Though|While|Both|Thus|However|Here|For|That|When|If|On|To|From|By|At|Then|Nor|So|Or)\b|[^\w\[]+)+"
 )
 _FIRM = re.compile(
     r"(?:\b[A-Z][\w.'’-]*,? )+& $|"
@@ -218,7 +219,7 @@ _HEADING = re.compile(r"Case: .*\n")
 # Where a court numbers its paragraphs: "2001 ME 37, ¶ 10", "at ¶¶ 4-6, 9".
 _PARAGRAPHS = re.compile(
     r",? ?(?:at )?(?:¶ ?\d+(?:[-–] ?\d+)?|¶¶ ?\d+(?:[-–] ?\d+)?(?:(?:,| &| and|, and) \d+(?:[-–]\d+)?(?![\d-]* [A-Z]))*)"
-    r"(?:,? nn?\. ?\d+)?"
+    r"(?:(?:,| &)? nn?\. ?\d+)?"
 )
 # Between a court's own citation and its reporter's: "2001 ME 37, ¶ 10, 767 A.2d 310".
 _PARAGRAPH = re.compile(rf"{_PARAGRAPHS.pattern}, |, ¶+ ?")
@@ -303,6 +304,8 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     heading = match.end() if (match := _HEADING.match(text)) else 0
     for citation in found:
         core, end = citation.span(), citation.span()[1]
+        if isinstance(citation, SupraCitation):  # which takes "supra)." whole
+            end -= len(citation.matched_text()) - len(citation.matched_text().rstrip(").;"))
         free = max(free, heading if core[0] >= heading else 0)
         if isinstance(citation, kinds):
             full = citation.full_span()
@@ -380,11 +383,19 @@ def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int],
     for string in cited.others:
         begins(_plain(string), string)
 
-    def fits(citation: Any) -> set[str]:
+    def guess(citation: Any) -> str:
         start = citation.span()[0]
         named = _SHORT_NAME.search(text, max(0, start - _LONGEST_FIRM), start)
-        guess = named[1] if named and not _SMALL.fullmatch(named[1].lower()) else ""
-        return {case for case, name in names.items() if guess and re.search(rf"\b{guess}\b", name)}
+        return named[1] if named and not _SMALL.fullmatch(named[1].lower()) else ""
+
+    def fits(citation: Any) -> set[str]:
+        word = guess(citation)
+        return {case for case, name in names.items() if word and re.search(rf"\b{word}\b", name)}
+
+    def stranger(citation: Any) -> bool:
+        """Whether a name before it is of no case that is cited: "Ullring, 767 A.2d at 332"."""
+        start, word = citation.span()[0], guess(citation)
+        return bool(word) and text[:start].endswith(", ") and not _LEAD.fullmatch(word) and not fits(citation)
 
     def whole(citation: Any) -> str:
         return case_of.get(id(citation)) or _plain(citation.matched_text())
@@ -402,6 +413,7 @@ def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int],
         fitting = [case for case in claims if case in named]
         if _TARGET in begun.values() and (
             (named and not fitting and _TARGET in {*claims, *named})
+            or (stranger(citation) and _TARGET in claims)
             or (not named and len(set(claims)) > 1 and _TARGET in claims)
         ):
             unsure.add(id(citation))
