@@ -461,7 +461,7 @@ _PAGE_MARKS = "//*[contains(@class, 'star-pagination') or contains(@class, 'page
 _MARKS = f"{_PAGE_MARKS}|//page-number|//page_number|//sup|//footnotemark|//a[contains(@class, 'footnote')]"
 _MARK = re.compile(r"\s*(?:\*{0,2}\d{1,5}|\[(?:\d{1,3}|\*+)\]|[*†‡]+)\s*")
 # Notes below an opinion, and the label of one.
-_NOTES = re.compile(r"^[ \t]*(?:FOOT)?NOTES:?[ \t]*$(?![\s\S]*^[ \t]*(?:FOOT)?NOTES:?[ \t]*$)", re.MULTILINE)
+_NOTES = re.compile(r"^[ \t]*(?:FOOT)?NOTES:?[ \t]*$", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t]*\[(?:\d{1,3}|\*+)\]\s+", re.MULTILINE)
 
 
@@ -482,7 +482,7 @@ def _text_of(marked: str) -> str:
             del mark[:]
             mark.text = ""
     text = str(root.text_content())
-    notes = match.end() if (match := _NOTES.search(text)) else len(text)
+    notes = max((match.end() for match in _NOTES.finditer(text)), default=len(text))
     return text[:notes] + _LABEL.sub("", text[notes:])
 
 
@@ -498,7 +498,7 @@ def _tree(marked: str) -> Any:
 
 # Rules between parts, on lines of their own; "* * *" is one where nothing stands above or below it, else it leaves out words.
 _RULE = re.compile(
-    r"^[ \t]*(?:\d{1,2}[ \t]+)?[-_=—–]{5,}[ \t]*[xX]?[ \t]*$|_{12,}|\bl{5,}\b|(?:(?<=\n\n)|\A)[ \t]*(?:\*[ \t]*){3,}(?=\n[ \t]*\n|\s*\Z)",
+    r"^[ \t]*(?:\d{1,2}[ \t]+)?[-_=—–]{5,}[ \t]*(?:[xX][ \t]*)?$|_{12,}|\bl{5,}\b|(?:(?<=\n\n)|\A)[ \t]*(?:\*[ \t]*){3,}(?![ \t])(?=\n[ \t]*\n|\s*\Z)",
     re.MULTILINE,
 )
 _SIGNS_OF_RULES = (*(sign * 5 for sign in "-_=—–l"), "***", "* *", "*  *", "*   *")

@@ -9,7 +9,9 @@ from expressions import Attack, Expression, expressions, re, slow_attack
 # Slow ones that stay, each with the reason.
 KNOWN = {
     "benchmarks.ada_leval.attacks._KIND": "reads cases of ours",
-    "benchmarks.ethic.build.attribute._FIRM": "searches 80 characters",
+    "benchmarks.ethic.build.attribute._FIRM": "searches 120 characters",
+    "benchmarks.ethic.build.attribute._PARTICLES": "searches 120 characters",
+    "tokens.chunks._LAST_WORD": "searches 12 characters",
     "corpora.documents._RUNS_ON": "searches 200 characters",
     "cli.extras._REQUIREMENT": "reads the metadata of this package",
     "gate.stacks._ADDRESS": "reads an argument of the command line",

@@ -138,7 +138,10 @@ def test_inputs_come_where_the_card_allows_them(tmp_path: Path, monkeypatch: pyt
     assert first["input"]["reference"] and "left_out" not in first["metadata"]
     assert first["output"]["raw"] == ["line\u2028end"]
     assert rows("plain")[0]["input"] == {"raw": "", "reference": []}
+    # Cases from a seed have no owner; those of people's texts have.
     with card_without("ada_leval", "prompts"), card_without("ada_leval", "gold"):
+        assert rows("seed", "--inputs")[0]["input"] == first["input"]
+        monkeypatch.setattr(catalogue.TaskSpec, "source", "built")
         kept = rows("kept", "--inputs")[0]
     assert (
         kept["input"] == {"raw": "", "reference": []} and kept["metadata"]["left_out"] == "input, reference"

@@ -218,7 +218,7 @@ _WORDS_BEFORE = re.compile(r"(?:\b[A-Z][\w'’-]+ )+$")
 _HEADING = re.compile(r"Case: .*\n")
 # Where a court numbers its paragraphs: "2001 ME 37, ¶ 10", "at ¶¶ 4-6, 9".
 _PARAGRAPHS = re.compile(
-    r",? ?(?:at )?(?:¶ ?\d+(?:[-–] ?\d+)?|¶¶ ?\d+(?:[-–] ?\d+)?(?:(?:,| &| and|, and) \d+(?:[-–]\d+)?(?![\d-]* [A-Z]))*)"
+    r",? ?(?:at )?(?:¶ ?\d+(?:[-–] ?\d+)?|¶¶ ?\d+(?:[-–] ?\d+)?(?:(?:,| &| and|, and) \d{1,4}(?:[-–]\d{1,4})?(?![\d-]{0,9} [A-Z]))*)"
     r"(?:(?:,| &)? nn?\. ?\d+)?"
 )
 # Between a court's own citation and its reporter's: "2001 ME 37, ¶ 10, 767 A.2d 310".

@@ -283,7 +283,7 @@ _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
 _DOCKET = re.compile(
     r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
-    r"|\b(?:Procedure|[Ss]ections?\]) \d|\b(?:under|an?) \d{4}\b|\d+[a-z]{1,2}, \d"
+    r"|\b(?:Procedure|[Ss]ections?\]) \d|\b(?:under|an?) \d{4}\b|\d[a-z]{1,2}, \d"
 )
 """Numbers that may be part of a citation or not."""
 
