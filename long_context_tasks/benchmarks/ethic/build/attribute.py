@@ -305,7 +305,7 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     for citation in found:
         core, end = citation.span(), citation.span()[1]
         if isinstance(citation, SupraCitation):  # which takes "supra)." whole
-            end -= len(citation.matched_text()) - len(citation.matched_text().rstrip(").;"))
+            end = core[0] + len(text[core[0] : end].rstrip(").;"))
         free = max(free, heading if core[0] >= heading else 0)
         if isinstance(citation, kinds):
             full = citation.full_span()
