@@ -383,19 +383,12 @@ def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int],
     for string in cited.others:
         begins(_plain(string), string)
 
-    def guess(citation: Any) -> str:
+    def before(citation: Any) -> tuple[str, set[str]]:
+        """Return the name before a citation, and the cases that have it."""
         start = citation.span()[0]
-        named = _SHORT_NAME.search(text, max(0, start - _LONGEST_FIRM), start)
-        return named[1] if named and not _SMALL.fullmatch(named[1].lower()) else ""
-
-    def fits(citation: Any) -> set[str]:
-        word = guess(citation)
-        return {case for case, name in names.items() if word and re.search(rf"\b{word}\b", name)}
-
-    def stranger(citation: Any) -> bool:
-        """Whether a name before it is of no case that is cited: "Ullring, 767 A.2d at 332"."""
-        start, word = citation.span()[0], guess(citation)
-        return bool(word) and text[:start].endswith(", ") and not _LEAD.fullmatch(word) and not fits(citation)
+        found = _SHORT_NAME.search(text, max(0, start - _LONGEST_FIRM), start)
+        word = found[1] if found and not _SMALL.fullmatch(found[1].lower()) else ""
+        return word, {case for case, name in names.items() if word and re.search(rf"\b{word}\b", name)}
 
     def whole(citation: Any) -> str:
         return case_of.get(id(citation)) or _plain(citation.matched_text())
@@ -409,18 +402,21 @@ def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int],
         # The page on which a case begins may be the last one of the case before.
         claims = [begun[page] for page in (pages[-2:] if pin in begun else pages[-1:])]
         claims = [case for case in claims if case in names] or claims
-        named = fits(citation)
+        word, named = before(citation)
         fitting = [case for case in claims if case in named]
+        # "Ullring, 767 A.2d at 332", where no case of that name is cited; "Thus, 767 A.2d at 332" has no name.
+        stray = (
+            word and not named and text.endswith(", ", 0, citation.span()[0]) and not _LEAD.fullmatch(word)
+        )
         if _TARGET in begun.values() and (
             (named and not fitting and _TARGET in {*claims, *named})
-            or (stranger(citation) and _TARGET in claims)
-            or (not named and len(set(claims)) > 1 and _TARGET in claims)
+            or (_TARGET in claims and (stray or (not named and len(set(claims)) > 1)))
         ):
             unsure.add(id(citation))
         return (fitting or claims)[-1] if claims else None
 
     def supra(citation: Any, _: object) -> str | None:
-        named = fits(citation)
+        _, named = before(citation)
         if _TARGET in named and len(named) > 1:
             unsure.add(id(citation))
         return named.pop() if len(named) == 1 else None
