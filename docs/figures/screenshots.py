@@ -21,6 +21,7 @@ from site_reader import Reader, media  # noqa: E402
 from long_context_tasks.site.words import slug  # noqa: E402
 
 PAGES = {
+    "site_overview": ("index.html", 760),
     "site_leaderboard": ("index.html", 1480),
     "site_model": (f"model/{slug('Quail/Quail3-8B')}.html", 1250),
     "site_task": ("task/ada_leval_tsort_2k.html", 1150),
