@@ -208,6 +208,51 @@ def test_a_command_that_conversations_cannot_run_ends_in_one_line(tmp_path: Path
     assert (result.returncode, result.stdout) == (0, "2\n"), result.stderr
 
 
+@pytest.mark.slow
+def test_missing_data_end_the_real_command_before_the_model_is_loaded(tmp_path: Path) -> None:
+    """Names, groups, globs and config files; what needs no data goes on to the model, which is not there. The host's own tasks are left out."""
+    pytest.importorskip("lm_eval")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "suite.yaml").write_text("group: my_suite\ntask: [ethic_recall_law]\n")
+    (tmp_path / "run.yaml").write_text(
+        "model: hf\nmodel_args: {pretrained: /absent}\ntasks: [elitr_bench_qa_dev]\n"
+    )
+    commands = [
+        "--tasks ada_leval_tsort_2k",
+        "--tasks ethic_recall_law_synthetic,lct_off* --apply_chat_template",
+        f"--tasks my_suite --include_path {own}",
+        f"--config {tmp_path}/run.yaml",
+        '--tasks ethic_recall_books --metadata {"lct_variant":"recast"}',
+        "--tasks ethic_recall_law_synthetic",
+    ]
+    code = f"""
+    import sys, traceback
+    from lm_eval.tasks import _index
+    from lm_eval.__main__ import cli_evaluate
+    every = _index.TaskIndex._iter_yaml_files
+    _index.TaskIndex._iter_yaml_files = lambda root: [] if "site-packages" in str(root) else every(root)
+    for words in {commands!r}:
+        sys.argv = ["lm_eval", "run", *words.split()]
+        if "--config" not in words:
+            sys.argv += ["--model", "hf", "--model_args", "pretrained=/absent"]
+        try:
+            cli_evaluate()
+        except (SystemExit, OSError) as error:
+            print("ENDS", str(error).replace("\\n", " "))
+    """
+    variables = {"LCT_CACHE_DIR": str(tmp_path), "LCT_DATA_DIR": str(tmp_path), "HF_HOME": str(tmp_path)}
+    result = run(code, STARTUP.parents[3], Path(pytest.__file__).parents[1], HF_HUB_OFFLINE="1", **variables)
+    ends = [line for line in result.stdout.splitlines() if line.startswith("ENDS ")]
+    assert len(ends) == len(commands), result.stderr
+    for end, missing in zip(
+        ends, ("textsort_2k.json", "textsort_1k.json", "recalling.zip", "data.zip"), strict=False
+    ):
+        assert missing in end and "Remedies: (1) `lct data fetch " in end and "/absent" not in end
+    assert "carriers/novels is missing" in ends[4]
+    assert "'/absent'" in ends[5] and "long_context_tasks" not in ends[5]
+
+
 def test_commands_are_held_against_the_chat_template(monkeypatch: pytest.MonkeyPatch) -> None:
     from long_context_tasks.hosts.lm_eval import window
 

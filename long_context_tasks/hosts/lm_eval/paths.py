@@ -62,6 +62,54 @@ def extend_task_manager(module: ModuleType) -> None:
 
     extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
+    if hasattr(manager, "match_tasks"):
+        manager.match_tasks = _checking_data(manager.match_tasks)
+
+
+def _checking_data(match: Any) -> Any:
+    """End a run whose data are missing as its tasks are matched: the host makes them only after it has loaded the model."""
+
+    @functools.wraps(match)
+    def match_tasks(self: Any, task_list: list[str]) -> list[str]:
+        matched: list[str] = match(self, task_list)
+        if is_command(sys.argv) and sys.argv[1:2] == ["run"]:
+            check_data(matched, self.task_index, self.metadata or {})
+        return matched
+
+    return match_tasks
+
+
+def check_data(names: Sequence[str], index: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """End the command with the error of the first task of ours whose data are neither here nor to be fetched.
+
+    Args:
+        names: of tasks, groups and tags.
+        index: name to entry, of all that the host knows.
+        arguments: the host's metadata, which holds our options.
+
+    Raises:
+        SystemExit: names the data and the remedies.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.benchmarks.loading import load_task
+    from long_context_tasks.schema import InputError
+
+    folders = _our_folder()
+    for name in names:
+        if (entry := index.get(name)) is None:
+            continue
+        if entry.cfg is None:  # a tag
+            check_data(sorted(entry.tags), index, arguments)
+        elif "group" in entry.cfg:
+            members = entry.cfg.get("task") or []
+            check_data([each for each in members if isinstance(each, str)], index, arguments)
+        elif entry.yaml_path and entry.yaml_path.parent in folders:
+            try:
+                full, options = catalogue.with_variant(name, catalogue.resolve_options(arguments))
+                if catalogue.has_data(catalogue.parse_task(full), options) is False:
+                    load_task(name, arguments)  # from a hub, where its benchmark can
+            except InputError as error:
+                raise SystemExit(f"long_context_tasks: {error}") from None
 
 
 def is_command(words: Sequence[str]) -> bool:
