@@ -41,7 +41,7 @@ _ADDED = 2 / 3
 """Of a case, or of as many as count as one, added to paired lengths; see :func:`relative_margin`."""
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
-"""Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`_mean_ends`."""
+"""Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`fixed_margin`."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +275,9 @@ def fixed_margin(
     """Return the ends of the interval of the mean less a fixed bar; nan where the spread is unknown.
 
     Independent hits and misses have the exact interval (Clopper and Pearson 1934): Wilson's is too short at one end near 0 and 1.
+    A bar near an end of the scale (below 0.4 or above 0.6; a relative one below 0.2 or above 0.8) is easily passed by chance: where true
+    scores are skewed, most samples lack the few bad (or good) clusters. The end that is tested then counts half a cluster more, of misses
+    (or hits), and it takes about thirty clusters to hold the bar.
     """
     from scipy.special import betaincinv
 
@@ -396,11 +399,7 @@ def _residuals(*lengths: Clusters) -> list[Array]:
 def _mean_ends(
     scores: Clusters, bar: Array, central: tuple[float, float], rates: bool, level: float
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of a mean that is tested against a bar.
-
-    A bar near an end of the scale is easily passed by chance: where true scores are skewed, most samples lack the few bad (or good)
-    clusters. The end that is tested then counts half a cluster more, of misses (or hits).
-    """
+    """Return the ends of the interval of a mean that is tested against a bar; those near an end of the scale as in :func:`fixed_margin`."""
     sums, sizes = scores.sums, scores.sizes
     if not rates:
         with np.errstate(divide="ignore", invalid="ignore"):
