@@ -14,6 +14,7 @@ from needs import needs
 from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.hosts.lm_eval.paths import extend_table
 from long_context_tasks.hosts.window import PER_MESSAGE
 from long_context_tasks.schema import InputError
 
@@ -26,13 +27,24 @@ def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
 
 
 def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    import lm_eval.utils
+
+    extend_table(lm_eval.utils)  # the start-up hook does it where the package is installed
     with stub_server(lambda messages: "On Monday.") as server:
-        result = run(QA, server.url)
+        result = run("elitr_bench_qa", server.url)
     metrics = metrics_of(result, QA)
     assert math.isnan(metrics["judge_score"]) and math.isnan(metrics["official_judge_score"])
     assert (metrics["n"], metrics["n_not_judged"], metrics["n_scored"], metrics["answered"]) == (3, 3, 0, 1)
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
     assert "lct judge run" in caplog.text
+    for column in ("results", "groups"):
+        table = lm_eval.utils.make_table(result, column)
+        rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+        assert ["elitr_bench_qa", "judge_score", "-"] in [
+            [row[1], row[5], row[7]] for row in rows if len(row) > 9
+        ]
+        assert "nan" not in table.lower() and "official" not in table
+    assert [row[5] for row in rows if len(row) > 9][2:] == ["judge_score"]
 
 
 def test_no_failure_of_the_model_has_points_without_a_judge(tmp_path: Path) -> None:

@@ -83,18 +83,25 @@ def _main_metrics(task: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _shown(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str, Any]:
-    """The rows of a task: main metrics, n, coverage, and counts of what went wrong; of a group all, main metrics first."""
+    """The rows of a task: main metrics, n, coverage, and counts of what went wrong; of a group all, main metrics first.
+
+    Of the metrics without a value only the headline has a row, with a dash; a task's counts say what is missing.
+    """
     first, is_task = (*main, *_COUNTS), f"n{_FILTER}" in numbers
     rows: dict[str, Any] = {}
     for key, value in numbers.items():
         metric, _, of_filter = key.partition(",")
         if not of_filter:
             rows[_Ranked(key, 0)] = value
+        elif isinstance(value, float) and math.isnan(value):
+            if metric == main[0]:
+                rows[_Ranked(key, 0, metric)] = "-"
         elif not metric.endswith("_stderr") and (
             not is_task or metric in first or _is_failure(metric, value)
         ):
             rank = first.index(metric) if metric in first else len(first)
-            rows[_Ranked(key, rank, metric)] = value
+            # Beside a dash the host prints every float with four digits.
+            rows[_Ranked(key, rank, metric)] = int(value) if _is_count(metric) else value
             error = numbers.get(f"{metric}_stderr,{of_filter}")
             if isinstance(error, float) and not math.isnan(error):
                 rows[_Ranked(f"{metric}_stderr,{of_filter}", rank, metric, "error")] = error
@@ -106,7 +113,7 @@ def _is_count(metric: str) -> bool:
 
 
 def _is_failure(metric: str, value: Any) -> bool:
-    return metric.startswith("n_") and metric != "n_scored" and not math.isnan(value) and value > 0
+    return metric.startswith("n_") and metric != "n_scored" and value > 0
 
 
 def lengths(results: Mapping[str, Any], ours: Mapping[str, Mapping[str, Any]]) -> str:
