@@ -21,6 +21,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.recast import (
     _names_are_clear,
     _other,
     _plain_citations,
+    _unsure,
 )
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.recast.carriers import Passage, passages_of
@@ -164,6 +165,9 @@ def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
         ("I thank him (St. Chisel's East) for it.", False),
         ("It was King Chisel kaBole who asked.", False),
         ("I thank Mr. Speaker and Ms. Anna Chisel for it.", True),
+        ("Anna asked May to come.", False),
+        ("May guessed what Anna knew.", False),
+        ("May I thank Ms. Anna Chisel for it?", True),
     ],
 )
 def test_a_passage_with_half_a_name_is_not_clear(text: str, clear: bool) -> None:
@@ -179,12 +183,28 @@ def test_a_first_name_that_is_a_common_word_is_found_by_the_name_behind_it() -> 
     assert list(_first_names([Passage(text, mentions)])) == ["Will"]
 
 
+def test_a_place_that_nothing_is_in_and_a_person_with_an_article_are_unsure() -> None:
+    text = "He said it to Foma, and Foma heard. In Kent the Sergeant met Roe; the Sergeant was in Kent."
+    kinds = {"Foma": "place", "Kent": "place", "Sergeant": "man", "Roe": "surname"}
+    mentions = [
+        Mention(match.start(), match.end(), kinds[match[0]], match[0])
+        for match in re.finditer("|".join(kinds), text)
+    ]
+    assert _unsure([Passage(text, tuple(mentions))]) == {"Foma", "Sergeant"}
+
+
 @pytest.mark.parametrize(
     ("page", "plain"),
     [
         ("465 U.S. 1100, 104 S. Ct. 1593 (1984).", "465 U.S. 1100, 104 S. Ct. 1593."),
         ("466 U.S. 668, 687, 104 S. Ct. 2052.", "466 U.S. 668, 104 S. Ct. 2052."),
         ("See id. at 176 (listing). Id. at 174.", "See id. (listing). Id."),
+        ("170 F.3d 555, 567(doing); Id at 364.", "170 F. 555(doing); Id"),
+        (
+            'The rule7 binds ("Roe II"),14 and under 8 U.S.C. 1326, 16 points.',
+            'The rule binds ("Roe II"), and under 8 U.S.C. 1326, 16 points.',
+        ),
+        ("18 U.S.C. 371 (1958 & Supp. II 1960).", "18 U.S.C. 371."),
         ("870 F.3d 1519, 1520 (11th Cir. 1974); 205 F.2d 1247 (2d Cir.)", "870 F. 1519; 205 F. 1247"),
     ],
 )
@@ -202,10 +222,16 @@ def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
         "It is called [Section] 1338 jurisdiction.",
         "It was a 1915 dismissal.",
         "See sections 360i, 360j.",
+        "It violates 18 U.S.C. 1962 and 1963 alike.",
+        "Section 881 and 1595 forfeitures are civil.",
+        "Roe v. Land at 2 Elm Street is law.",
+        "He brought his 2255 petition.",
+        "Law 52 funding had expired.",
     ],
 )
 def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
-    assert not _citations_are_clear(Passage(text, ()))
+    [passage] = passages_of([text])
+    assert not _citations_are_clear(passage)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +244,7 @@ def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
         ),
         ("There were 31 patients. It relieved pain completely in six and in part in the others.", False),
         ("Of 31 patients some stayed; two groups were formed.", False),
+        ("One thousand ninety-two patients received study drugs, 31 patients none.", False),
         ("We followed 31 patients over three weeks in two teaching hospitals.", True),
     ],
 )

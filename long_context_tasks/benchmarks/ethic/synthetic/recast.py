@@ -49,6 +49,9 @@ _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
+_LAST_WORD = re.compile(r"([^\W\d_]+) $")
+_TO_PLACES = word_set("beside.txt", "prepositions of places") | {"from"}
+_MONTH_OR_NAME = re.compile(r"\b(?:April|June|May(?! (?:I|we|he|she|it|they|God|the|this|his|her|all)\b))\b")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 """Words with a capital letter inside a sentence."""
 _BEFORE = re.compile(rf"({_INSIDE.pattern}) $")
@@ -104,10 +107,15 @@ def _plain_citations(page: str) -> str:
     """Return a page whose citations have no series, pages of passages, courts, years, and subsections, which may or may not count."""
     page = re.sub(r"\b(F\.|Supp\.|Ed\.|[A-Z]\.|So\.|App[’'`]x\.?|Rptr\.) ?(?:[23]d|4th)\b", r"\1", page)
     page = re.sub(r"(?<=\d) ?\((?:[^()\d]*\d{0,2}[^()\d]*\d{4}|\d{1,2}(?:st|d|nd|rd|th) Cir\.)\)", "", page)
+    page = re.sub(r" ?\((?=[^()]*Supp\.)[^()]*\d{4}\)", "", page)
+    # Marks of notes: "rule7 as", "the facts;2 others".
+    page = re.sub(r"(?<=[a-z]{3})\d{1,2}(?=[ .,;])|(?<=[a-z)”\"][,;])\d{1,2}(?= )", "", page)
     pins = r", \d{1,4}(?:[-–]\d+)?(?: ?n\.\d+)?"
     # A capital follows a volume: "465 U.S. 1100, 104 S. Ct. 1593".
-    page = re.sub(rf"(\. \d{{1,4}})(?:[-–]\d+)?(?:{pins})+(?=[;.,)]| (?![A-Z]))", r"\1", page)
-    page = re.sub(rf"\b([Ii]d\.),? at \d+(?:[-–]\d+)?(?: ?n\.\d+)?(?:{pins})*(?:\.(?=\s|$))?", r"\1", page)
+    page = re.sub(
+        rf"(?<!S\.C)(?<!S\. C)(\. \d{{1,4}})(?:[-–]\d+)?(?:{pins})+(?=[;.,()]| (?![A-Z]))", r"\1", page
+    )
+    page = re.sub(rf"\b([Ii]d\.?),? at \d+(?:[-–]\d+)?(?: ?n\.\d+)?(?:{pins})*(?:\.(?=\s|$))?", r"\1", page)
     page = re.sub(r"(?<=\d)(?: ?\([0-9a-zA-Z]{1,4}\))+", "", page)
     return page
 
@@ -126,13 +134,15 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
         return tuple(
             run for passage in _passages(unit) for run in _runs(passage, _citations_are_clear, {"citation"})
         )
+    unsure = _unsure(_passages(unit)) if unit.domain == "books" else frozenset()
     whole = " ".join(unit.texts)
     words, inside = Counter(_WORD.findall(whole)), Counter(_INSIDE.findall(whole))
     for first in _first_names(_passages(unit)):
         words[first.casefold()] = 0  # "Will Ladislaw": alone it is a name, too
 
     def clear(passage: Passage) -> bool:
-        return _names_are_clear(passage, words, inside)
+        unsure_here = any(mention.key in unsure for mention in passage.mentions)
+        return not unsure_here and _names_are_clear(passage, words, inside)
 
     if unit.domain == "books":
         return tuple(passage for passage in _passages(unit) if clear(passage))
@@ -170,6 +180,25 @@ def _joined(run: Sequence[Passage], asked: Set[str]) -> Iterator[Passage]:
         yield Passage(" ".join(passage.text for passage in run), tuple(mentions))
 
 
+def _unsure(passages: Iterable[Passage]) -> frozenset[str]:
+    """Return the names of which the text says too little: places without "in" or "at", persons with an article ("the Sergeant")."""
+    every, shown, articles = Counter[str](), Counter[str](), Counter[str]()
+    for passage in passages:
+        for mention in passage.mentions:
+            if mention.kind == "place" or mention.kind in PERSON:
+                before = _LAST_WORD.search(passage.text, max(0, mention.start - 30), mention.start)
+                word = before[1].casefold() if before else ""
+                every[mention.kind, mention.key] += 1
+                shown[mention.key] += mention.kind == "place" and word in _TO_PLACES
+                articles[mention.key] += mention.kind in PERSON and word == "the"
+    known = word_set("gazetteer.txt", "places")
+    return frozenset(
+        key
+        for (kind, key), count in every.items()
+        if (key not in known and shown[key] * 5 < count if kind == "place" else articles[key] * 4 > count)
+    )
+
+
 def _first_names(passages: Iterable[Passage]) -> Iterator[str]:
     """Yield the words with a capital that stand before a person's name inside a sentence and are neither names nor titles."""
     for passage in passages:
@@ -193,11 +222,15 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         kinds = {one.kind, other.kind}
         if kinds & PERSON and kinds & _PLACED and passage.text[one.end : other.start] == " ":
             return False
-    named = {}
-    for one in passage.mentions:
-        named[one.start] = one
-        if one.kind in ("name", "initial") or (one.kind in PERSON and one.tail):
-            return False
+    # "Mrs. Archer and May", outside a date.
+    months = _MONTH_OR_NAME.finditer(passage.text)
+    unclear = any(all(one.start != month.start() for one in passage.mentions) for month in months)
+    named = {one.start: one for one in passage.mentions}
+    kinds_unclear = (
+        one.kind in ("name", "initial") or (one.kind in PERSON and one.tail) for one in passage.mentions
+    )
+    if unclear or any(kinds_unclear):
+        return False
     persons = {
         passage.text[mention.start : mention.end] for mention in passage.mentions if mention.kind in PERSON
     }
@@ -256,7 +289,7 @@ _THINGS = (
 # A number in words, unless it counts one of these things.
 _NUMBER_WORD = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|hundred)\b"
-    rf"(?!-)(?! (?:(?!(?:and|or|in|of|with|for|to|at|on|by|who|were|was|had)\b)[\w-]+ ){{0,2}}?(?:{_THINGS})\b)|\b(?:both|one)\b(?= (?:\w+ ){{0,2}}?"
+    rf"(?!-)(?! (?:(?!(?:and|or|in|of|with|for|to|at|on|by|who|were|was|had|patients?|women|men|subjects?|participants?|volunteers?)\b)[\w-]+ ){{0,2}}?(?:{_THINGS})\b)|\b(?:both|one)\b(?= (?:\w+ ){{0,2}}?"
     r"(?:patients?|women|men|subjects?|others?|were|was|had|who|of|received|did|developed|completed|discontinued|with|without))",
     re.IGNORECASE,
 )
@@ -283,7 +316,9 @@ _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
 _DOCKET = re.compile(
     r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
-    r"|\b(?:Procedure|[Ss]ections?\]) \d|\b(?:under|an?) \d{4}\b|\d[a-z]{1,2}, \d"
+    r"|\b(?:Procedure|[Ss]ections?\]|Law|Chapter|former) \d|\b(?:under|an?) \d{4}\b|\d[a-z]{1,2}, \d"
+    r"|\b\d{3,4} (?:petition|motion|claim|action|proceeding)|\bat \d+ [A-Z]"
+    r"|(?:[SF]\. ?[CR]\.(?: ?§+)?|\b[Ss]ection|(?<!§)§) ?\d+[a-z]{0,2}(?:-\d+)?(?:,? (?:and|or|to|through|&)|,) \d"
 )
 """Numbers that may be part of a citation or not."""
 
