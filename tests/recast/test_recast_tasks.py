@@ -227,6 +227,8 @@ def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
         "Roe v. Land at 2 Elm Street is law.",
         "He brought his 2255 petition.",
         "Law 52 funding had expired.",
+        "They were charged under 371 because they lied; see id. 994.",
+        "Rule 12 or 56 motions lie.",
     ],
 )
 def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
