@@ -304,7 +304,7 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
 
 
 def _need_polars(function: str) -> None:
-    from long_context_tasks.cli.extras import require
+    from long_context_tasks.schema.extras import require
 
     require("report", f"long_context_tasks.{function}", "polars")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import long_context_tasks
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.secrets import is_secret_name
 
@@ -228,10 +229,9 @@ def cluster(address: str) -> Iterator[RayCluster]:
     Raises:
         InputError: Ray is not installed, or no cluster answers.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise InputError("--engine ray needs Ray: pip install 'long_context_tasks[ray]'") from error
+    require("ray", "--engine ray", "ray")
+    import ray
+
     try:
         ray.init(address=address or None, logging_level="error", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:

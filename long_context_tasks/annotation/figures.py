@@ -17,6 +17,7 @@ from typing import Literal
 from long_context_tasks.annotation.records import CODES, FIELDS, QUESTION_CODES, Annotation, ratings_of
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import Table, figure_text
 from long_context_tasks.stats import correlate
 
@@ -239,12 +240,8 @@ def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level =
     counts = Counter(rating for *_, rating in used)
     if len(counts) < 2:
         return Alpha(math.nan, *sizes)
-    try:
-        nltk = importlib.import_module("nltk.metrics.agreement")
-    except ImportError as error:
-        raise InputError(
-            "Krippendorff's alpha needs the library nltk: pip install 'long_context_tasks[annotation]'"
-        ) from error
+    require("annotation", "Krippendorff's alpha", "nltk")
+    nltk = importlib.import_module("nltk.metrics.agreement")
     return Alpha(float(nltk.AnnotationTask(used, distance=_distance(level, counts)).alpha()), *sizes)
 
 

@@ -103,7 +103,7 @@ class _LazyCommands(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except ModuleNotFoundError as error:
-            from long_context_tasks.cli.extras import remedy_for
+            from long_context_tasks.schema.extras import remedy_for
 
             missing = error.name or "a library"
             _fail(f"error: {missing} is not installed: {remedy_for(missing)}", BAD_INPUT, error, debug)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks import __version__
-from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import add_table, give
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import InputError
 
 if TYPE_CHECKING:

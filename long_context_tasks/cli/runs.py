@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import (
     EngineName,
     Jobs,
@@ -18,6 +17,7 @@ from long_context_tasks.cli.options import (
     examples,
     with_run_options,
 )
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import figure_text
 
 if TYPE_CHECKING:

@@ -39,6 +39,7 @@ import numpy.typing as npt
 from lxml import etree
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
 
@@ -62,13 +63,9 @@ def _read_member(path: Path, member: str) -> Iterator[bytes]:
     Raises:
         InputError: py7zr is not installed.
     """
-    try:
-        import py7zr
-        from py7zr.io import Py7zIO, WriterFactory
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{path}: reading packed dumps needs py7zr: pip install 'long_context_tasks[dumps]', or unpack it and give Posts.xml"
-        ) from error
+    require("dumps", f"{path}: unpack it and give Posts.xml; reading it packed", "py7zr")
+    import py7zr
+    from py7zr.io import Py7zIO, WriterFactory
 
     waiting: queue.Queue[bytes | Exception | None] = queue.Queue(_WAITING)
     stopped = threading.Event()

@@ -17,6 +17,7 @@ from typing import Any
 from filelock import FileLock
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
 
@@ -82,16 +83,11 @@ def convert_gguf(weights: Path, folder: Path) -> None:
         InputError: transformers, torch or gguf is missing, or transformers is too new to write a folder that both
             hosts read: with what transformers 5 writes, transformers 4 takes a wrong rotary base without a word.
     """
-    try:
-        version = importlib.metadata.version("transformers")
-        importlib.metadata.version("gguf")
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        remedy = 'pip install "long_context_tasks[demo]"'
-        raise InputError(
-            f"converting the demo model needs transformers, torch and gguf ({error}); remedy: {remedy}"
-        ) from error
+    require("demo", "converting the demo model", "transformers", "torch", "gguf")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    version = importlib.metadata.version("transformers")
     if int(version.split(".")[0]) >= 5:
         remedy = 'pip install "transformers>=4.56,<5"'
         raise InputError(

@@ -25,6 +25,7 @@ import yaml
 
 from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError, file_sha256
+from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.files import bring_back, read_yaml, whole_folder
 from long_context_tasks.schema.validated import validated
 
@@ -201,14 +202,11 @@ def named_failures(what: str, remedy: str = "check the folder or the hub id") ->
     except InputError:
         raise
     except ImportError as error:
-        raise InputError(
-            f"ORCA needs torch, transformers and peft, and {error.name or 'one of them'} is missing: "
-            "pip install 'long_context_tasks[orca]'"
-        ) from error
+        raise lacking("orca", "ORCA", error.name or "torch, transformers, peft") from error
     except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
         if not version("transformers").startswith("4."):  # such as lm-eval alone brings
-            remedy = "ORCA needs transformers 4: pip install 'long_context_tasks[orca]'"
+            remedy = str(lacking("orca", "ORCA", "transformers 4"))
         raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
 
 

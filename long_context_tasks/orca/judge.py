@@ -9,7 +9,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +24,7 @@ from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import clamp
 from long_context_tasks.orca.results import read_threshold
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import (
     ANSWER_CUT,
@@ -233,10 +233,7 @@ def _check(config: JudgeConfig) -> None:
         raise InputError(
             f"judge {config.name}: its bernoulli head predicts no variance to clamp by; leave threshold out"
         )
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise InputError(
-            f"judge {config.name}: ORCA needs {', '.join(missing)}: pip install 'long_context_tasks[orca]'"
-        )
+    require("orca", f"judge {config.name}: ORCA", *_NEEDED)
 
 
 def _load(config: JudgeConfig) -> Generate:

@@ -25,6 +25,7 @@ from long_context_tasks.results.lengths import crossing_words, length_words
 from long_context_tasks.results.tables import interval_text, leaderboard, printable, score_text, table_json
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
@@ -169,7 +170,7 @@ def _plotly() -> Path:
     spec = importlib.util.find_spec("plotly")
     path = Path(spec.origin).parent / "package_data" / _PLOTLY if spec and spec.origin else None
     if path is None or not path.is_file():
-        raise InputError("the site draws with plotly, which is not installed; pip install plotly")
+        raise lacking("report", "the site", "plotly")
     return path
 
 

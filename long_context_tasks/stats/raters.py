@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.stats.intervals import LEVEL, Array, Interval, cluster_t, moments, t_quantile
 from long_context_tasks.stats.means import GroupMean, group_mean, group_means, round_half_up
 
@@ -368,13 +368,10 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
         )
     if any(math.isnan(rating) for row in ratings for rating in row):
         raise ValueError("ICC needs a complete table; a rating is not a number")
-    try:
-        import pandas
-        import pingouin
-    except ImportError as error:
-        raise InputError(
-            f"ICC needs the library {error.name}: pip install 'long_context_tasks[agreement]'"
-        ) from error
+    require("agreement", "ICC", "pandas", "pingouin")
+    import pandas
+    import pingouin
+
     raters = sizes.pop()
     table = pandas.DataFrame(ratings).melt(ignore_index=False, var_name="rater", value_name="rating")
     # By default pingouin rounds intervals to two decimals; the setting is that of the whole process.

@@ -13,7 +13,7 @@ KNOWN = {
     "benchmarks.ethic.build.attribute._PARTICLES": "searches 120 characters",
     "tokens.chunks._LAST_WORD": "searches 12 characters",
     "corpora.documents._RUNS_ON": "searches 200 characters",
-    "cli.extras._REQUIREMENT": "reads the metadata of this package",
+    "schema.extras._REQUIREMENT": "reads the metadata of this package",
     "gate.stacks._ADDRESS": "reads an argument of the command line",
 }
 # Rooms that read responses and foreign files, and are imported in a second; the hosts take ten.

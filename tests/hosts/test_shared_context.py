@@ -54,7 +54,7 @@ def test_an_unknown_press_is_refused_with_the_known_ones() -> None:
 
 def test_without_kvpress_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kvpress", None)
-    with pytest.raises(InputError, match=r'pip install "long_context_tasks\[kvpress\]"'):
+    with pytest.raises(InputError, match=r"pip install 'long_context_tasks\[kvpress\]'"):
         make_press("snapkv", 0.5, {})
 
 

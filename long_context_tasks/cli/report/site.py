@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.extras import require
 from long_context_tasks.cli.options import (
     CSV,
     Json,
@@ -18,6 +17,7 @@ from long_context_tasks.cli.options import (
     words,
 )
 from long_context_tasks.cli.output import end_with_problems, give, json_wanted, print_table, say, tell
+from long_context_tasks.schema.extras import require
 
 if TYPE_CHECKING:
     from long_context_tasks.results.case_pages import ShownCase

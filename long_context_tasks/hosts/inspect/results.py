@@ -8,6 +8,7 @@ from typing import Any
 
 from long_context_tasks.hosts.stored import INSPECT, Found, StoredCase, StoredRun, number_of, run_with, short
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_stored_form
 from long_context_tasks.stats.means import result_keys
 
@@ -40,8 +41,7 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
             else:
                 found.append(run)
         except ImportError:
-            needed = "is a log of inspect_ai, which has to be there to read it: pip install 'long_context_tasks[inspect]'"
-            found.append((path, f"{path}: {needed}"))
+            found.append((path, str(lacking("inspect", f"{path}: reading this log", "inspect_ai"))))
         except Exception as error:  # whatever a damaged archive makes its readers raise
             found.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
     finished = {run.provenance["task_id"] for run in found if isinstance(run, StoredRun)}

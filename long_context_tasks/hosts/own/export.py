@@ -13,6 +13,7 @@ from typing import Any, Literal
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, prompt_hash
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.response import without_thinking
 
@@ -162,13 +163,9 @@ def write_export(task: LoadedTask, out: Path, *, gold: bool = False) -> int:
 
 def _write_parquet(out: Path, rows: Iterator[dict[str, Any]]) -> None:
     """Objects whose keys hang on the task (tokens, options, gold) are JSON text, so that all tasks have the same columns."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(
-            f"{out}: Parquet needs the package pyarrow (pip install pyarrow); or give a name that ends in .jsonl"
-        ) from error
+    require("report", f"{out}: give a name that ends in .jsonl; Parquet", "pyarrow")
+    import pyarrow
+    import pyarrow.parquet
 
     part = out.with_name(f".{out.name}.part")
     writer = None

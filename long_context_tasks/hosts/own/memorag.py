@@ -15,6 +15,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.own.export import export_rows
 from long_context_tasks.hosts.stored import short as in_short
 from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.response import DOES_NOT_FIT, without_thinking
 from long_context_tasks.tokens import get_tokenizer
@@ -168,12 +169,9 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
     Raises:
         InputError: bm25s is not installed.
     """
-    try:
-        import bm25s
-    except ImportError as error:
-        raise InputError(
-            f'MemoRAG needs bm25s ({error}); remedy: pip install "long_context_tasks[memorag]"'
-        ) from error
+    require("memorag", "MemoRAG", "bm25s")
+    import bm25s
+
     tokenizer = get_tokenizer("cl100k")
     texts = [Text(part) for part in context.split("\n\n")]
     pieces = pieces_of(texts, settings.chunk_tokens, tokenizer)

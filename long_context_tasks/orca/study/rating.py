@@ -27,6 +27,7 @@ from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import packaged_text, packaged_yaml
 
 Condition = Literal[
@@ -326,13 +327,10 @@ def rouge_l(reference: str, candidate: str) -> float | None:
 
 @cache
 def _rouge() -> tuple[Any, Any]:
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-        from rouge_score.tokenizers import DefaultTokenizer
-    except ImportError as error:
-        raise InputError(
-            "ROUGE-L needs rouge-score; install it with: pip install 'long_context_tasks[agreement]'"
-        ) from error
+    require("agreement", "ROUGE-L", "rouge_score")
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
+
     return DefaultTokenizer(use_stemmer=False), RougeScorer(["rougeL"], use_stemmer=False)
 
 

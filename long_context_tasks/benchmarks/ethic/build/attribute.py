@@ -41,7 +41,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import (
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.documents import Opinion, Review
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends
 
 NONE = "none"
@@ -278,17 +278,16 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     Raises:
         InputError: eyecite is not installed.
     """
-    try:
-        from eyecite import get_citations
-        from eyecite.models import (
-            CaseCitation,
-            IdCitation,
-            ReferenceCitation,
-            ShortCaseCitation,
-            SupraCitation,
-        )
-    except ImportError as error:
-        raise InputError("cases of law need eyecite, which finds citations: pip install eyecite") from error
+    require("law", "finding citations", "eyecite")
+    from eyecite import get_citations
+    from eyecite.models import (
+        CaseCitation,
+        IdCitation,
+        ReferenceCitation,
+        ShortCaseCitation,
+        SupraCitation,
+    )
+
     if not text:
         return []
     # It warns of citations that it is unsure of, one line each.

@@ -6,8 +6,8 @@ from inspect import Parameter, signature
 from typing import Any
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 
-INSTALL = 'pip install "long_context_tasks[kvpress]" in an environment without OpenCompass (it needs numpy 1)'
 # Abstract; at work while answers are written; in need of a question.
 _NOT_OFFERED = ("BasePress", "ScorerPress", "PrefillDecodingPress", "FinchPress")
 # Of these the keys that are left get new positions, or more are added: the question follows what is in the cache.
@@ -41,10 +41,10 @@ def find_press(name: str, known: Mapping[str, Any]) -> Any:
 
 
 def _offered() -> dict[str, Any]:
-    try:
-        import kvpress
-    except ImportError as error:
-        raise InputError(f"press needs kvpress ({error}); remedy: {INSTALL}") from error
+    # OpenCompass needs numpy 1.
+    require("kvpress", "press, in an environment without OpenCompass,", "kvpress")
+    import kvpress
+
     kinds = {name: getattr(kvpress, name) for name in kvpress.__all__ if name not in _NOT_OFFERED}
     return {
         name: kind

@@ -1,9 +1,8 @@
-"""Libraries that a command needs beyond the core, and the extra of this package that brings them."""
+"""Libraries beyond the core, and the extra of this package that brings them."""
 
 import importlib.util
 import re
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, requires
 
 from long_context_tasks.schema.files import InputError
 
@@ -11,14 +10,24 @@ _REQUIREMENT = re.compile(r"([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]")
 PACKAGE = "long_context_tasks"
 
 
-def require(extra: str, command: str, *modules: str) -> None:
-    """Check that the libraries of an extra are installed, without importing them.
+def require(extra: str, what: str, *modules: str) -> None:
+    """Check that libraries of an extra are installed, without importing them.
+
+    Args:
+        extra: that brings them.
+        what: needs them; begins the message.
+        modules: their names, without dots.
 
     Raises:
         InputError: some are missing; with the command that installs them.
     """
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
-        raise InputError(f"{command} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
+        raise lacking(extra, what, *missing)
+
+
+def lacking(extra: str, what: str, *missing: str) -> InputError:
+    """Return the error about libraries that are missing; see :func:`require`."""
+    return InputError(f"{what} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
 
 
 def remedy_for(module: str) -> str:
@@ -33,6 +42,8 @@ def remedy_for(module: str) -> str:
 
 def _extras() -> dict[str, list[str]]:
     """Extras that name a library, by the library's normalized name."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         lines = requires(PACKAGE) or []
     except PackageNotFoundError:  # run from a source tree that is not installed
