@@ -234,6 +234,8 @@ def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
 def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
     [passage] = passages_of([text])
     assert not _citations_are_clear(passage)
+    [passage] = passages_of(["He sued under 18 U.S.C. 371 in violation of 2 U.S.C. § 3."])
+    assert _citations_are_clear(passage)
 
 
 @pytest.mark.parametrize(

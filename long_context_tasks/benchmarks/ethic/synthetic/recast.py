@@ -316,7 +316,7 @@ _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
 _DOCKET = re.compile(
     r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
-    r"|\b(?:Procedure|[Ss]ections?\]|Law|Act|Chapter|former|[Ii]d\.|pp\.) \d|\ban? \d{4}\b|\b(?:under|violat\w+(?: of)?) \d|\d[a-z]{1,2}, \d"
+    r"|\b(?:Procedure|[Ss]ections?\]|Law|Act|Chapter|former|[Ii]d\.|pp\.) \d|\ban? \d{4}\b|\b(?:under|violat\w+(?: of)?) \d+\b(?! [A-Z])|\d[a-z]{1,2}, \d"
     r"|\b\d{3,4} (?:petition|motion|claim|action|proceeding)|\bat \d+ [A-Z]|[a-z.] \d{1,3},\d{3} \("
     r"|(?:[SF]\. ?[CR]\.(?: ?§+)?|\b(?:[Ss]ection|Rule)|(?<!§)§) ?\d+[a-z]{0,2}(?:-\d+)?(?:,? (?:and|or|to|through|&)|,) \d"
 )
