@@ -152,7 +152,7 @@ def test_every_command_in_the_docs_can_be_typed(path: Path) -> None:
 
 LONGEST = 30
 """Words of a sentence."""
-AVOIDED = re.compile(r"\b(?:told|nobody|of one's own)\b", re.IGNORECASE)
+AVOIDED = re.compile(r"\b(?:told|nobody|stands|of one's own)\b", re.IGNORECASE)
 
 
 def sentences(text: str) -> list[str]:
