@@ -118,7 +118,9 @@ def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: R
         if page == "index.html":
             reader.wait(lambda: reader.all(".board"))
             reader.one(".board .pick input").click()
-            reader.wait(lambda: reader.all("#overview figure[data-drawn]"))
+            reader.choose("overview-choice", "bestanswer")
+            reader.wait(lambda: reader.all("#overview .shapelayer path"))  # the claimed window
+            assert not reader.all("#overview .annotation-text")  # its label would cross the line
         elif page == "case.html":
             reader.wait(lambda: reader.all("#case-title"))
         elif page.startswith("benchmark"):

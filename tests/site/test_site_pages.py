@@ -96,6 +96,7 @@ def test_two_models_over_one_another(reader: Reader) -> None:
     window = "claimed window of Quail/Quail3-8B, 32k"
     assert reader.texts("#overview .key bdi") == ["Quail/Quail3-8B", other, window]
     reader.wait(lambda: len(reader.all("#overview .scatterlayer .trace")) == 4)  # a line and a band each
+    assert reader.texts("#overview .annotation-text") == ["claimed 32k"]
     assert reader.texts("#overview figure tbody th") == ["Quail/Quail3-8B", other]
     assert reader.texts("#overview figure tbody tr:first-child td")[0] == "92.5 (88.0–95.4), n 200"
     options = reader.texts("#overview-choice option")
