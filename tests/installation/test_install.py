@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from environments import OPTIONS, REPOSITORY, Environment, run
 
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
@@ -60,6 +61,11 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
     extras = "agreement all annotation demo docs dumps inspect kvpress law lm-eval memorag opencompass orca ray report test vllm"
     assert set(metadata.get_all("Provides-Extra", [])) == set(extras.split())
     assert metadata["License-Expression"] == "Apache-2.0"
+    urls = [line.partition(", ") for line in metadata.get_all("Project-URL", [])]
+    cited = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())["references"]
+    assert [(f"{each['title'].partition(':')[0]} paper", each["url"]) for each in cited] == [
+        (name, address) for name, _, address in urls
+    ]
     # A package index has no other file of the repository.
     text = str(metadata.get_payload())
     assert "https://github.com/open-compass/opencompass)" in text and not re.findall(r"\]\((?!https:)", text)
