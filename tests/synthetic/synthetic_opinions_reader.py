@@ -52,7 +52,7 @@ WHO = {
     "lease": r"a tenant|the landlord|rented rooms|owner of the building|lessee|lessor|rented the premises|had let them",
     "work": r"workman|employer|hired hand|master of the works|weekly wages|paid them|employee|the management",
     "sale": r"a buyer|the seller|a customer|a dealer|purchaser|vendor|that had bought|that had sold",
-    "healing": r"a patient|physician|under treatment|the doctor|a sick person|healer|being cured|medical practitioner",
+    "healing": r"a patient|physician|under treatment|the doctor|a sick person|(?-i:healer)|being cured|medical practitioner",
     "inn": r"a guest|innkeeper|overnight lodger|\bthe host\b|room for the night|\bthe inn\b|had slept there|hostelry",
     "loan": r"borrower|\blender|a debtor|a creditor|owed money|it was due|somebody with debts|\bthe bank\b",
     "ward": r"\ban orphan|a guardian|a ward\b|the trustee|under age|administrator of the|without parents|manage its estate",
