@@ -71,6 +71,8 @@ class Benchmark:
         heat_maps: path of ``(scored_runs) -> list[HeatMap]``: scores by place in the context, for the site.
         paper_tables: path of ``(options, only) -> list[Section]``: the paper's tables, made again from what its authors published.
         judge_agreement: path of ``(model) -> str``: a sentence on how well the paper's judges agree with people, for the site.
+        rating: path of ``(scores, verdicts, rubric) -> scores``: those scores of a stored turn that its judge's verdicts in words
+            alone make, for checks of stored results.
         ratings: path of a module with the human ratings that the authors published, for training and comparing judges; see
             :mod:`long_context_tasks.orca.study`.
         split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
@@ -93,6 +95,7 @@ class Benchmark:
     heat_maps: str | None = None
     paper_tables: str | None = None
     judge_agreement: str | None = None
+    rating: str | None = None
     ratings: str | None = None
     split: str | None = None
     challenges: str | None = None

@@ -17,6 +17,7 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.results import find_setups
 from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.bundle.format import (
     BundleRun,
@@ -484,9 +485,11 @@ def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[Tu
     """Yield the turns of a run.
 
     Raises:
-        InputError: a score or a judge's verdict lies off its scale.
+        InputError: a score or a judge's verdict lies off its scale, or a score is not that of its verdicts.
     """
-    card = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark)
+    benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
+    card, judge = benchmark.card, evaluation.description or {}
+    rating = benchmark.function("rating") if stored_kind(judge) is None else None
     known = [scale for scale in card.points.values() if scale]
     # A verdict has the judge's scale, which the benchmark may widen to that of its points.
     verdicts = (0.0, max(high for _, high in known)) if known else None
@@ -500,6 +503,13 @@ def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[Tu
                     f"{_place(evaluation)}, case {turn.case[:80]!r}: a verdict that is no number; {_REMEDY}"
                 )
             _check(evaluation, turn, "a verdict", score, verdicts)
+        said = [verdict.get("score") for verdict in turn.verdicts]
+        for metric, made in (rating(turn.scores, said, judge.get("rubric")) if rating else {}).items():
+            stored = turn.scores.get(metric)
+            if stored is not None and made is not None and abs(stored - made) > _CLOSE:
+                raise InputError(
+                    f"{_place(evaluation)}, case {turn.case[:80]!r}: {metric} is {stored:.6g} there, and the verdicts make {made:.6g}; {_REMEDY}"
+                )
         yield turn
 
 

@@ -19,7 +19,7 @@ JUDGE = {
     "base_url": "http://me:secret@judge.example/v1?key=abc",
     "api_key": "sk-0123456789abcdef0123",
 }
-VERDICT = ({"feedback": "the gold answer says Prague", "score": 7},)
+VERDICT = ({"feedback": "the gold answer says Prague", "score": 7.5},)
 TALK = {
     "m1": [
         Turn({"judge_score": 7.5, "answered": 1.0}, text="Yes, ü.", verdicts=VERDICT),

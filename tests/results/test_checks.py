@@ -61,3 +61,15 @@ def test_a_verdict_off_the_scale_is_noticed(tmp_path: Path) -> None:
     )
     [problem] = changed(tmp_path, "results/*/*.json", '"score": 4', '"score": 40')
     assert "a verdict of 40 lies off the scale of 0 to 10" in problem
+
+
+@pytest.mark.parametrize(("rubric", "score"), [("gpt", 8), ("prometheus", 4)])
+def test_a_verdict_unlike_the_score_is_noticed(tmp_path: Path, rubric: str, score: int) -> None:
+    cases = {
+        "m1": [Turn({"judge_score": 8.0, "answered": 1.0}, verdicts=({"score": score, "feedback": ""},))]
+    }
+    judge = {**JUDGED.judge, "rubric": rubric}
+    write_opencompass(tmp_path, Run(cases, task=CONVERSATION, made=TIME, judge=judge, points=["judge_score"]))
+    [problem] = changed(tmp_path, "results/*/*.json", f'"score": {score}', '"score": 3')
+    made = 3 if rubric == "gpt" else 6
+    assert f"case 'm1': judge_score is 8 there, and the verdicts make {made}" in problem

@@ -17,6 +17,7 @@ BENCHMARK = Benchmark(
     sections=f"{__name__}.report:sections",
     paper_tables=f"{__name__}.paper:sections",
     judge_agreement=f"{__name__}.paper:judge_agreement",
+    rating=f"{__name__}.scoring:rating",
     ratings=f"{__name__}.paper",
     split=f"{__name__}.prompts:split_case",
     challenges=f"{__name__}.attacks:take_apart",

@@ -206,6 +206,15 @@ def score_turn(
     return scores
 
 
+def rating(
+    scores: Mapping[str, float | None], verdicts: Sequence[float | None], name: str | None = None
+) -> dict[str, float | None]:
+    """Return the `judge_score` that the scores of verdicts make; nothing for an empty response, whatever they say."""
+    factor = _kind(name or "gpt").factor
+    mean = mean_score([None if score is None else score * factor for score in verdicts])
+    return {"judge_score": mean} if scores.get("answered") else {}
+
+
 def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
     """Return the mean over the seeds that gave a score; without any, the reason."""
     if not verdicts:
