@@ -55,12 +55,12 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
         blocks: Those of the story, headings left out.
         headings: Those of the story.
     """
-    words = sum(block.text.count(" ") + 1 for block in blocks)
+    words = sum(block.size for block in blocks)
     if not words:
         return "novel"
     if speeches(blocks) >= MOST_SPEECHES:
         return "play"
-    if sum(block.text.count(" ") + 1 for block in blocks if is_verse(block)) >= MOST_VERSE * words:
+    if sum(block.size for block in blocks if is_verse(block)) >= MOST_VERSE * words:
         return "play" if _speaking_lines(blocks) >= MOST_SPEAKING_LINES else "verse"
     marks = sum(map(_letter_mark, blocks))
     titled = sum(
@@ -88,12 +88,14 @@ def _letter_mark(block: Block) -> int:
 
 def is_verse(block: Block) -> bool:
     """Return whether nearly every line of a block begins with a capital, as no prose does."""
+    if len(block.lines) < 2:
+        return False
     others, most = 0, 0.2 * len(block.lines)
     for line in block.lines:
         others += not line.lstrip(_BEFORE_VERSE)[:1].isupper()
         if others > most:
             return False
-    return len(block.lines) > 1
+    return True
 
 
 def speeches(blocks: Sequence[Block]) -> float:

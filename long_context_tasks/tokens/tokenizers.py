@@ -118,7 +118,7 @@ def _table(encoding: str) -> bytes:
 
 @lru_cache
 def cl100k_encoding() -> "tiktoken.Encoding":
-    """Return cl100k_base without special tokens: in the texts of cases these are plain text."""
+    """Return cl100k_base with one special token: in the texts of cases all are plain text."""
     import tiktoken
 
     table = _table("cl100k_base")
@@ -129,7 +129,8 @@ def cl100k_encoding() -> "tiktoken.Encoding":
         "cl100k_base",
         pat_str=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
         mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in rows},
-        special_tokens={},
+        # Without any, tiktoken looks for the empty text at every character; no text is encoded as this one.
+        special_tokens={"<|endoftext|>": 100_256},
     )
 
 

@@ -17,6 +17,7 @@ from long_context_tasks.tokens import (
     Countable,
     Tokenizer,
     cached_counts,
+    cl100k_encoding,
     count_cases,
     get_tokenizer,
     provide_table,
@@ -204,7 +205,10 @@ def test_cl100k_counts_known_texts() -> None:
 
 
 def test_special_tokens_in_a_text_are_text() -> None:
-    assert get_tokenizer("cl100k").count("<|endoftext|>") > 1
+    text = "He said <|endoftext|>\n\n<|endoftext|>."
+    encoded = cl100k_encoding().encode_to_numpy(text, disallowed_special=()).tolist()
+    assert encoded == cl100k_encoding().encode_ordinary(text)
+    assert len(encoded) == get_tokenizer("cl100k").count(text) > 8
 
 
 def test_each_text_is_encoded_once() -> None:
