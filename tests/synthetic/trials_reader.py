@@ -29,7 +29,7 @@ N = r"(?<![\d.])(\d+)(?![\d%]|\.\d)"
 WHO = (
     r"(?:people|persons|individuals|entrants|participants|patients|subjects|inclusions|volunteers|recruits|candidates|referrals|"
     r"outpatients|referred cases|inhabitants|controls|assessors|observers|specialists|nurses|physicians|interviewers|pharmacists|"
-    r"members|outside experts|judges)"
+    r"members|outside experts|judges|readers)"
 )
 DID = (
     r"(?:went to the|were placed in the|made up the|moved away|withdrew|were lost|stopped early|died|never started|refused the|"
