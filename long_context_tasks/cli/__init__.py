@@ -106,7 +106,12 @@ class _LazyCommands(TyperGroup):
             from long_context_tasks.schema.extras import remedy_for
 
             missing = error.name or "a library"
-            _fail(f"error: {missing} is not installed: {remedy_for(missing)}", BAD_INPUT, error, debug)
+            _fail(
+                f"error: lct {ctx.invoked_subcommand} needs {missing}: {remedy_for(missing)}",
+                BAD_INPUT,
+                error,
+                debug,
+            )
         except Exception as error:
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
                 place = f"{error.filename}: " if error.filename else ""

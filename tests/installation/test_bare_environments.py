@@ -84,5 +84,6 @@ def test_every_command_works_or_names_the_extra(
     named = {name for name, (code, text) in said.items() if re.search(r"pip install '[\w\[\]-]+'", text)}
     assert named >= missing
     assert all(said[name][0] == 2 for name in named)
+    assert all(re.search(r"lct \w+.* needs [\w, ]+: pip", said[name][1]) for name in named)
     if extras:
         assert named <= missing
