@@ -13,7 +13,7 @@ The claims about all lengths keep their level whatever the true curve, also wher
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -106,7 +106,7 @@ class LengthOutcome:
         interval: 95 %, of the mean.
         bar: height here; at the base of a relative bar, chance or 0.
         margin: 95 % interval of the mean less the bar.
-        outcome: ``holds`` with the margin above 0, ``fails`` below, else ``open``.
+        outcome: ``holds`` with the margin above 0, ``fails`` below, else ``open``; no length holds where the base of a relative bar does not.
         reason: why nothing could be tested; None otherwise.
     """
 
@@ -186,6 +186,10 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         else LengthOutcome(length, 0, 0, math.nan, _NOWHERE, math.nan, _NOWHERE, "open", "no scores")
         for length in order
     ]
+    if base is not None and found[order.index(base)].outcome != "holds":
+        # A fraction of a base below chance may lie below chance, too.
+        reason = "the score at the shortest length is not shown to be above chance"
+        found = [replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found]
     outcomes = [outcome for outcome in found if outcome.n]
     strict = strict_level(len(family))
     held, first = claims(

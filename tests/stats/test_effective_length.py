@@ -91,6 +91,14 @@ def test_the_base_of_a_relative_bar_is_tested_against_chance():
     assert effective_length(_curve(0, 0), RELATIVE).open == [1000, 2000]
 
 
+def test_nothing_holds_against_a_base_below_chance():
+    bar = fraction_bar(0.85, {1000: 0.24, 2000: 0.08, 4000: 0.08})
+    found = effective_length({1000: _hits(0), 2000: _hits(0), 4000: _hits(3)}, bar)
+    assert [one.outcome for one in found.lengths] == ["fails", "open", "open"]
+    assert "above chance" in found.lengths[1].reason
+    assert (found.at_least, found.below) == (None, 1000)
+
+
 def test_paired_clusters_decide_what_separate_ones_cannot():
     rng = np.random.default_rng(0)
     level = rng.beta(1, 1, 40)
