@@ -189,7 +189,9 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
     if base is not None and found[order.index(base)].outcome != "holds":
         # A fraction of a base below chance may lie below chance, too.
         reason = "the score at the shortest length is not shown to be above chance"
-        found = [replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found]
+        found = [
+            replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found
+        ]
     outcomes = [outcome for outcome in found if outcome.n]
     strict = strict_level(len(family))
     held, first = claims(
