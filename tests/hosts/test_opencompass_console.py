@@ -47,6 +47,23 @@ def test_the_last_error_of_a_log_has_no_module() -> None:
     assert last_error("all is well\n") == ""
 
 
+def test_an_error_that_sends_to_the_log_says_what_is_there() -> None:
+    said = ("error occurs at http://127.0.0.1:9/v1", "Connection error. Bearer sk-0123456789abcdef0123")
+    lines = [
+        f"11/24 18:58:19 - OpenCompass - ERROR - /x/openai_api.py - _generate - 95{n % 2} - {said[n % 2]}"
+        for n in range(6)
+    ]
+    log = "\n".join([*lines, "RuntimeError: Calling failed. Check the logs for details."])
+    found = last_error(log)
+    assert found.startswith(
+        "RuntimeError: Calling failed. error occurs at http://127.0.0.1:9/v1; Connection error."
+    )
+    assert "sk-0123" not in found
+    assert (
+        last_error("RuntimeError: Check the logs for details.") == "RuntimeError: Check the logs for details."
+    )
+
+
 def test_progress_is_said_at_times_and_at_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

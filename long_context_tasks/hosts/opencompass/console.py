@@ -17,12 +17,15 @@ from pathlib import Path
 from tqdm import tqdm
 
 from long_context_tasks.hosts.environment import end_in_one_line
+from long_context_tasks.schema.secrets import without_secrets
 
 FOLLOWED = "_LCT_FOLLOWED"
 """Set for the tasks of a runner that repeats their progress."""
 MARK = "progress: "
 ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 """A line of a log that names an error."""
+_LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULTILINE)
+_SEE_LOG = "Check the logs for details."
 _SECONDS = 10.0
 """Between two lines on one task."""
 _LOOKS = 2.0
@@ -103,9 +106,16 @@ def _follow(log: Path, ended: threading.Event) -> None:
 
 
 def last_error(log: str) -> str:
-    """Return the last line of a log that names an error, without the module of its class; empty when there is none."""
+    """Return the last line of a log that names an error, without the module of its class; empty when there is none.
+
+    Where it says no more than that the log does, it ends in the last two things that the host logged as errors.
+    """
     found: list[str] = ERROR.findall(log)
-    return re.sub(r"^(?:\w+\.)+(?=\w)", "", found[-1]) if found else ""
+    error = re.sub(r"^(?:\w+\.)+(?=\w)", "", found[-1]) if found else ""
+    if error.endswith(_SEE_LOG) and (logged := _LOGGED.findall(log)):
+        last = "; ".join(message.strip()[:200] for message in dict.fromkeys(logged[-2:]))
+        error = error.replace(_SEE_LOG, without_secrets(last))
+    return error
 
 
 def show_input_errors_in_one_line() -> None:

@@ -84,7 +84,7 @@ def find_leaks(book: Book) -> list[Leak]:
 
 def _page_head(text: str) -> str:
     """Return the letters of what may be the head of a page; empty for other paragraphs."""
-    numbered = len(text) < 70 and (text[0].isdigit() or text[-1].isdigit())
+    numbered = len(text) < 70 and (text[:1].isdigit() or text[-1:].isdigit())
     found = _PAGE_HEAD.fullmatch(text) if numbered else None
     return _letters(found["right"] or found["left"]) if found else ""
 
