@@ -49,7 +49,7 @@ _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
-_LAST_WORD = re.compile(r"([^\W\d_]+) $")
+_LAST_WORD = re.compile(r"([^\W\d_]{1,30}) $")
 _TO_PLACES = word_set("beside.txt", "prepositions of places") | {"from"}
 _MONTH_OR_NAME = re.compile(r"\b(?:April|June|May(?! (?:I|we|he|she|it|they|God|the|this|his|her|all)\b))\b")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
