@@ -205,6 +205,12 @@ def test_a_place_that_nothing_is_in_and_a_person_with_an_article_are_unsure() ->
             'The rule binds ("Roe II"), and under 8 U.S.C. 1326, 16 points.',
         ),
         ("18 U.S.C. 371 (1958 & Supp. II 1960).", "18 U.S.C. 371."),
+        (
+            "18 U.S.C. 3663-3664. 9 F. App'x 294, 297 (unpublished)",
+            "18 U.S.C. 3663-3664. 9 F. App'x 294 (unpublished)",
+        ),
+        ("751 F.2d 150, 152: The 772 F.2d 497-98. We", "751 F. 150: The 772 F. 497. We"),
+        ("862 F.2d, 1548, 1555 (unanimous). 817 U.S. 467, 342We", "862 F., 1548 (unanimous). 817 U.S. 467We"),
         ("870 F.3d 1519, 1520 (11th Cir. 1974); 205 F.2d 1247 (2d Cir.)", "870 F. 1519; 205 F. 1247"),
     ],
 )

@@ -112,9 +112,13 @@ def _plain_citations(page: str) -> str:
     page = re.sub(r"(?<=[a-z]{3})\d{1,2}(?=[ .,;])|(?<=[a-z)”\"][,;])\d{1,2}(?= )", "", page)
     pins = r", \d{1,4}(?:[-–]\d+)?(?: ?n\.\d+)?"
     # A capital follows a volume: "465 U.S. 1100, 104 S. Ct. 1593".
-    page = re.sub(
-        rf"(?<!S\.C)(?<!S\. C)(\. \d{{1,4}})(?:[-–]\d+)?(?:{pins})+(?=[;.,()]| (?![A-Z]))", r"\1", page
+    end = r"(?=[;:.,()]|[A-Z][a-z]| (?![A-Z])|$)"
+    page = re.sub(rf"(?<!S\.C)(?<!S\. C)(\. \d{{1,4}})(?:[-–]\d+)?(?:{pins})+{end}", r"\1", page)
+    # Other reporters, and ranges: "218 F. App'x 294, 297", "497-98".
+    reporter = (
+        r"\b\d{1,4} (?!U\. ?S\. ?C|C\. ?F)[A-Z][A-Za-z.'’]{0,12}(?: ?[A-Z][A-Za-z.'’]{0,12}){0,3},? \d{1,4}"
     )
+    page = re.sub(rf"({reporter})(?:[-–]\d+(?:{pins})*|(?:{pins})+){end}", r"\1", page)
     page = re.sub(rf"\b([Ii]d\.?),? at \d+(?:[-–]\d+)?(?: ?n\.\d+)?(?:{pins})*(?:\.(?=\s|$))?", r"\1", page)
     page = re.sub(r"(?<=\d)(?: ?\([0-9a-zA-Z]{1,4}\))+", "", page)
     return page
@@ -316,7 +320,8 @@ _NO_CITATION = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.|at|page|paragraph|line|\w*day
 _SHORT_FORM = re.compile(r"\d [A-Z][^\d]{0,14} at \d")
 _DOCKET = re.compile(
     r"\bNos?\.|\b(?:Bill|H\.R\.|Pub\. L|Reg\.|Op\.|D\.P\.R)|(?<!\.)\bS\. \d|\bAct of \d{4}|\b\d{4} (?:Act|Amendments?)\b"
-    r"|\b(?:Procedure|[Ss]ections?\]|Law|Act|Chapter|former|[Ii]d\.|pp\.) \d|\ban? \d{4}\b|\b(?:under|violat\w+(?: of)?) \d+\b(?! [A-Z])|\d[a-z]{1,2}, \d"
+    r"|\b(?:Procedure|[Ss]ections?\]|Law|Act|Chapter|former|[Ii]d\.|pp\.) \d|\ban? \d{4}\b|\b(?:under|violat\w+(?: of)?) \d+\b(?! [A-Z])|\d[a-z]{1,2}, \d|\bsection \d+[a-z]\b"
+    r"|\b(?:of|in|under|by) \d{2,5} (?:provides|requires|states|prohibits|applies|authorizes|permits|governs|allows)\b"
     r"|\b\d{3,4} (?:petition|motion|claim|action|proceeding)|\bat \d+ [A-Z]|[a-z.] \d{1,3},\d{3} \("
     r"|(?:[SF]\. ?[CR]\.(?: ?§+)?|\b(?:[Ss]ection|Rule)|(?<!§)§) ?\d+[a-z]{0,2}(?:-\d+)?(?:,? (?:and|or|to|through|&)|,) \d"
 )
