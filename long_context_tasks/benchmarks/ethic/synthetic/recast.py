@@ -226,14 +226,11 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         kinds = {one.kind, other.kind}
         if kinds & PERSON and kinds & _PLACED and passage.text[one.end : other.start] == " ":
             return False
-    # "Mrs. Archer and May", outside a date.
-    months = _MONTH_OR_NAME.finditer(passage.text)
-    unclear = any(all(one.start != month.start() for one in passage.mentions) for month in months)
     named = {one.start: one for one in passage.mentions}
-    kinds_unclear = (
-        one.kind in ("name", "initial") or (one.kind in PERSON and one.tail) for one in passage.mentions
-    )
-    if unclear or any(kinds_unclear):
+    unclear = (one.kind in ("name", "initial") or (one.kind in PERSON and one.tail) for one in named.values())
+    # "Mrs. Archer and May", outside a date.
+    months = (month.start() not in named for month in _MONTH_OR_NAME.finditer(passage.text))
+    if any(unclear) or any(months):
         return False
     persons = {
         passage.text[mention.start : mention.end] for mention in passage.mentions if mention.kind in PERSON
