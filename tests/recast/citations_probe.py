@@ -3,6 +3,7 @@
 ``LCT_CARRIERS=carriers python tests/recast/citations_probe.py CASES TOKENS SEED`` prints the numbers that only one side has.
 """
 
+import logging
 import os
 import re
 import sys
@@ -21,6 +22,7 @@ _PATTERNS = (
     r"(?:§+|\b[Ss]ections?|\b[Ss]ec\.|\bRules?|\bR\. ?[A-Z][a-z]+\.(?: ?P(?:roc)?\.)?|\b[Aa]rt(?:icle)?\.?|\bTitle|S\.G\.) ?"
     r"(?:§+ ?)?((?:\d+[\w.():-]*(?:, |,? and |,? or |,? & | to | through |-)?)+)",
 )
+logging.disable(logging.WARNING)  # eyecite warns of citations that it is unsure of
 cases, tokens, seed = map(int, sys.argv[1:])
 options = Options(length=tokens, n=cases, seed=seed, carriers=Path(os.environ["LCT_CARRIERS"]))
 task = load_task("ethic_recall_law_recast", options)
