@@ -82,7 +82,7 @@ def _demonyms() -> Mapping[str, tuple[str, str]]:
     return found
 
 
-def _without_possessive(word: str) -> str:
+def without_possessive(word: str) -> str:
     """Return a word without "'s" at its end."""
     return word[:-2] if word.endswith(_POSSESSIVES) else word
 
@@ -128,7 +128,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     before, last = 0, ""
     phrases, words = _phrases()
     for match in words.finditer(text):
-        word = _without_possessive(match[0])
+        word = without_possessive(match[0])
         gap = text[before : match.start()]
         abbreviated = gap == ". " and (len(last) == 1 or last in _ABBREVIATED)
         opens = not abbreviated and (not gap or _OPENING.search(gap) is not None)

@@ -13,18 +13,12 @@ from tiny_carriers import PEOPLE, PLACES, write_carriers
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
 from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences, organize
-from long_context_tasks.benchmarks.ethic.synthetic.recast import (
-    _citations_are_clear,
-    _counts_are_clear,
-    _first_names,
-    _inserted,
-    _names_are_clear,
-    _other,
-    _plain_citations,
-    _unsure,
-)
+from long_context_tasks.benchmarks.ethic.synthetic.recast import _inserted, _other, _plain_citations
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.recast.carriers import Passage, passages_of
+from long_context_tasks.recast.clear.citations import citations_are_clear
+from long_context_tasks.recast.clear.counts import counts_are_clear
+from long_context_tasks.recast.clear.names import _first_names, _names_are_clear, _unsure
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.synthetic.vocabulary import Vocabulary
@@ -166,12 +160,29 @@ def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
         ("It was King Chisel kaBole who asked.", False),
         ("I thank Mr. Speaker and Ms. Anna Chisel for it.", True),
         ("Anna asked May to come.", False),
+        ("Anna lives in Chisel.", False),
+        ("The Chisel family came; so did Anna.", False),
+        ("They went to Queen's Chisel with Anna.", False),
+        ("It is from Chisel and Land, said Anna.", False),
+        ("Anna sold it to Tim and Chisel.", False),
+        ("Mr. Chisel (Anna) rose.", False),
+        ("I saw Chisel-on-Sea, said Anna.", False),
+        ("I thank Wayne Chisel, Anna Easter and him.", False),
+        ("Anna laughed. Curtis was late.", False),
+        ("He said it, Steel, to Anna.", False),
         ("May guessed what Anna knew.", False),
         ("May I thank Ms. Anna Chisel for it?", True),
     ],
 )
 def test_a_passage_with_half_a_name_is_not_clear(text: str, clear: bool) -> None:
-    kinds = {"Tim": "place", "Hortons": "surname", "Chisel": "surname", "Anna": "woman", "MEKN": "acronym"}
+    kinds = {
+        "Tim": "place",
+        "Hortons": "surname",
+        "Chisel": "surname",
+        "Land": "surname",
+        "Anna": "woman",
+        "MEKN": "acronym",
+    }
     found = ((text.find(name), name, kind) for name, kind in kinds.items())
     mentions = tuple(Mention(at, at + len(name), kind, name) for at, name, kind in sorted(found) if at >= 0)
     assert _names_are_clear(Passage(text, mentions), Counter(), Counter()) is clear
@@ -184,13 +195,14 @@ def test_a_first_name_that_is_a_common_word_is_found_by_the_name_behind_it() -> 
 
 
 def test_a_place_that_nothing_is_in_and_a_person_with_an_article_are_unsure() -> None:
-    text = "He said it to Foma, and Foma heard. In Kent the Sergeant met Roe; the Sergeant was in Kent."
-    kinds = {"Foma": "place", "Kent": "place", "Sergeant": "man", "Roe": "surname"}
+    text = "He told Foma; Foma heard. In Kent the Sergeant, said Roe, met Poe; the Sergeant was in Kent."
+    kinds = {"Foma": "place", "Kent": "place", "Sergeant": "man", "Roe": "surname", "Poe": "surname"}
     mentions = [
         Mention(match.start(), match.end(), kinds[match[0]], match[0])
         for match in re.finditer("|".join(kinds), text)
     ]
-    assert _unsure([Passage(text, tuple(mentions))]) == {"Foma", "Sergeant"}
+    assert _unsure([Passage(text, tuple(mentions))], 1, 1) == {"Foma", "Sergeant", "Poe"}
+    assert _unsure([Passage(text, tuple(mentions))], 1, 2) == {"Foma", "Sergeant", "Poe", "Roe"}
 
 
 @pytest.mark.parametrize(
@@ -200,17 +212,8 @@ def test_a_place_that_nothing_is_in_and_a_person_with_an_article_are_unsure() ->
         ("466 U.S. 668, 687, 104 S. Ct. 2052.", "466 U.S. 668, 104 S. Ct. 2052."),
         ("See id. at 176 (listing). Id. at 174.", "See id. (listing). Id."),
         ("170 F.3d 555, 567(doing); Id at 364.", "170 F. 555(doing); Id"),
-        (
-            'The rule7 binds ("Roe II"),14 and under 8 U.S.C. 1326, 16 points.',
-            'The rule binds ("Roe II"), and under 8 U.S.C. 1326, 16 points.',
-        ),
-        ("18 U.S.C. 371 (1958 & Supp. II 1960).", "18 U.S.C. 371."),
-        (
-            "18 U.S.C. 3663-3664. 9 F. App'x 294, 297 (unpublished)",
-            "18 U.S.C. 3663-3664. 9 F. App'x 294 (unpublished)",
-        ),
+        ("9 F. App'x 294, 297 (unpublished)", "9 F. App'x 294 (unpublished)"),
         ("751 F.2d 150, 152: The 772 F.2d 497-98. We", "751 F. 150: The 772 F. 497. We"),
-        ("862 F.2d, 1548, 1555 (unanimous). 817 U.S. 467, 342We", "862 F., 1548 (unanimous). 817 U.S. 467We"),
         ("870 F.3d 1519, 1520 (11th Cir. 1974); 205 F.2d 1247 (2d Cir.)", "870 F. 1519; 205 F. 1247"),
     ],
 )
@@ -223,25 +226,29 @@ def test_citations_lose_what_may_count_or_not(page: str, plain: str) -> None:
     [
         "Torts §§ 861, 766A apply.",
         "The Act of 1889 governs.",
-        "The 1956 Act governs.",
+        "It was as required by 1983 alone.",
+        "Nothing in 2520 supports it.",
         "Federal Rule of Bankruptcy Procedure 9011 asks it.",
-        "It is called [Section] 1338 jurisdiction.",
-        "It was a 1915 dismissal.",
-        "See sections 360i, 360j.",
+        "See 8 C.F.R. § 1208.13 for it.",
         "It violates 18 U.S.C. 1962 and 1963 alike.",
-        "Section 881 and 1595 forfeitures are civil.",
-        "Roe v. Land at 2 Elm Street is law.",
-        "He brought his 2255 petition.",
-        "Law 52 funding had expired.",
+        "Roe v. 61 MM, Ltd. is law.",
         "They were charged under 371 because they lied; see id. 994.",
-        "Rule 12 or 56 motions lie.",
+        "Rule 12 or 56 motions lie, says Fed. R. Crim P. 35.",
+        "See Roe v. Doe, 580 F.2d1199, 1201.",
+        "See Doe, 580 F. at 120.",
+        "See Roe v. Doe, 270 F. 305Appellants lost.",
+        "See Roe v. Doe, 270 F. 305, 311 for it.",
+        "So the rule3 says.",
+        "So says 45 Fed. Reg. 33,412.",
     ],
 )
 def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
     [passage] = passages_of([text])
-    assert not _citations_are_clear(passage)
-    [passage] = passages_of(["He sued under 18 U.S.C. 371 in violation of 2 U.S.C. § 3."])
-    assert _citations_are_clear(passage)
+    assert not citations_are_clear(passage)
+    [passage] = passages_of(
+        ["On May 3, 1991 he sued under 18 U.S.C. 371 for $5,000 and, in June 1992, under 2 U.S.C. § 3."]
+    )
+    assert citations_are_clear(passage)
 
 
 @pytest.mark.parametrize(
@@ -255,12 +262,16 @@ def test_numbers_that_may_be_of_a_citation_are_not_clear(text: str) -> None:
         ("There were 31 patients. It relieved pain completely in six and in part in the others.", False),
         ("Of 31 patients some stayed; two groups were formed.", False),
         ("One thousand ninety-two patients received study drugs, 31 patients none.", False),
+        ("We saw 31 patients under three patient conditions.", False),
+        ("Of 31 patients some came back, two thirds of children among them.", False),
+        ("We reviewed 31 patients and 100 pump cases.", False),
+        ("It helped 31 patients on 30 mg, and was sent to every hospital (n = 123).", False),
         ("We followed 31 patients over three weeks in two teaching hospitals.", True),
     ],
 )
 def test_a_number_that_may_count_people_is_not_clear(text: str, clear: bool) -> None:
     [passage] = passages_of([text], listed=True)
-    assert _counts_are_clear(passage) is clear
+    assert counts_are_clear(passage) is clear
 
 
 def test_a_number_that_is_no_label_is_found_where_all_near_ones_are() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
-from long_context_tasks.benchmarks.ethic.synthetic.recast import SENTENCE_END
+from long_context_tasks.recast.sentences import SENTENCE_END
 from long_context_tasks.synthetic.document import Document, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
