@@ -169,6 +169,11 @@ def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
         ("I saw Chisel-on-Sea, said Anna.", False),
         ("I thank Wayne Chisel, Anna Easter and him.", False),
         ("Anna laughed. Curtis was late.", False),
+        ("The Member for Chisel thanks Anna.", False),
+        ("Anna saw the Queen Chisel sail.", False),
+        ("Mrs. van der Chisel saw Anna.", False),
+        ("Wood and Chisel came with Anna.", False),
+        ("You, Leader, know Anna.", False),
         ("He said it, Steel, to Anna.", False),
         ("May guessed what Anna knew.", False),
         ("May I thank Ms. Anna Chisel for it?", True),
@@ -194,15 +199,26 @@ def test_a_first_name_that_is_a_common_word_is_found_by_the_name_behind_it() -> 
     assert list(_first_names([Passage(text, mentions)])) == ["Will"]
 
 
-def test_a_place_that_nothing_is_in_and_a_person_with_an_article_are_unsure() -> None:
-    text = "He told Foma; Foma heard. In Kent the Sergeant, said Roe, met Poe; the Sergeant was in Kent."
-    kinds = {"Foma": "place", "Kent": "place", "Sergeant": "man", "Roe": "surname", "Poe": "surname"}
+def test_names_that_the_text_shows_too_little_of_are_unsure() -> None:
+    text = (
+        "He told Foma; Foma heard. In Kent the Sergeant, said Roe, met Poe; the Sergeant was in Kent. Miss Zoe Cox and Mr. Cox were at Kent, "
+        "Cox said to dear Alma. From Kent Mr. Cox wrote to Alma in Alma's way. In Alma was nobody."
+    )
+    kinds = {
+        "Foma": "place",
+        "Kent": "place",
+        "Alma": "place",
+        "Sergeant": "man",
+        "Roe": "surname",
+        "Poe": "surname",
+        "Cox": "surname",
+    }
     mentions = [
         Mention(match.start(), match.end(), kinds[match[0]], match[0])
         for match in re.finditer("|".join(kinds), text)
     ]
-    assert _unsure([Passage(text, tuple(mentions))], 1, 1) == {"Foma", "Sergeant", "Poe"}
-    assert _unsure([Passage(text, tuple(mentions))], 1, 2) == {"Foma", "Sergeant", "Poe", "Roe"}
+    assert _unsure([Passage(text, tuple(mentions))], story=False) == {"Foma", "Sergeant", "Poe", "Alma"}
+    assert _unsure([Passage(text, tuple(mentions))], story=True) == {*kinds} - {"Kent", "Cox"}
 
 
 @pytest.mark.parametrize(

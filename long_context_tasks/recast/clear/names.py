@@ -19,9 +19,10 @@ _OF_PERSONS = word_set("beside.txt", "verbs of saying") | word_set("beside.txt",
 _ARTICLE = re.compile(r"\b(?:[Tt]he|[Aa]n?|[Ee]very) (?:(?:old|little|poor|young|new|good|learned) )?$")
 _NO_PERSON = re.compile(
     rf"{_ARTICLE.pattern}|\b(?:(?:[Ii]n|[Ii]nto|[Nn]ear|[Aa]t)(?: Prince)?|(?:Duke|Duchess|Earl|Countess|Marquis|Baron|[Hh]ouse) of|[Mm]ember for) $"
+    r"|\b(?:van|von|der|de|du|la|di|al) $"
     r"|\bthe (?:King|Queen|Prince|Princess|Lord|Lady) $|\($"
 )
-"""What stands before a name that may be of a town, a ship, a family, and not of a person."""
+"""What stands before a name that may be of a town, a ship, a family, and not of a person; or before half of a name."""
 _JOINED = re.compile(r"(?:['’]s)? |-| (?:and|&|against) ")
 _MONTH_OR_NAME = re.compile(r"\b(?:April|June|May(?! (?:I|we|he|she|it|they|God|the|this|his|her|all)\b))\b")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
@@ -29,18 +30,15 @@ _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 _BEFORE = re.compile(rf"({_INSIDE.pattern}) $")
 
 
-def names_are_clear(
-    passages: Sequence[Passage], text: str, least: int, least_shown: int
-) -> Callable[[Passage], bool]:
+def names_are_clear(passages: Sequence[Passage], text: str, *, story: bool) -> Callable[[Passage], bool]:
     """Return what says whether every word with a capital in a passage is a person's name, another's, or no name.
 
     Args:
         passages: of a carrier.
         text: the whole of it.
-        least: how often it has to have a name.
-        least_shown: how often it has to show that a name is a person's, or a place's.
+        story: whether names recur; a debate has most of them once or twice.
     """
-    unsure = _unsure(passages, least, least_shown)
+    unsure = _unsure(passages, story)
     words, inside = Counter(_WORD.findall(text)), Counter(_INSIDE.findall(text))
     for first in _first_names(passages):
         words[first.casefold()] = 0  # "Will Ladislaw": alone it is a name, too
@@ -52,18 +50,18 @@ def names_are_clear(
     return clear
 
 
-def _unsure(passages: Iterable[Passage], least: int, least_shown: int) -> frozenset[str]:
-    """Return the names of which the text says too little: places without "in" or "at", persons without a title or a verb of persons.
+def _unsure(passages: Iterable[Passage], story: bool) -> frozenset[str]:
+    """Return the names of which the text says too little.
 
     Args:
         passages: of a carrier.
-        least: how often it has a name.
-        least_shown: how often it says what the name is.
+        story: every name has to recur, and a place's to stand behind "in" or "at" often and hardly as a person's ("dear Adeline").
     """
-    every, shown, articles = Counter[tuple[bool, str]](), Counter[str](), Counter[str]()
+    # "Dutton's" is a shop; "the Bedford decision" may have the name of a person.
+    owner = ("'s", "’s") if story else (" decision", " case", " ruling")
+    every, shown, denied = Counter[tuple[bool, str]](), Counter[str](), Counter[str]()
     for passage in passages:
-        text = passage.text
-        starts, ends = _places_of_persons(passage)
+        text, (starts, ends) = passage.text, _places_of_persons(passage)
         for mention in passage.mentions:
             last = _LAST_WORD.search(text, max(0, mention.start - 30), mention.start)
             before = last[1].casefold() if last else ""
@@ -72,25 +70,24 @@ def _unsure(passages: Iterable[Passage], least: int, least_shown: int) -> frozen
                 shown[mention.key] += before in _OF_PERSONS or (after is not None and after[1] in _OF_PERSONS)
                 beside = mention.start - 1 in ends or mention.end + 1 in starts
                 shown[mention.key] += 2 * (before in _titles() or beside)
-                articles[mention.key] += (
-                    _ARTICLE.search(text[max(0, mention.start - 70) : mention.start]) is not None
-                )
+                denied[mention.key] += bool(_ARTICLE.search(text[max(0, mention.start - 70) : mention.start]))
             elif mention.kind == "place" and not mention.tail:
                 shown[mention.key] += before in _TO_PLACES
+                denied[mention.key] += before in ("dear", "poor") or text.startswith(owner, mention.end)
             else:
                 continue
             every[mention.kind in PERSON, mention.key] += 1
     known = word_set("gazetteer.txt", "places")
 
     def unsure(person: bool, key: str, count: int) -> bool:
-        if count < least:
-            return True
         if person:
-            return shown[key] < least_shown or articles[key] * 10 > count
-        return (
-            shown[key] < (1 if key in known else least_shown)
-            or shown[key] * (10 if key in known else 5) < count
-        )
+            return (
+                shown[key] < (2 if story else 1) or denied[key] * 10 > count or (story and count < _RECURRING)
+            )
+        if denied[key] * 5 > count or not story:
+            return denied[key] * 5 > count or not shown[key]
+        often = shown[key] * (10 if key in known else 5) >= count and shown[key] >= (1 if key in known else 2)
+        return not often or count < _RECURRING
 
     return frozenset(
         key for (person, key), count in every.items() if " " not in key and unsure(person, key, count)
@@ -171,11 +168,16 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
         titled = near and before in _TITLES
         if word[0].isupper() and (own is None or own.kind not in PERSON):
-            # "Wayne Easter", "Bill Frist", "Wood and Briggs"; "Well, Bill"
+            # "Wayne Easter", "Bill Frist", "Wood and Briggs"; "Well, Bill", "You, Leader, know"
             behind = gap == " " and before in persons and key != "I"
-            ahead = gap == " " and match.end() + 1 in starts and word.casefold() not in _RANKS - {"earl"}
+            ahead = gap == " " and match.end() + 1 in starts and word.casefold() not in _SURE_RANKS
             ahead |= text.startswith(" and ", match.end()) and match.end() + 5 in starts
             called = key.casefold() in _FIRST_NAMES and (gap == ", " or (gap == " " and before[0].isupper()))
+            called |= (
+                gap == ", "
+                and text.startswith(",", match.end())
+                and word.casefold() not in _SURE_RANKS | {"i"}
+            )
             if behind or ahead or called or (titled and key not in _OFFICES):
                 return False
         if word[0].isupper() and len(key) > 1 and key.casefold() not in _never() and own is None:
@@ -190,6 +192,8 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
 
 
 _LONGEST_ACRONYM = 4
+_RECURRING = 4
+"""How often a novel has a name, at least."""
 _HALF = re.compile(r"(?<!-)-$")
 _ARTICLED = re.compile(
     r"\b(?:[Tt]he|[Aa]n?|[Tt]h(?:is|at|ese|ose)|[Ee]very|[Ee]ach|[Nn]o|[Hh]is|[Hh]er|[Mm]y|[Oo]ur|[Yy]our|[Tt]heir|[Ii]ts|[Ss]ome|[Aa]ny|[Aa]ll|"
@@ -209,8 +213,11 @@ def _titles() -> frozenset[str]:
 
 
 _RANKS = (
-    _titles() | word_set("beside.txt", "offices") | {"chancellor", "don", "serjeant", "surveyor", "warden"}
+    _titles()
+    | word_set("beside.txt", "offices")
+    | {*("chancellor", "don", "marchesa", "monseigneur", "serjeant", "surveyor", "warden")}
 )
+_SURE_RANKS = _RANKS - {"earl", "leader"}
 
 
 @cache

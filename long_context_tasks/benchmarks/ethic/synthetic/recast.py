@@ -112,8 +112,7 @@ def _clear(unit: _Unit) -> tuple[Passage, ...]:
         return tuple(
             run for passage in passages for run in clear_runs(passage, citations_are_clear, {"citation"})
         )
-    # Speakers of a debate are named once or twice.
-    clear = names_are_clear(passages, " ".join(unit.texts), *((4, 2) if unit.domain == "books" else (1, 1)))
+    clear = names_are_clear(passages, " ".join(unit.texts), story=unit.domain == "books")
     if unit.domain == "books":
         return tuple(filter(clear, passages))
     return tuple(run for passage in passages for run in clear_runs(passage, clear, PERSON))
