@@ -46,7 +46,7 @@ _FILLERS = {
         "The House will forgive me if I do not go into every detail of it now.",
     ),
 }
-_CHARACTERS_PER_TOKEN = 4.6
+_CHARACTERS_PER_TOKEN = {"books": 4.6, "debates": 4.6, "medicine": 4.9, "law": 4.6}
 _KNOWN = 256
 """Carriers whose mentions are kept in memory."""
 
@@ -290,21 +290,15 @@ def recast_parts(
     recast: list[Recast] = []
     size = 0.0
     names: list[str] = []
-    for unit in _drawn(folder, domain, dice):
-        passages = list(_clear(unit) if recall else _passages(unit))
-        if domain == "medicine":
-            dice.shuffle(passages)
-        elif not names and domain != "law":
-            # The first one from any place on, so that seeds show others.
-            passages = passages[dice.randrange(max(1, len(passages) * 4 // 5)) :]
+    for unit, passages in _turns(folder, domain, recall, dice):
         taken = []
         for passage in passages:
             if size >= tokens:
                 break
             taken.append(passage)
-            size += len(passage.text) / _CHARACTERS_PER_TOKEN
+            size += len(passage.text) / _CHARACTERS_PER_TOKEN[domain]
         if taken:
-            names.append(unit.id)
+            names += [unit.id] if unit.id not in names else []
             recast += recast_passages(taken, seed, unit.id)
         if size >= tokens:
             break
@@ -323,6 +317,21 @@ def _write(folder: Path, domain: str, recall: bool, seed: int, tokens: int) -> D
         _balanced(recast, domain, seed) if recall else (Paragraph(passage.text) for passage in recast)
     )
     return Document(" + ".join(names), tuple(paragraphs))
+
+
+def _turns(folder: Path, domain: str, recall: bool, dice: Random) -> Iterator[tuple[_Unit, list[Passage]]]:
+    """Yield all carriers and their passages; the first one from any place on, so that seeds show others, with what is before it at last."""
+    first: tuple[_Unit, list[Passage]] | None = None
+    for unit in _drawn(folder, domain, dice):
+        passages = list(_clear(unit) if recall else _passages(unit))
+        if domain == "medicine":
+            dice.shuffle(passages)
+        elif first is None and domain != "law":
+            place = dice.randrange(max(1, len(passages) * 4 // 5))
+            first, passages = (unit, passages[:place]), passages[place:]
+        yield unit, passages
+    if first:
+        yield first
 
 
 def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[_Unit]:
