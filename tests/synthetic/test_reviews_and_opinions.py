@@ -3,9 +3,10 @@
 import random
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import labels_of, text_of, text_of_group
+from kinds import KINDS, labels_of, text_of, text_of_group
 from synthetic_opinions_reader import CITATIONS, FEATURES
 from trials_reader import in_digits
 
@@ -156,3 +157,28 @@ def test_results_of_a_study_agree() -> None:
             if sign == "=" and abs(float(p) - alpha) > 0.012:
                 assert (float(p) < alpha) == (float(low) > 0 or float(high) < 0), (one, low, high, p)
     assert ratios > 60 and differences > 60
+
+
+_INTEGERS = {
+    "medicine": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)"),
+    "law": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+(?!\d)"),
+}
+
+
+def integers(text: str, domain: str = "law") -> list[str]:
+    return [one.replace(",", "") for one in _INTEGERS[domain].findall(text)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["abstracts", "opinions"])
+def test_no_number_is_both(name: str) -> None:
+    """What counts people or stands in a citation is nothing else in the whole text."""
+    for seed in range(5):
+        document = KINDS[name].write(seed, 20_000)
+        gold = labels_of(document)
+        for paragraph in document.paragraphs:
+            text = paragraph.text.rpartition(" Title:")[2]
+            found = set(integers(text, "law" if name == "opinions" else "medicine")) & gold
+            # Of counts of people some are in words.
+            assert found <= set(paragraph.labels)
+            assert name == "abstracts" or found == set(paragraph.labels)

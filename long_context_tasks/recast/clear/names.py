@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 
 from long_context_tasks.recast.carriers import Passage
@@ -28,6 +27,22 @@ _MONTH_OR_NAME = re.compile(r"\b(?:April|June|May(?! (?:I|we|he|she|it|they|God|
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 """Words with a capital letter inside a sentence."""
 _BEFORE = re.compile(rf"({_INSIDE.pattern}) $")
+_LONGEST_ACRONYM = 4
+_RECURRING = 4
+"""How often a novel has a name, at least."""
+_HALF = re.compile(r"(?<!-)-$")
+_ARTICLED = re.compile(
+    r"\b(?:[Tt]he|[Aa]n?|[Tt]h(?:is|at|ese|ose)|[Ee]very|[Ee]ach|[Nn]o|[Hh]is|[Hh]er|[Mm]y|[Oo]ur|[Yy]our|[Tt]heir|[Ii]ts|[Ss]ome|[Aa]ny|[Aa]ll|"
+    r"[Ss]uch|[Oo]f) (?:[\w-]{1,30} ){0,2}$"
+)
+_ADDRESSES = frozenset(("Mr", "Mrs", "Ms", "Miss", "Dr", "Hon", "Sir", "Lady", "Lord"))
+_TITLES = frozenset().union(*(word_set("beside.txt", f"titles of {who}") for who in ("men", "women", "both")))
+_OFFICES = word_set("beside.txt", "offices") | {"chancellor", "surveyor", "warden"}
+_RANKS = _TITLES | _OFFICES | {"don", "marchesa", "monseigneur", "serjeant"}
+_NEVER = (word_set("common.txt", "never") | _TITLES | {"friend", "friends"}) - {"leader", "st"}
+"""Words with a capital that are no names."""
+_FIRST_NAMES = word_set("gazetteer.txt", "men") | word_set("gazetteer.txt", "women")
+PLACED = frozenset(("place", "organisation"))
 
 
 def names_are_clear(passages: Sequence[Passage], text: str, *, story: bool) -> Callable[[Passage], bool]:
@@ -69,7 +84,7 @@ def _unsure(passages: Iterable[Passage], story: bool) -> frozenset[str]:
                 after = _NEXT_WORD.match(text, mention.end)
                 shown[mention.key] += before in _OF_PERSONS or (after is not None and after[1] in _OF_PERSONS)
                 beside = mention.start - 1 in ends or mention.end + 1 in starts
-                shown[mention.key] += 2 * (before in _titles() or beside)
+                shown[mention.key] += 2 * (before in _TITLES or beside)
                 denied[mention.key] += bool(_ARTICLE.search(text[max(0, mention.start - 70) : mention.start]))
             elif mention.kind == "place" and not mention.tail:
                 shown[mention.key] += before in _TO_PLACES
@@ -100,7 +115,7 @@ def _first_names(passages: Iterable[Passage]) -> Iterator[str]:
         ends = {mention.end for mention in passage.mentions}
         for mention in passage.mentions:
             match = _BEFORE.search(passage.text[: mention.start]) if mention.kind in PERSON else None
-            if match and match.end(1) not in ends and match[1].casefold() not in _never():
+            if match and match.end(1) not in ends and match[1].casefold() not in _NEVER:
                 yield match[1]
 
 
@@ -166,21 +181,16 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         if placed or (gap == " " and before in persons and word[0].islower() and word != word.lower()):
             return False
         # A name that is a common word too: "Hon. Bill Chiselers", "Ms. Beneth Young"; or a letter that is no initial.
-        titled = near and before in _TITLES
+        titled = near and before in _ADDRESSES
         if word[0].isupper() and (own is None or own.kind not in PERSON):
-            # "Wayne Easter", "Bill Frist", "Wood and Briggs"; "Well, Bill", "You, Leader, know"
+            # "Wayne Easter", "Bill Frist", "Wood and Briggs"; "Well, Bill"
             behind = gap == " " and before in persons and key != "I"
-            ahead = gap == " " and match.end() + 1 in starts and word.casefold() not in _SURE_RANKS
+            ahead = gap == " " and match.end() + 1 in starts and word.casefold() not in _RANKS - {"earl"}
             ahead |= text.startswith(" and ", match.end()) and match.end() + 5 in starts
             called = key.casefold() in _FIRST_NAMES and (gap == ", " or (gap == " " and before[0].isupper()))
-            called |= (
-                gap == ", "
-                and text.startswith(",", match.end())
-                and word.casefold() not in _SURE_RANKS | {"i"}
-            )
-            if behind or ahead or called or (titled and key not in _OFFICES):
+            if behind or ahead or called or (titled and key.casefold() not in _OFFICES):
                 return False
-        if word[0].isupper() and len(key) > 1 and key.casefold() not in _never() and own is None:
+        if word[0].isupper() and len(key) > 1 and key.casefold() not in _NEVER and own is None:
             within = any(mention.start <= match.start() < mention.end for mention in passage.mentions)
             lower = words[key.casefold()]
             # Common words have an article inside a sentence ("the House"); "said Brown", "Brown laughed" is a name.
@@ -189,37 +199,3 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
                 return False
         before, end = key, match.end()
     return True
-
-
-_LONGEST_ACRONYM = 4
-_RECURRING = 4
-"""How often a novel has a name, at least."""
-_HALF = re.compile(r"(?<!-)-$")
-_ARTICLED = re.compile(
-    r"\b(?:[Tt]he|[Aa]n?|[Tt]h(?:is|at|ese|ose)|[Ee]very|[Ee]ach|[Nn]o|[Hh]is|[Hh]er|[Mm]y|[Oo]ur|[Yy]our|[Tt]heir|[Ii]ts|[Ss]ome|[Aa]ny|[Aa]ll|"
-    r"[Ss]uch|[Oo]f) (?:[\w-]{1,30} ){0,2}$"
-)
-_TITLES = frozenset(("Mr", "Mrs", "Ms", "Miss", "Dr", "Hon", "Sir", "Lady", "Lord"))
-_OFFICES = frozenset(map(str.capitalize, word_set("beside.txt", "offices")))
-_FIRST_NAMES = word_set("gazetteer.txt", "men") | word_set("gazetteer.txt", "women")
-PLACED = frozenset(("place", "organisation"))
-
-
-@cache
-def _titles() -> frozenset[str]:
-    return frozenset().union(
-        *(word_set("beside.txt", f"titles of {who}") for who in ("men", "women", "both"))
-    )
-
-
-_RANKS = (
-    _titles()
-    | word_set("beside.txt", "offices")
-    | {*("chancellor", "don", "marchesa", "monseigneur", "serjeant", "surveyor", "warden")}
-)
-_SURE_RANKS = _RANKS - {"earl", "leader"}
-
-
-@cache
-def _never() -> frozenset[str]:
-    return (word_set("common.txt", "never") | _titles() | {"friend", "friends"}) - {"st"}
