@@ -174,6 +174,8 @@ def test_a_length_that_the_carriers_do_not_have_is_said(carriers: Path) -> None:
         ("Mrs. van der Chisel saw Anna.", False),
         ("Wood and Chisel came with Anna.", False),
         ("You, Leader, know Anna.", False),
+        ("He had the fears of Lot's wife, said Anna.", False),
+        ("Queen's Chisel is far, said Anna.", False),
         ("He said it, Steel, to Anna.", False),
         ("May guessed what Anna knew.", False),
         ("May I thank Ms. Anna Chisel for it?", True),

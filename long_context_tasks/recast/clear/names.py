@@ -55,8 +55,10 @@ def names_are_clear(passages: Sequence[Passage], text: str, *, story: bool) -> C
     """
     unsure = _unsure(passages, story)
     words, inside = Counter(_WORD.findall(text)), Counter(_INSIDE.findall(text))
-    for first in _first_names(passages):
-        words[first.casefold()] = 0  # "Will Ladislaw": alone it is a name, too
+    # "Will Ladislaw", "the little Pockets" of Mrs. Pocket: common words that are names, too.
+    persons = (mention.key for passage in passages for mention in passage.mentions if mention.kind in PERSON)
+    for name in (*map(str.casefold, _first_names(passages)), *(f"{key}s" for key in persons)):
+        words[name] = 0
 
     def clear(passage: Passage) -> bool:
         unsure_here = any(mention.key in unsure and not mention.tail for mention in passage.mentions)
@@ -185,7 +187,11 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         if word[0].isupper() and (own is None or own.kind not in PERSON):
             # "Wayne Easter", "Bill Frist", "Wood and Briggs"; "Well, Bill"
             behind = gap == " " and before in persons and key != "I"
-            ahead = gap == " " and match.end() + 1 in starts and word.casefold() not in _RANKS - {"earl"}
+            ahead = (
+                (gap == " " or word != key)
+                and match.end() + 1 in starts
+                and word.casefold() not in _RANKS - {"earl"}
+            )
             ahead |= text.startswith(" and ", match.end()) and match.end() + 5 in starts
             called = key.casefold() in _FIRST_NAMES and (gap == ", " or (gap == " " and before[0].isupper()))
             if behind or ahead or called or (titled and key.casefold() not in _OFFICES):
@@ -193,9 +199,11 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
         if word[0].isupper() and len(key) > 1 and key.casefold() not in _NEVER and own is None:
             within = any(mention.start <= match.start() < mention.end for mention in passage.mentions)
             lower = words[key.casefold()]
-            # Common words have an article inside a sentence ("the House"); "said Brown", "Brown laughed" is a name.
-            common = lower > words[key] and _ARTICLED.search(text[max(0, match.start() - 50) : match.start()])
-            if not within and not (common if gap in (" ", ", ") else lower and lower > inside[key]):
+            # Common words have an article inside a sentence ("the House"); "said Brown", "Brown laughed", "of Lot's wife" are names.
+            common = lower > words[key] and word == key and _ARTICLED.search(text[: match.start()][-50:])
+            alone = inside[key] and text[match.end() : match.end() + 1] in (".", "!", "?")
+            opens = lower > inside[key] and not alone
+            if not within and not (common if gap in (" ", ", ") else opens):
                 return False
         before, end = key, match.end()
     return True
