@@ -20,7 +20,7 @@ def citations_are_clear(passage: Passage) -> bool:
     All others may be of a section that lost its sign, years without a month too: "as required by 1983".
     """
     text = passage.text
-    if not text[0].isupper() or text[-1] not in '.?!”"' or _IN_NAMES.search(text):
+    if not text[:1].isupper() or text[-1] not in '.?!”"' or _IN_NAMES.search(text):
         return False
     kinds = {mention.start: mention.key.partition("|")[0] for mention in passage.mentions}
     last = ""

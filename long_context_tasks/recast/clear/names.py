@@ -193,7 +193,7 @@ def _names_are_clear(passage: Passage, words: Mapping[str, int], inside: Mapping
                 and word.casefold() not in _RANKS - {"earl"}
             )
             ahead |= text.startswith(" and ", match.end()) and match.end() + 5 in starts
-            called = key.casefold() in _FIRST_NAMES and (gap == ", " or (gap == " " and before[0].isupper()))
+            called = key.casefold() in _FIRST_NAMES and (gap == ", " or (gap == " " and before[:1].isupper()))
             if behind or ahead or called or (titled and key.casefold() not in _OFFICES):
                 return False
         if word[0].isupper() and len(key) > 1 and key.casefold() not in _NEVER and own is None:
