@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 UNITS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
@@ -40,58 +41,45 @@ def ordinal(day: int) -> str:
     return f"{day}{ending}"
 
 
-class _Asked(dict[int, bool]):
-    """Numbers that were looked at to whether they are asked for."""
-
-    def __init__(self, key: int) -> None:
-        self.key = key
-
-    def __missing__(self, number: int) -> bool:
-        mixed = ((number ^ self.key) * 0x9E3779B97F4A7C15) & _MASK
-        mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
-        asked = self[number] = (mixed >> 40) < SHARE * (1 << 24)
-        return asked
-
-
 class Numbers:
     """Draws numbers of either part of one text.
 
     In a long text nearly every small number would sooner or later be both asked for and not, and a list of every number would
     be a right answer. So each text divides the whole numbers: one part may only be what is asked for, the rest only what is not.
+
+    Attributes:
+        is_asked: a number to whether it belongs to those that are asked for; nothing but the key decides.
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
         """Divide the numbers by a key; draw them with ``random``."""
-        self.key, self.random = key & _MASK, random
-        self._asked = _Asked(self.key)
-        self._within: dict[tuple[int, int, bool], list[int]] = {}
 
-    def is_asked(self, number: int) -> bool:
-        """Return whether a number belongs to those that are asked for; nothing but the key decides."""
-        return self._asked[number]
+        @cache
+        def is_asked(number: int) -> bool:
+            mixed = ((number ^ (key & _MASK)) * 0x9E3779B97F4A7C15) & _MASK
+            mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
+            return (mixed >> 40) < SHARE * (1 << 24)
+
+        self.random, self.is_asked = random, is_asked
 
     def draw(self, low: int, high: int, *, asked: bool) -> int:
         """Draw a number from ``low`` to ``high`` of one part; small numbers are as likely as those ten times as large.
 
         Where the range has none of that part, it grows upwards until there is one.
         """
-        ratio, random, known, exp = math.log((high + 1) / low), self.random, self._asked, math.exp
+        ratio, random, is_asked, exp = math.log((high + 1) / low), self.random, self.is_asked, math.exp
         for _ in range(40):
             number = int(low * exp(random() * ratio))
             if number > high:  # noqa: PLR1730 (a call costs as much as the rest)
                 number = high
-            if known[number] is asked:
+            if is_asked(number) is asked:
                 return number
         number = low
-        while self.is_asked(number) is not asked:
+        while is_asked(number) is not asked:
             number += 1
         return number
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
         """Draw a number of a range, each as likely; None where the range has none of that part."""
-        key = low, high, asked
-        found = self._within.get(key)
-        if found is None:
-            numbers = range(low, high + 1)
-            found = self._within[key] = [number for number in numbers if self._asked[number] is asked]
+        found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
         return found[int(self.random() * len(found))] if found else None

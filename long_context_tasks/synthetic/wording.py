@@ -53,6 +53,12 @@ def words(file: str | Path, name: str) -> tuple[str, ...]:
 
 
 @cache
+def items(file: str | Path, name: str) -> tuple[str, ...]:
+    """Return the words of a list whose lines have several, cut at commas."""
+    return tuple(word for line in words(file, name) for word in line.split(", "))
+
+
+@cache
 def records(file: str, name: str) -> tuple[tuple[str, ...], ...]:
     """Return the lines of one list, cut at `` | ``."""
     return tuple(tuple(part.strip() for part in line.split(" | ")) for line in lines_of(file)[name])
@@ -66,17 +72,14 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
 
     Raises:
         KeyError: a plan names a list that does not exist.
-        ValueError: brackets do not match, or lists refer to each other in a circle.
+        ValueError: brackets do not match.
     """
     sources = {name: lines for file in files for name, lines in lines_of(file).items()}
     compiled: dict[str, tuple[Plan, ...]] = {}
 
-    def get(name: str, open_lists: tuple[str, ...] = ()) -> tuple[Plan, ...]:
-        if name in open_lists:
-            raise ValueError(f"lists refer to each other in a circle: {' -> '.join((*open_lists, name))}")
+    def get(name: str) -> tuple[Plan, ...]:
         if name not in compiled:
-            inner = (*open_lists, name)
-            own = tuple(compile_plan(line, lambda other: get(other, inner)) for line in sources[name])
+            own = tuple(compile_plan(line, get) for line in sources[name])
             change = varied and name.startswith(varied)
             compiled[name] = tuple(map(_varied, own)) if change else own
         return compiled[name]
@@ -221,9 +224,8 @@ def repair(text: str) -> str:
     >>> repair("an dog met a ink press. a hour later it was a useful unit, an 8 and a(n) uncle.")
     'A dog met an ink press. An hour later it was a useful unit, an 8 and an uncle.'
     """
-    text = ARTICLE.sub(_article, text)
-    text = _SENTENCE_START.sub(_begun, text)
-    return text[0].upper() + text[1:] if "a" <= text[:1] <= "z" else text
+    text = ARTICLE.sub(lambda found: found[1] + ("n " if _AN.match(found[2]) else " "), text)
+    return capital(_SENTENCE_START.sub(lambda found: found[0][:-1] + found[0][-1].upper(), text))
 
 
 def without_gaps(text: str, marks: str) -> str:
@@ -237,14 +239,6 @@ def without_gaps(text: str, marks: str) -> str:
     for mark in marks:
         text = text.replace(f" {mark}", mark)
     return text
-
-
-def _article(found: re.Match[str]) -> str:
-    return found[1] + ("n " if _AN.match(found[2]) else " ")
-
-
-def _begun(found: re.Match[str]) -> str:
-    return found[0][:-1] + found[0][-1].upper()
 
 
 def capital(text: str) -> str:

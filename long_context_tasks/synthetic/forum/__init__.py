@@ -8,11 +8,11 @@ speaks of a part that it does not recommend, with values on either side.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from random import Random
 
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
+from long_context_tasks.synthetic.wording import Writer, capital, items, repair, stream, words
 
 FILE = "forum.txt"
 POINTS = 8
@@ -22,10 +22,6 @@ _NEAR = 5  # steps of a measure from the bound at most
 _RELATIONS = ("max", "min", "between")
 
 Value = int | str
-
-
-def _items(name: str) -> tuple[str, ...]:
-    return tuple(word for line in words(FILE, name) for word in line.split(", "))
 
 
 @cache
@@ -38,7 +34,7 @@ def measures() -> Mapping[str, range]:
 @cache
 def kinds() -> Mapping[str, tuple[str, ...]]:
     """Return the kinds with the values that they may have."""
-    return {name: _items(f"{name}.values") for name in _items("kinds")}
+    return {name: items(FILE, f"{name}.values") for name in items(FILE, "kinds")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +73,8 @@ class Requirements(Writer):
         asked += self.sample(measures(), POINTS - len(asked))
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
         self._wishes = " ".join(self._wish(point) for point in self.points)
+        names = "open", "conditions", "close", "postscript"
+        self._texts = {name: repair(self.say(name)) for name in names}
 
     def _point(self, trait: str) -> Point:
         if trait in kinds():
@@ -99,14 +97,8 @@ class Requirements(Writer):
 
     def _wish(self, point: Point) -> str:
         relations = _RELATIONS if point.trait in measures() else ("is", "neither")
-        fields = {"v": str(point.values[0]), "w": str(point.values[-1])}
-        self.fields |= fields
+        self.fields |= {"v": str(point.values[0]), "w": str(point.values[-1])}
         return repair(self.written(self.plans[point.trait][relations.index(point.relation)]))
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        names = "open", "conditions", "close", "postscript"
-        return {name: repair(self.say(name)) for name in names}
 
     def question(self, asides: str = "") -> str:
         """Return the question, with sentences that say nothing behind its opening."""
@@ -132,11 +124,18 @@ class Requirements(Writer):
 
     def answer(self, number: int) -> str:
         """Return an answer: number 0 meets every requirement."""
-        return _Part(self, f"answer {number}").answer(self.missed(number))
+        part = _Part(self, f"answer {number}")
+        text = part.told(self.missed(number))
+        if part.chance(0.5):
+            text.insert(part.below(3), repair(part.say("filler")))
+        if part.chance(0.3):
+            text.append(repair(part.say("bye")))
+        return "\n" + "\n".join(text) + "\n"
 
     def reply(self, number: int) -> str:
         """Return the same part as something that an answer to another question adds to it."""
-        return _Part(self, f"answer {number}").reply(self.missed(number))
+        part = _Part(self, f"answer {number}")
+        return f"{capital(part.say('reply'))} {' '.join(part.told(self.missed(number)))}\n"
 
 
 class _Part(Writer):
@@ -155,7 +154,7 @@ class _Part(Writer):
         said = []
         for trait in self.shuffled(list(values)):
             self.fields["v"] = str(values[trait])
-            said.append(self.written(self.asked.plans[trait][-1]))
+            said.append(self.written(self.plans[trait][-1]))
         text = []
         while said:
             number = len(said) if len(said) < 4 else self.whole(2, 4)
@@ -165,7 +164,7 @@ class _Part(Writer):
             subject = "It"
         return " ".join(text)
 
-    def _parts(self, missed: int | None) -> list[str]:
+    def told(self, missed: int | None) -> list[str]:
         """Return what is said of the recommended part and of another one, in any order."""
         points = self.asked.points
         values = {
@@ -181,16 +180,3 @@ class _Part(Writer):
             text = f"{repair(self.say('choose'))} {self._described(f'The {name}', values)}"
         rejected = capital(self._described(self.say("reject"), others))
         return [text, rejected] if self.chance(0.5) else [rejected, text]
-
-    def answer(self, missed: int | None) -> str:
-        """Return an answer of its own."""
-        text = self._parts(missed)
-        if self.chance(0.5):
-            text.insert(self.below(3), repair(self.say("filler")))
-        if self.chance(0.3):
-            text.append(repair(self.say("bye")))
-        return "\n" + "\n".join(text) + "\n"
-
-    def reply(self, missed: int | None) -> str:
-        """Return what an answer to another question adds."""
-        return f"{capital(self.say('reply'))} {' '.join(self._parts(missed))}\n"

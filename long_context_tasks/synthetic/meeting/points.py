@@ -6,13 +6,14 @@ tells whether it is the answer (not its place, not how often it is named, not th
 knows. Later the meeting may come back to a point and settle it otherwise. Notes that are out of date never hold the answer.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from long_context_tasks.synthetic.meeting.speech import FILE, JOINED, Speech, items, turn
+from long_context_tasks.synthetic.meeting.speech import FILE, JOINED, Speech, turn
 from long_context_tasks.synthetic.numbers import MONTHS, in_words, ordinal
-from long_context_tasks.synthetic.wording import Dice, words
+from long_context_tasks.synthetic.wording import Dice, items, words
 
 CLASSES = ("document", "event", "system")
 TYPES = ("who", "what", "when", "howmany")
@@ -93,7 +94,7 @@ def kinds() -> tuple[Kind, ...]:
 def draw_subject(dice: Dice, projects: Sequence[str], like: Subject | None = None) -> Subject:
     """Draw a subject, or one with the noun of another and any project."""
     group = like.group if like else dice.pick(CLASSES)
-    noun = like.noun if like else dice.pick(items(group))
+    noun = like.noun if like else dice.pick(items(FILE, group))
     return Subject(f"the {noun} {dice.pick(projects)}".replace(" ", JOINED), group, noun)
 
 
@@ -114,16 +115,11 @@ def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> 
             ]
         case "weekday":
             days = dice.sample(_WEEKDAYS, number)
-            return [Value(f"{day}{JOINED}{dice.pick(items('daytime'))}", (day,)) for day in days]
+            return [Value(f"{day}{JOINED}{dice.pick(items(FILE, 'daytime'))}", (day,)) for day in days]
         case "time":
             return [_time(quarter) for quarter in dice.sample(range(32, 76), number)]
-    drawn = dice.sample(items(f"{domain}.values"), number)
-    return [Value(text.replace(" ", JOINED), (_bare(text),)) for text in drawn]
-
-
-def _bare(text: str) -> str:
-    first, _, rest = text.partition(" ")
-    return rest if first in ("the", "a", "an") else text
+    drawn = dice.sample(items(FILE, f"{domain}.values"), number)
+    return [Value(text.replace(" ", JOINED), (re.sub("^(the|an?) ", "", text),)) for text in drawn]
 
 
 def _date(day: int, month: str) -> Value:
@@ -155,7 +151,7 @@ def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Po
         if person not in (*speakers, leader, cast.present[0])
     ]
     values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
-    reasons = tuple(speech.sample(items("reasons"), CANDIDATES)) if speech.chance(0.45) else ()
+    reasons = tuple(speech.sample(items(FILE, "reasons"), CANDIDATES)) if speech.chance(0.45) else ()
     course = [speech.below(CANDIDATES)]
     for _ in range(changes):
         # Drawn backwards: the last one is as likely to be any, whatever was taken before it.

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from long_context_tasks.synthetic.numbers import MONTHS, ordinal
-from long_context_tasks.synthetic.wording import Plan, Writer, repair, without_gaps, words
+from long_context_tasks.synthetic.wording import Plan, Writer, items, repair, without_gaps
 
 FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
@@ -30,17 +29,6 @@ class Cast:
     projects: tuple[str, ...]
     organizations: tuple[str, ...]
     locations: tuple[str, ...]
-
-
-@cache
-def items(name: str) -> tuple[str, ...]:
-    """Return the words of a list whose lines have several."""
-    return tuple(word for line in words(FILE, name) for word in line.split(", "))
-
-
-@cache
-def _repeated() -> frozenset[str]:
-    return frozenset(items("repeated"))
 
 
 class Speech(Writer):
@@ -107,14 +95,14 @@ class Speech(Writer):
 
     def spoken(self, text: str) -> str:
         """Add hesitations, repeated words and false starts to a sentence."""
-        random, repeated = self.random, _repeated()
+        random, repeated = self.random, items(FILE, "repeated")
         parts = text.split(" ")
         if len(parts) < 3:
             return text.replace(JOINED, " ")
         out: list[str] = []
         for place, word in enumerate(parts):
             if place and random() < _PAUSE:
-                out.append(self.pick(items("pauses")))
+                out.append(self.pick(items(FILE, "pauses")))
             out.append(word)
             if word.lower() in repeated and random() < _REPEAT:
                 out.append(word if place or word == "I" else word.lower())
@@ -122,7 +110,7 @@ class Speech(Writer):
             begun = parts[: 2 if parts[1].isalpha() else 1]
             out = [*begun[:-1], f"{begun[-1]}-", _small(out[0]), *out[1:]]
         if random() < _BEGIN and parts[0].lower() in repeated:
-            begin = self.pick(items("begin"))
+            begin = self.pick(items(FILE, "begin"))
             out = [begin if begin in ("And", "But") else f"{begin},", _small(out[0]), *out[1:]]
         if random() < _NOISE:
             out.append(self.pick(_NOISES))
