@@ -11,7 +11,6 @@ are asked for: a list of names states no fact but those of captions, and other o
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from random import Random
 
 from long_context_tasks.synthetic.document import Fact, Paragraph
@@ -52,11 +51,6 @@ _WRONG = ((" .", "."), (" ,", ","), (",,", ","), (",.", "."), (",;", ";"), (" ;"
 """What empty choices leave, and what it should be."""
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
 _NUMBER = re.compile(r"\d[\d,]*\d|\d")
-
-
-@cache
-def _values_of(feature: str) -> tuple[str, ...]:
-    return tuple(name for name in lines_of(CASES) if name.startswith(f"{feature}."))
 
 
 @dataclass(frozen=True)
@@ -128,10 +122,6 @@ class OpinionWriter(Writer):
             pass
         return number
 
-    def small(self, low: int, high: int) -> str:
-        """Return a small number, each as likely."""
-        return str(self.other(lambda: self.whole(low, high)))
-
     def large(self, high: int) -> str:
         """Return a number of the size of those in citations."""
         number = self.numbers.draw(61, high, asked=False)
@@ -140,10 +130,6 @@ class OpinionWriter(Writer):
     def ordinal(self, high: int) -> str:
         """Return the number of a thing, as digits alone."""
         return str(self.numbers.draw(LEAST, high, asked=False))
-
-    def money(self) -> str:
-        """Return a sum."""
-        return f"{self.other(lambda: 2000 + int(98_000 * self.random() ** 2)):,}"
 
     def _number(self, low: int, high: int) -> str:
         """Return a number in a citation, which becomes a label."""
@@ -207,7 +193,8 @@ class OpinionWriter(Writer):
 
     def value(self, feature: str, besides: str = "") -> str:
         """Return a value of a feature other than the one given."""
-        return self.pick([name for name in _values_of(feature) if name != besides])
+        values = [name for name in lines_of(CASES) if name.startswith(f"{feature}.")]
+        return self.pick([name for name in values if name != besides])
 
     def holding(self) -> Holding:
         """Return any case."""
@@ -215,17 +202,11 @@ class OpinionWriter(Writer):
 
     def _words_of(self, case: Holding) -> dict[str, str]:
         claimant, defendant = self.pick(records(CASES, case.who))
-        values = {"E": case.event, "C": case.plea, "H": case.held}
-        told = {
-            name: self.written(clause(self.pick(words(CASES, value)))).strip()
-            for name, value in values.items()
-        }
-        return {
-            "P": claimant,
-            "D": defendant,
-            **told,
-            **{f"{name}_value": value for name, value in values.items()},
-        }
+        found = {"P": claimant, "D": defendant}
+        for name, value in (("E", case.event), ("C", case.plea), ("H", case.held)):
+            found[name] = self.written(clause(self.pick(words(CASES, value)))).strip()
+            found[f"{name}_value"] = value
+        return found
 
     def parties(self, case: Holding) -> Parties:
         """Return the names and wording of a case at hand, which is decided some year."""
@@ -269,7 +250,11 @@ class OpinionWriter(Writer):
         self._begin(parties)
         self.text["title"] = parties.title
         text = _finish(self.say("caption"))
-        return Paragraph(text, self._in_order(text), (caption_fact(parties.title, self.text),))
+        court = self.text["court"]
+        # Who is before the court, and where the case comes from.
+        groups = (*((party,) for party in _parties(self.text)), (_seat(court),))
+        fact = Fact(f"{parties.title} came on appeal from {court}.", groups)
+        return Paragraph(text, self._in_order(text), (fact,))
 
     def _begin(self, parties: Parties) -> None:
         self.text, self.short = {**parties.text, "open": "yes"}, ""
@@ -312,8 +297,10 @@ class OpinionWriter(Writer):
         if kind == "facts":
             return tuple(found_facts(list(map(_finish, parts)), self.text))
         if kind == "told":
-            title, names = self.cited[0]
-            return (cited_fact(title, names, self.text),)
+            [(title, names), *_], case = self.cited, self.text
+            # How a cited case ended; any of its names identifies it.
+            statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
+            return (Fact(statement, (names, alternatives(case["H_value"])), 0.5),)
         if kind == "close":
             end = closing_fact(_finish(parts[-1]), self.text)
             return (end,) if end else ()
@@ -348,13 +335,14 @@ class OpinionWriter(Writer):
 
 
 _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
-    "k": lambda writer: writer.small(2, 57),
-    "age": lambda writer: writer.small(19, 58),
+    # Small numbers, each as likely.
+    "k": lambda writer: str(writer.other(lambda: writer.whole(2, 57))),
+    "age": lambda writer: str(writer.other(lambda: writer.whole(19, 58))),
     "h": lambda writer: writer.large(1_800),
     "g": lambda writer: writer.large(99_999),
     "i": lambda writer: writer.ordinal(29_999),
     "id": lambda writer: f"{writer.pick(('No. ', 'No. ', ''))}{writer.ordinal(99_999)}",
-    "money": lambda writer: writer.money(),
+    "money": lambda writer: f"{writer.other(lambda: 2000 + int(98_000 * writer.random() ** 2)):,}",
     "year": lambda writer: str(writer.latest - 5 - writer.below(40)),
     "month": lambda writer: writer.pick(MONTHS),
     "date": lambda writer: writer.date(4 - writer.below(2)),
@@ -383,17 +371,13 @@ Text = Mapping[str, str]
 """Fields of a case at hand: ``pl``, ``df`` its parties, ``court`` the court below, ``oE``, ``oC`` what happened and what is pleaded."""
 
 
-def _list(line: str) -> tuple[str, ...]:
-    return tuple(line.split(", "))
-
-
 def alternatives(value: str) -> tuple[str, ...]:
     """Return the words that say a value of a case.
 
     >>> alternatives("event.fire")[:3]
     ('fire', 'fires', 'flames')
     """
-    return next(_list(line) for name, line in records(FILE, "alternatives") if name == value)
+    return next(tuple(line.split(", ")) for name, line in records(FILE, "alternatives") if name == value)
 
 
 def _short(party: str) -> str:
@@ -410,12 +394,6 @@ def _seat(court: str) -> str:
 
 def _parties(own: Text) -> tuple[str, ...]:
     return _short(own["pl"]), _short(own["df"])
-
-
-def caption_fact(title: str, own: Text) -> Fact:
-    """Return who is before the court, and where the case comes from."""
-    groups = (*((party,) for party in _parties(own)), (_seat(own["court"]),))
-    return Fact(f"{title} came on appeal from {own['court']}.", groups)
 
 
 def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
@@ -438,32 +416,17 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
     return found
 
 
-def cited_fact(title: str, names: tuple[str, ...], case: Text) -> Fact:
-    """Return how a cited case ended; any of ``names`` identifies it, ``case`` words its parties (P, D) and its outcome (H)."""
-    statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
-    return Fact(statement, (names, alternatives(case["H_value"])), 0.5)
-
-
-@cache
-def _said() -> tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...]:
-    return tuple((_list(keys), _list(more), statement) for keys, more, statement in records(FILE, "said"))
-
-
-@cache
-def _whole(words: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{words}\b")
-
-
 def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
     """Return what is said of each statute, by the first of the sentences that names it."""
     found = []
     for act in acts:
         part = next((sentence for sentence in parts if act in sentence), "")
-        for keys, more, statement in _said():
-            word = next((key for key in keys if key in part and _whole(key).search(part)), None)
+        for keys, more, statement in records(FILE, "said"):
+            every = keys.split(", ")
+            word = next((key for key in every if key in part and re.search(rf"\b{key}\b", part)), None)
             if word is not None:
                 told = statement.format(act=act, word=word)
-                found.append(Fact(told, ((act,), (*keys, *more)), 0.3))
+                found.append(Fact(told, ((act,), (*every, *more.split(", "))), 0.3))
                 break
     return found
 
@@ -486,5 +449,5 @@ def closing_fact(last: str, own: Text) -> Fact | None:
             if own["court"] in words(CASES, "courts"):
                 return None
             names += (_seat(own["court"]),)
-        return Fact(statement, (names, (line, *_list(more))))
+        return Fact(statement, (names, (line, *more.split(", "))))
     return None

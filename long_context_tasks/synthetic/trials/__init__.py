@@ -34,7 +34,6 @@ _SECTIONS = (
 )
 _FILE = "trials.txt"
 _VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "close")
-_PLAIN = ("", "", "", "")
 
 
 class Study(NamedTuple):
@@ -107,16 +106,6 @@ class TrialWriter(Writer):
         """Return what a review of the topic asks for."""
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
-    def _another(self, topic: Topic, wanted: Features, feature: str) -> str:
-        values: dict[str, tuple[str, ...]] = {
-            "disease": topic.diseases,
-            "drug": topic.drugs,
-            "who": WHO,
-            "way": WAYS,
-            "versus": VERSUS,
-        }
-        return self.pick([value for value in values[feature] if value != getattr(wanted, feature)])
-
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
         """Features of a study and of the earlier one that it reports; a study left out misses one or two of the five."""
         missed: set[str] = set()
@@ -124,8 +113,12 @@ class TrialWriter(Writer):
             number = 1 if self.chance(0.75) else 2
             while len(missed) < number:
                 missed.add(self.pick(_FEATURES))
-        others = {name: self._another(topic, wanted, name) for name in _FEATURES}
-        own = replace(wanted, **{name: others[name] for name in _FEATURES if name in missed})
+        values = zip(_FEATURES, (topic.diseases, topic.drugs, WHO, WAYS, VERSUS), strict=True)
+        others = {
+            name: self.pick([value for value in every if value != getattr(wanted, name)])
+            for name, every in values
+        }
+        own = replace(wanted, **{name: others[name] for name in missed})
         earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
         return own, earlier
 
@@ -307,7 +300,7 @@ class TrialWriter(Writer):
             *self.several("results.harm", 0, 2),
             *self.several("results.extra", 0, 2),
         ]
-        heads = _PLAIN if self.chance(0.45) else self.pick(_SECTIONS)
+        heads = ("",) * 4 if self.chance(0.45) else self.pick(_SECTIONS)
         parts = (background, methods, results, self.several("close", 1, 1))
         text = " ".join(
             head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
