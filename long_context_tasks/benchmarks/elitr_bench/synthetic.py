@@ -77,11 +77,6 @@ class MeetingSettings(BuildSettings):
     INSTRUCTION = "some 100"
 
 
-def recast_families() -> frozenset[str]:
-    """Return the families of cases that are made from carriers."""
-    return frozenset(f"{NAME}_{name}" for name, part in card(NAME).tasks.items() if part.source == "recast")
-
-
 def questions_at(length: int, family: str = "") -> int:
     """Return the number of questions about one meeting: eight (nano: sixteen), fewer about one that is too short for them."""
     if family == NANO:
@@ -111,7 +106,7 @@ def build(
     Raises:
         InputError: a length is too short, or the tokenizer cannot be had.
     """
-    if family in recast_families():
+    if card(NAME).tasks[family.removeprefix(f"{NAME}_")].source == "recast":
         source = carriers_of(Options(carriers=source), MEETINGS, family)
     work = work or Work()
     number = settings.n or default_cases(family)
@@ -152,7 +147,10 @@ def _made(family: str, settings: MeetingSettings, source: Path | None, length: i
             "length": format_length(length),
         },
     )
-    stated = [_stated(question) for question in meeting.questions]
+    stated = []
+    for question in meeting.questions:
+        forms = [list(each) for each in question.forms]
+        stated.append({"right": forms.pop(question.right), "wrong": forms})
     texts = {meeting.id: meeting.transcript}
     passages = {meeting.id: meeting.passages}
     counted = prompts.counted([whole], texts, list(tokenizers.values()), together=conv, passages=passages)
@@ -211,12 +209,6 @@ def _turn(number: int, question: MeetingQuestion, conv: bool) -> Turn:
         "qa_conv_differs": question.follow_up is not None,
     }
     return Turn(gold=question.answer, question=_text(question, conv), labels=labels)
-
-
-def _stated(question: MeetingQuestion) -> dict[str, list[str] | list[list[str]]]:
-    forms = [list(each) for each in question.forms]
-    right = forms.pop(question.right)
-    return {"right": right, "wrong": forms}
 
 
 def resolve(task: ElitrTask, options: ElitrBenchOptions) -> ElitrBenchOptions:

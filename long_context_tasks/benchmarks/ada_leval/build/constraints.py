@@ -63,23 +63,23 @@ def recast(folder: Path, settings: ConstraintSettings, place: int) -> Callable[[
     Raises:
         InputError: no posts of the right size in the folder.
     """
-    return partial(_recast, folder, settings, place)
-
-
-def _recast(folder: Path, settings: ConstraintSettings, place: int, length: int) -> Posed:
-    questions, answers = _posts(folder, settings.seed, min(_LONGEST, length // 4))
     asked = Requirements(stream(settings.seed, f"question {place}"))
-    site, text = questions[place % len(questions)]
-    order = Random(stream(settings.seed, f"answers {place}"))
-    own = order.sample(answers[site], len(answers[site]))
-    others = [text for name, texts in answers.items() if name != site for text in texts]
-    real = (*own, *order.sample(others, len(others)))
-    return Posed(
-        f"{settings.seed}_{place}",
-        asked,
-        lambda added: f"\n{text}\n{asked.postscript(added)}",
-        (f"\n{answer}\n{asked.reply(number)}" for number, answer in enumerate(real)),
-    )
+
+    def posed(length: int) -> Posed:
+        questions, answers = _posts(folder, settings.seed, min(_LONGEST, length // 4))
+        site, text = questions[place % len(questions)]
+        order = Random(stream(settings.seed, f"answers {place}"))
+        own = order.sample(answers[site], len(answers[site]))
+        others = [text for name, texts in answers.items() if name != site for text in texts]
+        real = (*own, *order.sample(others, len(others)))
+        return Posed(
+            f"{settings.seed}_{place}",
+            asked,
+            lambda added: f"\n{text}\n{asked.postscript(added)}",
+            (f"\n{answer}\n{asked.reply(number)}" for number, answer in enumerate(real)),
+        )
+
+    return posed
 
 
 _DUMPS = frozenset((".xml", ".jsonl", ".7z"))
@@ -139,11 +139,10 @@ def build_constraints(
     [made] = work.cases_by_length(
         [writer], partial(_made, posed, settings, tasks), numbers, f"writing {name}"
     )
-    return [write_task(writer, tasks[length], cases, settings, _guess, {}) for length, cases in made.items()]
-
-
-def _guess(case: Case) -> float:
-    return 1 / len(case.inputs["answers"])
+    return [
+        write_task(writer, tasks[length], cases, settings, lambda case: 1 / len(case.inputs["answers"]), {})
+        for length, cases in made.items()
+    ]
 
 
 def _made(

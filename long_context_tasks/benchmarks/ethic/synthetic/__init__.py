@@ -18,7 +18,7 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT, SectionFacts
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
@@ -26,7 +26,6 @@ from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
-from long_context_tasks.synthetic.document import Paragraph
 
 SYNTHETIC, RECAST = "synthetic", "recast"
 EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
@@ -220,7 +219,6 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 LIST, SUMMARY = "list", "summary"
-KINDS = (LIST, SUMMARY)
 MOST_SECTIONS = 8
 LEAST_TOKENS = 1_000
 """Of a length for each section: an eighth of it from 8k on."""
@@ -233,7 +231,7 @@ def sections_at(length: int) -> int:
 
 def questions_at(length: int) -> int:
     """Return the number of questions on a document: two on each section, sixteen from 8k on."""
-    return len(KINDS) * sections_at(length)
+    return 2 * sections_at(length)
 
 
 def section_questions(maker: Maker) -> list[Made] | None:
@@ -251,46 +249,31 @@ def section_questions(maker: Maker) -> list[Made] | None:
         *(f'ends before the words "{words}"' for words in found.begin[1:]),
         "goes on to the end of the context",
     ]
-    made = [
-        _question(
-            shown[0], kind, place, maker.domain, _ABOUT.format(begin, end) if number > 1 else "", own, facts
-        )
-        for place, (begin, end, own, facts) in enumerate(
-            zip(found.begin, ends, found.paragraphs, found.facts, strict=True)
-        )
-        for kind in KINDS
-    ]
+    made = []
+    sections = zip(found.begin, ends, found.paragraphs, found.facts, strict=True)
+    for place, (begin, end, own, facts) in enumerate(sections, start=1):
+        labels = gold_labels(merge_labels(paragraph.labels for paragraph in own))
+        stated = [fact.statement for fact in facts.facts]
+        for kind, prompt, gold in (
+            (LIST, f"build_recall_{maker.domain}", labels),
+            (SUMMARY, "build_section_summary", stated),
+        ):
+            draft = replace(
+                shown[0].draft,
+                prompt=prompt,
+                gold=gold,
+                part=f"{kind}{place}",
+                slots={"section": _ABOUT.format(begin, end) if number > 1 else _WHOLE},
+                turn_labels={},
+                labels={**shown[0].draft.labels, "asked": kind, "section": place},
+                rewrite=_ASKED if number > 1 and kind == LIST else {},
+            )
+            scored = ((facts,), {INPUT: [facts.row()]}) if kind == SUMMARY else ()
+            made.append(Made(draft, tuple(own), *scored))
     return made if all(maker.tokens(case.draft) <= maker.length for case in made) else None
 
 
 _WHOLE = "This is about the whole context."
 _ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
-
-
-def _question(
-    shown: Made,
-    kind: str,
-    place: int,
-    domain: str,
-    section: str,
-    paragraphs: Sequence[Paragraph],
-    facts: SectionFacts,
-) -> Made:
-    draft = replace(
-        shown.draft,
-        part=f"{kind}{place + 1}",
-        slots={"section": section or _WHOLE},
-        turn_labels={},
-        labels={**shown.draft.labels, "asked": kind, "section": place + 1},
-    )
-    if kind == SUMMARY:
-        stated = [fact.statement for fact in facts.facts]
-        summary = replace(draft, prompt="build_section_summary", gold=stated)
-        return Made(summary, tuple(paragraphs), (facts,), {INPUT: [facts.row()]})
-    labels = gold_labels(merge_labels(paragraph.labels for paragraph in paragraphs))
-    # The whole context is asked about as in recalling, or the prompt would be longer than the length.
-    asked = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
-    rewrite = asked if section else {}
-    return Made(
-        replace(draft, prompt=f"build_recall_{domain}", gold=labels, rewrite=rewrite), tuple(paragraphs)
-    )
+# The whole context is asked about as in recalling, or the prompt would be longer than the length.
+_ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
