@@ -57,13 +57,6 @@ def citing_segments(prompt: str) -> set[str]:
     return {marker for marker, found in zip(parts[::2], cites, strict=True) if found}
 
 
-def transcript_of(prompt: str) -> str:
-    """The transcript in the first message."""
-    return between(
-        prompt, "may span over several lines.\n\n", "\n\nAs a professional conversational assistant"
-    )
-
-
 def full_questions(asked: Sequence[str]) -> list[str]:
     """Questions of a conversation, each with what it is about: a follow-up asks about the subject of the one before.
 
@@ -89,7 +82,9 @@ def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[st
         options: for each question, the values that people bring up, in an order that says nothing.
     """
     first, *others = prompts
-    transcript = transcript_of(first)
+    transcript = between(
+        first, "may span over several lines.\n\n", "\n\nAs a professional conversational assistant"
+    )
     questions = full_questions([first.rsplit("\n", 1)[1], *others])
     found = []
     for question, values in zip(questions, options, strict=True):

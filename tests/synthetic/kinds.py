@@ -1,28 +1,23 @@
-"""Every kind of synthetic text that has a length: how it is written, what it consists of, and how it is shown."""
+"""Every kind of synthetic text without an end: how it is written, what it consists of, and how it is shown."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from long_context_tasks.synthetic.document import Document
-from long_context_tasks.synthetic.meeting import write_meeting
 from long_context_tasks.synthetic.opinions import OpinionGroup, begin_opinion_group, begin_opinions
 from long_context_tasks.synthetic.trials import Review, begin_abstracts, begin_review
-
-CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
-"""Number of cases that a figure is measured on."""
 
 
 class Kind(NamedTuple):
     """A kind of text.
 
     Attributes:
-        write: a seed and a length in tokens to what is written.
+        begin: a seed to what writes a length in tokens.
         parts: what is written to what does not grow, and the parts, of which a longer text has more.
         shown: what is written to its text.
     """
 
-    write: Callable[[int, int], Any]
+    begin: Callable[[int], Callable[[int], Any]]
     parts: Callable[[Any], Sequence[Any]]
     shown: Callable[[Any], str]
 
@@ -48,25 +43,16 @@ def text_of_group(group: OpinionGroup) -> str:
 
 
 KINDS = {
-    "abstracts": Kind(
-        lambda seed, length: begin_abstracts(seed)(length), lambda document: document.paragraphs, text_of
-    ),
+    "abstracts": Kind(begin_abstracts, lambda document: document.paragraphs, text_of),
     "review": Kind(
-        lambda seed, length: begin_review(seed)(length),
+        begin_review,
         lambda review: [review.title, review.background, *review.studies],
         _of_review,
     ),
-    "opinions": Kind(
-        lambda seed, length: begin_opinions(seed)(length), lambda document: document.paragraphs, text_of
-    ),
+    "opinions": Kind(begin_opinions, lambda document: document.paragraphs, text_of),
     "opinion group": Kind(
-        lambda seed, length: begin_opinion_group(seed)(length),
+        begin_opinion_group,
         lambda group: [group.title, group.summary, *group.pages],
         text_of_group,
-    ),
-    "meeting": Kind(
-        lambda seed, length: write_meeting(seed, length, max(1, min(8, length // 1000))),
-        lambda one: one.lines,
-        lambda one: one.transcript,
     ),
 }

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 
 import pytest
-from kinds import CASES
 
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Fact
@@ -21,7 +20,7 @@ ELSEWHERE = {1.0: 0.08, 0.5: 0.05, 0.3: 0.1}
 
 def test_facts_are_stated_where_they_belong_and_hardly_elsewhere() -> None:
     elsewhere: dict[float, list[bool]] = defaultdict(list)
-    for seed in range(200, 200 + min(CASES // 10, 10)):
+    for seed in range(200, 204):
         paragraphs = begin_opinions(seed)(16_000).paragraphs
         chunks = [paragraphs[at : at + 9] for at in range(0, len(paragraphs) - 9, 9)]  # some 1,024 tokens
         texts = ["\n".join(paragraph.text for paragraph in chunk) for chunk in chunks]

@@ -54,11 +54,6 @@ def asked(task: LoadedTask, case: Case) -> list[str]:
     return [message.content for message in sent if message.role == "user"]
 
 
-def in_form(found: Any, gold: Any) -> Any:
-    """A gold list as the reader gives it, which has a set where the order says nothing."""
-    return set(gold) if isinstance(found, set) else gold
-
-
 def response(found: Any, name: str) -> str:
     """The reader's answer in the words that the instruction asks for."""
     if isinstance(found, set):
@@ -88,7 +83,8 @@ def test_a_reader_of_the_prompt_confirms_the_gold_answer(name: str, length: int)
     for case in task.cases.cases:
         [prompt], [turn] = asked(task, case), case.turns
         found = READERS[name](prompt)
-        gold = in_form(found, turn.gold)
+        # Where the order says nothing the reader gives a set.
+        gold = set(turn.gold) if isinstance(found, set) else turn.gold
         scored = task.score(case, response(found, name), None)[task.metrics[0]].value
         assert (scored == 1) == (found == gold), (case.id, found, scored)
         if found != gold:
