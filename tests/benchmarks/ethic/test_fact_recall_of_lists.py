@@ -50,11 +50,6 @@ def test_honest_summaries_state_more_than_lists_and_copies(domain: str, name: st
     assert sum(one > two for one, two in zip(honest, attacked, strict=True)) >= 0.7 * len(honest)
 
 
-def test_summaries_are_as_short_as_a_good_page() -> None:
-    shares = [len(row["summary"].split()) / len(row["text"].split()) for row in ROWS]
-    assert len(ROWS) == 20 and fmean(shares) < 0.3
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

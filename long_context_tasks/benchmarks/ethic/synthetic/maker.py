@@ -243,12 +243,6 @@ class Maker:
             for paragraph, size, part in zip(paragraphs, self.sizes(paragraphs), parts, strict=True)
         ]
 
-    def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
-        """Return paragraphs in chunks of whole ones."""
-        pieces = self.pieces(paragraphs)
-        cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
-        return list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
-
     def tuned(self, room: int, make: Callable[[int], tuple[Made, ...] | None]) -> tuple[Made, ...] | None:
         """Return what is made with the room that brings the longest of its prompts closest to the length, and not above it."""
         best: tuple[int, tuple[Made, ...]] | None = None
@@ -284,7 +278,9 @@ class Maker:
         return self.tuned(self.length - _INSTRUCTION, make)
 
     def _recall(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made:
-        chunks = self.chunks(paragraphs)
+        pieces = self.pieces(paragraphs)
+        cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
+        chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
         left = iter(paragraphs)
         labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
         return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
