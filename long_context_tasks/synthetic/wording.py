@@ -72,14 +72,17 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
 
     Raises:
         KeyError: a plan names a list that does not exist.
-        ValueError: brackets do not match.
+        ValueError: brackets do not match, or lists refer to each other in a circle.
     """
     sources = {name: lines for file in files for name, lines in lines_of(file).items()}
     compiled: dict[str, tuple[Plan, ...]] = {}
 
-    def get(name: str) -> tuple[Plan, ...]:
+    def get(name: str, open_lists: tuple[str, ...] = ()) -> tuple[Plan, ...]:
+        if name in open_lists:
+            raise ValueError(f"lists refer to each other in a circle: {' -> '.join((*open_lists, name))}")
         if name not in compiled:
-            own = tuple(compile_plan(line, get) for line in sources[name])
+            inner = (*open_lists, name)
+            own = tuple(compile_plan(line, lambda other: get(other, inner)) for line in sources[name])
             change = varied and name.startswith(varied)
             compiled[name] = tuple(map(_varied, own)) if change else own
         return compiled[name]

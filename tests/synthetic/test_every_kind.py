@@ -1,7 +1,9 @@
-"""What holds for every kind of synthetic text: the same bytes for a seed, and its length."""
+"""What holds for every kind of synthetic text: the same bytes for a seed, its length, no sentence of another seed."""
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -73,3 +75,42 @@ def test_length_is_met_within_one_part(name: str) -> None:
 def test_impossible_length(name: str, length: int) -> None:
     with pytest.raises(InputError, match="at least 1 token"):
         KINDS[name].begin(0)(length)
+
+
+# What is compared -> seeds, tokens of each, fewest long sentences that there must be, most that two seeds may share.
+COMPARED = {
+    "abstracts": (40, 2000, 500, 1),  # a short sentence whose two numbers are small
+    "review": (40, 1000, 250, 1),
+    "opinions": (40, 2000, 500, 0),
+    "opinion group": (40, 1500, 500, 3),  # of 1,800: short ones that an opening makes long
+    "meeting": (8, 8000, 400, 0),
+}
+
+
+def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
+    """Sentences of more than 12 words that stand in two of the texts, and the number of all such sentences."""
+    owner: dict[str, int] = {}
+    shared, total = [], 0
+    for number, text in enumerate(texts):
+        for sentence in set(re.split(r"(?<=[.?!])[\"”]?\s+[\"“]?", text)):
+            if len(sentence.split()) > 12:
+                total += 1
+                if owner.setdefault(sentence, number) != number:
+                    shared.append(sentence)
+    return shared, total
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_seeds_share_no_long_sentence(name: str) -> None:
+    seeds, length, fewest, most = COMPARED[name]
+
+    def text(seed: int) -> str:
+        if name == "meeting":  # without the speaker of a turn
+            return re.sub(r"(?m)^\(PERSON\d+\) ", "", write_meeting(seed, length, 8).transcript)
+        return KINDS[name].shown(KINDS[name].begin(seed)(length))
+
+    shared, total = shared_sentences(map(text, range(seeds)))
+    print(
+        f"{name}: {len(shared)} of {total} sentences of more than 12 words stand under two seeds", shared[:5]
+    )
+    assert total > fewest and len(shared) <= most

@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Fact
 from long_context_tasks.synthetic.opinions import begin_opinions
 from long_context_tasks.synthetic.opinions.text import alternatives, said_facts
-from long_context_tasks.synthetic.wording import clause, lines_of, variants, words
+from long_context_tasks.synthetic.wording import clause, lines_of, plans, variants, words
 
 pytestmark = pytest.mark.slow
 
@@ -66,3 +67,10 @@ def test_alternatives_tell_the_values_apart() -> None:
                 assert [one for one, group in groups.items() if states(line, Fact("", (group,)))] == [name], (
                     line
                 )
+
+
+def test_lists_that_refer_to_each_other_in_a_circle_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "plans.txt"
+    path.write_text("== own.a\nso <own.b>\n== own.b\nand <own.a>\n")
+    with pytest.raises(ValueError, match="in a circle"):
+        plans(str(path))
