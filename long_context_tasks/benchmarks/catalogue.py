@@ -103,11 +103,6 @@ class TaskSpec:
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
     @property
-    def claim(self) -> str:
-        """What it says it measures."""
-        return next((v.claim for v in self.variants if v.claim), self.card.claim)
-
-    @property
     def judged(self) -> bool:
         """Whether a judge reads the answers."""
         return next((v.judged for v in self.variants if v.judged is not None), self.card.judged)

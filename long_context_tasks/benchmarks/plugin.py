@@ -77,8 +77,6 @@ class Benchmark:
             :mod:`long_context_tasks.orca.study`.
         split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
             :mod:`long_context_tasks.coverage.items`.
-        challenges: path of ``(case, documents) -> list[Challenge]``, one for each turn, for attackers; see
-            :mod:`long_context_tasks.audit.challenge`.
         example_files: path of ``(folder, cases) -> None``: writes tiny files in the published form, for the contract tests.
         example_answers: path of ``(case, turn) -> list[str]``: right, wrong and ugly answers, for the contract tests.
         folder: the benchmark's folder, found from the card.
@@ -98,7 +96,6 @@ class Benchmark:
     rating: str | None = None
     ratings: str | None = None
     split: str | None = None
-    challenges: str | None = None
     example_files: str | None = None
     example_answers: str | None = None
 

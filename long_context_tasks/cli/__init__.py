@@ -32,7 +32,6 @@ _COMMANDS = {
     "plan": "plan:app",
     "report": "report:app",
     "runs": "runs:app",
-    "synthetic": "synthetic:app",
     "tasks": "tasks:app",
 }
 """Each command's module here, and the typer app in it with one command or a group of them."""

@@ -1,15 +1,16 @@
 """The cases of a run as pages show them: as much as the benchmark's card allows."""
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
 from long_context_tasks.results.evaluations import Evaluation, TurnScores, scored_cases
-from long_context_tasks.schema import Case, Documents, InputError, LoadedTask
+from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.schema.response import Response
 
 
@@ -45,7 +46,7 @@ class ShownCase:
         labels: of the case, for search and breakdowns.
         turns: one or more.
         withheld: why something may not be shown, in one sentence; empty where all is.
-        answers: message, start and end of the stretches of the prompt that hold the right answer, in characters.
+        answers: message, start and end of the stretches of the prompt that read like an accepted answer, in characters.
     """
 
     run: str
@@ -118,9 +119,7 @@ def _shown(
         prompt = _prompt(task, case, stored.responses)
     answers: tuple[tuple[int, int, int], ...] = ()
     if task is not None and case is not None and prompt is not None and allowed["gold"]:
-        take_apart = catalogue.benchmark(catalogue.parse_task(task.name).benchmark).function("challenges")
-        if take_apart is not None:
-            answers = answer_places(take_apart, case, task.cases.documents, prompt)
+        answers = answer_places(case, prompt)
     labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
     if stored.repeat:
         labels["repeat"] = stored.repeat
@@ -194,51 +193,25 @@ def _text(value: Any) -> str:
 
 MOST = 300
 """Places in one prompt; the rest stay unmarked."""
-_WORD = re.compile(r"\w+")
 
 
-def answer_places(
-    take_apart: Callable[[Case, Documents], Sequence[Any]],
-    case: Case,
-    documents: Documents,
-    prompt: Sequence[tuple[str, str]],
-) -> tuple[tuple[int, int, int], ...]:
-    """Return message, start and end of the stretches that hold the right answer, in order and apart; in characters.
+def answer_places(case: Case, prompt: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, int], ...]:
+    """Return message, start and end of the stretches that read like an accepted answer, in order and apart; in characters.
 
-    Right options are marked where they are shown, a right value where the context mentions it, and the words of a right list at each
-    occurrence. An order has no such place, and neither has an option that the prompt was cut to leave out.
+    Whole words and whole numbers count, in capitals or not. An order, which names each of 1 to n once, has no such place.
     """
-    try:
-        challenges = take_apart(case, documents)
-    except InputError:
+    accepted: set[str] = set()
+    for turn in case.turns:
+        items = turn.gold if isinstance(turn.gold, list | tuple) else [turn.gold]
+        texts = {item for item in items if isinstance(item, str) and item.strip()}
+        if texts != {str(number + 1) for number in range(len(items))}:
+            accepted |= texts
+    if not accepted:
         return ()
-    found: list[tuple[int, int, int]] = []
-    for message, (_, text) in enumerate(prompt):
-        end_before = 0
-        for start, end in sorted(
-            place for challenge in challenges for place in _places(challenge, text) if place[0] < place[1]
-        ):
-            if start >= end_before:
-                found.append((message, start, end))
-                end_before = end
-    return tuple(found[:MOST])
-
-
-def _places(challenge: Any, text: str) -> Iterator[tuple[int, int]]:
-    if challenge.form == "list" and challenge.gold:
-        either = "|".join(re.escape(word) for word in sorted(challenge.gold, key=len, reverse=True))
-        # Whole words and whole numbers: no part of "38,130".
-        alone = rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)"
-        yield from (match.span() for match in re.finditer(alone, text))
-    if challenge.form not in ("choice", "subset"):
-        return
-    for place in challenge.gold:
-        option = challenge.options[place]
-        if challenge.mentions:
-            base = text.find(challenge.context)
-            for at in challenge.mentions[place] if base >= 0 else ():
-                same = text[base + at :][: len(option)].lower() == option.lower()
-                word = _WORD.match(text, base + at)
-                yield base + at, base + at + len(option) if same else word.end() if word else base + at
-        elif option and (at := text.find(option)) >= 0:
-            yield at, at + len(option)
+    either = "|".join(map(re.escape, sorted(accepted, key=len, reverse=True)))
+    # No part of "38,130" and none of a longer word.
+    alone = re.compile(rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)", re.IGNORECASE)
+    found = (
+        (number, *match.span()) for number, (_, text) in enumerate(prompt) for match in alone.finditer(text)
+    )
+    return tuple(itertools.islice(found, MOST))

@@ -37,7 +37,7 @@ class Variant(_CardPart):
             and ``lct_variant``.
         headline: metric name, where it is not the task's.
         splits: of the task for which it exists; empty means all.
-        source, scoring, judged, conversation, claim: where they are not the task's.
+        source, scoring, judged, conversation: where they are not the task's.
     """
 
     name: str
@@ -51,7 +51,6 @@ class Variant(_CardPart):
     scoring: Scoring | None = None
     judged: bool | None = None
     conversation: bool | None = None
-    claim: str = ""
 
 
 class Label(_CardPart):
@@ -74,7 +73,6 @@ class TaskCard(_CardPart):
     Attributes:
         source, scoring: see :data:`Source` and :data:`Scoring`.
         headline: metric that stands for the task.
-        claim: what it measures, where cases are made from a seed: ``understanding``, or less; ``lct synthetic audit`` tests it.
         chance: what guessing scores: a number from 0 to 1, or words.
         chance_metric: metric that holds what guessing scores on each case, where that differs.
         about: one sentence.
@@ -110,7 +108,6 @@ class TaskCard(_CardPart):
     conversation: bool = False
     pooled: bool = False
     nano: bool = False
-    claim: str = ""
 
     @property
     def main_metrics(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from expressions import Attack, Expression, expressions, re, slow_attack
 
 # Slow ones that stay, each with the reason.
 KNOWN = {
-    "benchmarks.ada_leval.attacks._KIND": "reads cases of ours",
     "benchmarks.ethic.build.attribute._FIRM": "searches 120 characters",
     "benchmarks.ethic.build.attribute._PARTICLES": "searches 120 characters",
     "tokens.chunks._LAST_WORD": "searches 12 characters",

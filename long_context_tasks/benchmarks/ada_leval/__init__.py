@@ -31,7 +31,6 @@ BENCHMARK = Benchmark(
     check_data=f"{__name__}.data:check_data",
     options=AdaLevalOptions,
     split=f"{__name__}.prompts:split_case",
-    challenges=f"{__name__}.attacks:take_apart",
     builders={
         "ada_leval_tsort": Builder("tsort", _TSORT, f"{_BUILD}:build", source=f"{__name__}.settings:BOOKS"),
         "ada_leval_bestanswer": Builder(

@@ -20,7 +20,6 @@ BENCHMARK = Benchmark(
     rating=f"{__name__}.scoring:rating",
     ratings=f"{__name__}.paper",
     split=f"{__name__}.prompts:split_case",
-    challenges=f"{__name__}.attacks:take_apart",
     builders={
         "elitr_bench_qa_synthetic": Builder(
             "qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True

@@ -37,7 +37,6 @@ BENCHMARK = Benchmark(
     sections=f"{__name__}.report:sections",
     heat_maps=f"{__name__}.report:heat_maps",
     split=f"{__name__}.prompts:split_case",
-    challenges=f"{__name__}.attacks:take_apart",
     builders={
         **{
             name: Builder(task, _SETTINGS, f"{__name__}.build:build", source=_DOCUMENTS, lengths=_LENGTHS)

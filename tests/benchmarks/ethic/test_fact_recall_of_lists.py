@@ -8,7 +8,6 @@ from statistics import fmean
 
 import pytest
 
-from long_context_tasks.benchmarks.ethic.attacks import copied, lead, long_words
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, recall, sentences
 from long_context_tasks.synthetic.document import Fact
 
@@ -16,6 +15,23 @@ ROWS = [
     json.loads(line)
     for line in Path(__file__).with_name("sections_summarized.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+
+
+def long_words(section: str) -> str:
+    """Every word that is long or no plain word, once."""
+    words = dict.fromkeys(re.findall(r"[\w-]+", section))
+    return " ".join(word for word in words if len(word) > 4 or not word.islower())
+
+
+def copied(section: str) -> str:
+    """The first half of the words."""
+    words = section.split()
+    return " ".join(words[: len(words) // 2])
+
+
+def lead(section: str) -> str:
+    """The first sentence of every paragraph."""
+    return " ".join(re.split(r"(?<=[.!?]) ", paragraph)[0] for paragraph in section.split("\n\n"))
 
 
 def every_word(section: str) -> str:
