@@ -5,7 +5,6 @@ files. Data: LCT_DATA_DIR, or `lct data fetch BENCHMARK`; `lct plan --tasks lct_
 
     LCT_TASKS   names, with commas between: any tasks of `lct tasks`; `official` stands for all on the published files
     LCT_N       cases of each task (all, or the official subsets)
-    LCT_RANGE   places of the cases to run, counted from 0: [16:32]; `lct length` runs a task part by part
     LCT_MODEL   folder or hub id of a model in this process; without it the demo model. LCT_MODEL_TYPE=base for one without chat
                 template, =vllm through vLLM; see models/lct_model.py and models/lct_vllm.py beside this file
     LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py

@@ -24,7 +24,6 @@ _COMMANDS = {
     "gate": "gate:app",
     "generate": "installed:generate_app",
     "judge": "judge:app",
-    "length": "length:app",
     "new": "benchmark:new_app",
     "noise": "noise:app",
     "orca": "orca:app",

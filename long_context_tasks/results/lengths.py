@@ -1,7 +1,6 @@
 """Effective context lengths of models on families of tasks: how far a model keeps its score."""
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +13,15 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.stats import (
     Bar,
-    Crossing,
     EffectiveLength,
     LengthScores,
     effective_length,
-    fit_crossing,
     fixed_bar,
     fraction_bar,
 )
 
 FRACTION = 0.85
 """Of the score at the shortest length, above chance where that is known."""
-LENGTHS_OF_FIT = 3
-"""With fewer lengths a curve says nothing that these do not say themselves."""
 _LENGTH = "lct_length"
 # "1/24 = 4.2 %": the form in which a card gives a number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
@@ -41,7 +36,6 @@ class FamilyLength:
         model, benchmark, family, variant, judge, settings: what the cells share, the length left out of the settings.
         found: claims, outcome of each length and definition.
         threshold: the fixed bar; None for the relative one.
-        crossing: of a curve fitted to the same scores and bar; None with fewer than three lengths, and for points of a scale.
     """
 
     model: str
@@ -52,7 +46,6 @@ class FamilyLength:
     settings: str
     found: EffectiveLength
     threshold: float | None = None
-    crossing: Crossing | None = None
 
 
 def card_chance(card: TaskCard) -> float | None:
@@ -113,7 +106,6 @@ def family_lengths(
         shares = not points and all(
             0 <= value <= 1 for at_length in scores.values() for value in at_length.values
         )
-        tested = [length for length, at_length in scores.items() if at_length.values]
         bars: dict[float | None, Bar] = {
             None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
         }
@@ -129,7 +121,6 @@ def family_lengths(
                 settings,
                 effective_length(scores, bar, rates=shares),
                 fixed,
-                fit_crossing(scores, bar) if shares and len(tested) >= LENGTHS_OF_FIT else None,
             )
             for fixed, bar in bars.items()
         ]
@@ -181,7 +172,7 @@ def length_words(found: EffectiveLength) -> str:
 
 
 def length_document(length: FamilyLength) -> dict[str, Any]:
-    """An effective length as JSON: claims and outcomes, and what a fitted curve says."""
+    """An effective length as JSON: claims, and the outcome of each length."""
     found = length.found
     names = ("model", "benchmark", "family", "variant", "judge", "threshold")
     return {
@@ -191,7 +182,6 @@ def length_document(length: FamilyLength) -> dict[str, Any]:
         "below": found.below,
         "outcomes": {str(outcome.length): outcome.outcome for outcome in found.lengths},
         "definition": found.definition,
-        "fitted": None if length.crossing is None else crossing_document(length.crossing),
     }
 
 
@@ -207,52 +197,3 @@ def tokens_text(length: int) -> str:
     ('128k', '16k', '1,500')
     """
     return next((f"{length // k}k" for k in (1000, 1024) if length >= k and length % k == 0), f"{length:,}")
-
-
-def crossing_words(crossing: Crossing) -> str:
-    """A fitted effective length as tables print it: the 95 % interval.
-
-    >>> from long_context_tasks.stats import LengthScores, fit_crossing, fraction_bar
-    >>> hits = {4000: 95, 8000: 85, 16000: 20, 32000: 0}
-    >>> scores = {k: LengthScores([1.0] * n + [0.0] * (100 - n), range(100)) for k, n in hits.items()}
-    >>> crossing_words(fit_crossing(scores, fraction_bar(0.85)))
-    '7,390 to 14,400'
-    """
-    first, last = crossing.lengths[0], crossing.lengths[-1]
-    if crossing.before:
-        return f"below {_rounded(first)}"
-    if crossing.beyond:
-        return f"above {_rounded(last)}"
-    low, high = crossing.interval.low, crossing.interval.high
-    if low <= first and high >= last:
-        return "open"
-    if low <= first:
-        return f"below {_rounded(high)}"
-    if high >= last:
-        return f"above {_rounded(low)}"
-    return f"{_rounded(low)} to {_rounded(high)}"
-
-
-def crossing_document(crossing: Crossing) -> dict[str, Any]:
-    """The posterior as JSON; an end of the interval is null where it is open."""
-    low, high = crossing.interval.low, crossing.interval.high
-    return {
-        "low": low or None,
-        "high": high if high < math.inf else None,
-        "median": crossing.middle if 0 < crossing.middle < math.inf else None,
-        "octaves": crossing.octaves if crossing.octaves < math.inf else None,
-        "chance_below_shortest": crossing.lost,
-        "chance_never": crossing.kept,
-        "density": [[round(length, 1), mass] for length, mass in crossing.density.items()],
-        "base": crossing.base,
-        "floor": crossing.floor,
-        "scale_octaves": crossing.scale,
-        "dispersion": crossing.dispersion,
-    }
-
-
-def _rounded(length: float) -> str:
-    if length == math.inf:
-        return "any length"
-    digits = 2 - math.floor(math.log10(max(length, 1)))
-    return f"{round(length, min(digits, 0)):,.0f}"

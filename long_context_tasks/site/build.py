@@ -21,7 +21,7 @@ import yaml
 from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.results.lengths import crossing_words, length_words
+from long_context_tasks.results.lengths import length_words
 from long_context_tasks.results.tables import interval_text, leaderboard, printable, score_text, table_json
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
@@ -277,9 +277,7 @@ def templates() -> jinja2.Environment:
 def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
     environment = templates()
     styles = " ".join(dict.fromkeys(_STYLE.findall(plotly.read_text(encoding="utf-8"))))
-    environment.globals.update(
-        words=words, length_words=length_words, crossing_words=crossing_words, styles=styles, **known
-    )
+    environment.globals.update(words=words, length_words=length_words, styles=styles, **known)
     return environment
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.results.lengths import FamilyLength, settings_without_length
+from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.schema.report import Lines
 from long_context_tasks.site import words
 from long_context_tasks.site.shown import Breakdown, CellMap, SiteOptions
@@ -53,30 +53,6 @@ def length_figures(
     return [
         Figure(title, caption, data | {"log": 1, "marks": marks, "chance": _chance(part, options)})
         for part, data in _parts(cells, name, lambda cell: cell.length, "Length in tokens")
-    ]
-
-
-def crossing_figures(lengths: Sequence[FamilyLength], title: str) -> list[Figure]:
-    """Return the posterior of fitted effective lengths: the chance that the score is still above the bar, by length."""
-    lines = []
-    for each in lengths:
-        if (fit := each.crossing) is not None:
-            first, last = math.log2(fit.lengths[0]), math.log2(fit.lengths[-1])
-            places = [2 ** (first + number / 4) for number in range(round(4 * (last - first)) + 1)]
-            name = words.short_name(words.length_name(each), each.benchmark)
-            lines.append([name, [[round(x), fit.above(x), None, None, None, None] for x in places]])
-    data = {
-        "kind": "curves",
-        "xTitle": "Length in tokens",
-        "yTitle": "Chance, percent",
-        "log": 1,
-        "points": 0,
-        "top": 1.0,
-    }
-    caption = "Chance that the score is above its bar, from a curve fitted to all lengths; the effective length lies where it falls."
-    return [
-        Figure(title, caption, data | {"lines": lines[start : start + MOST_LINES]})
-        for start in range(0, len(lines), MOST_LINES)
     ]
 
 

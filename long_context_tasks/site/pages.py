@@ -20,7 +20,6 @@ from long_context_tasks.site import words
 from long_context_tasks.site.cases import Names
 from long_context_tasks.site.figures import (
     MOST_LINES,
-    crossing_figures,
     heat_figure,
     length_figures,
     line_name,
@@ -81,10 +80,6 @@ def model_context(
         title = options.benchmarks.get(benchmark, benchmark)
         windows = {"": known.window} if known.window else {}
         figures += length_figures(own, line_name, windows, options, f"{title}: length")
-        fitted = [
-            family for family in options.lengths if (family.model, family.benchmark) == (model, benchmark)
-        ]
-        figures += crossing_figures(fitted, f"{title}: effective length")
         figures += wer_figures(own, lambda cell: line_name(cell, noise=True), options, f"{title}: noise")
         figures += moved_figures(own, lambda cell: line_name(replace(cell, variant="")), options)
         # Settings that all cells have are in the caption.

@@ -1,6 +1,5 @@
 """Statistics of scores: every mean carries its interval, its n and what was left out."""
 
-from long_context_tasks.stats.adaptive_length import Crossing, fit_crossing
 from long_context_tasks.stats.comparison import (
     ALPHA,
     MIN_TEST_CLUSTERS,
@@ -73,7 +72,6 @@ __all__ = [
     "Bar",
     "CorrectedMean",
     "Correlation",
-    "Crossing",
     "Detectable",
     "Difference",
     "EffectiveLength",
@@ -100,7 +98,6 @@ __all__ = [
     "could_be_one_run",
     "discordant_spread",
     "effective_length",
-    "fit_crossing",
     "fixed_bar",
     "fraction_bar",
     "group_mean",

@@ -50,17 +50,6 @@ def test_what_is_no_number_is_named(file: str, variable: str, monkeypatch: pytes
     assert config(file).to_dict()
 
 
-def test_a_range_of_cases_reaches_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_TASKS", "ethic_recall_law_synthetic")
-    for given in ("[16:32]", "[:8]", ""):
-        monkeypatch.setenv("LCT_RANGE", given)
-        [dataset] = config("eval_all.py").to_dict()["datasets"]
-        assert dataset["reader_cfg"].get("test_range", "") == given
-    monkeypatch.setenv("LCT_RANGE", "16-32")
-    with pytest.raises(InputError, match=r"^LCT_RANGE=16-32: give places of cases, .* such as \[16:32\]"):
-        config("eval_all.py")
-
-
 def test_numbers_in_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(variable: str, text: str, of: Any, *more: Any) -> Any:
         monkeypatch.setenv(variable, text)

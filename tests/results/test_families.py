@@ -14,7 +14,6 @@ from long_context_tasks.results.cells import Cell, cells_of, pooled_cells, turn_
 from long_context_tasks.results.lengths import family_lengths, length_document, length_words
 from long_context_tasks.results.tables import markdown_text
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.site.figures import crossing_figures
 from long_context_tasks.stats import Mean
 
 NOWHERE = Mean(0.5, 0.4, 0.6, 1, 1, {})
@@ -202,19 +201,8 @@ def test_a_group_with_an_unranked_part_is_not_ranked() -> None:
     assert not group.ranked and group.why_unranked == "not ranked in ethic_recall_books"
 
 
-def test_three_lengths_have_a_fitted_crossing_and_a_figure_of_it() -> None:
+def test_an_effective_length_as_json() -> None:
     cells, shown = made({2000: 0.9, 4000: 0.88, 8000: 0.1})
     [one] = family_lengths(collection_of(cells, shown), cells, {})
     document = json.loads(json.dumps(length_document(one)))
-    assert 4000 < document["fitted"]["median"] < 8000 and document["fitted"]["low"] > 2000
     assert (document["at_least"], document["outcomes"]["8000"]) == (4000, "fails")
-    [figure] = crossing_figures([one], "Effective length")
-    [[name, points]] = figure.data["lines"]
-    assert name == "tsort" and [point[0] for point in points][::4] == [2000, 4000, 8000]
-    assert points[0][1] > 0.99 and points[-1][1] < 0.01
-    for other in ({2000: 0.9, 4000: 0.1}, {2000: 0.9, 4000: 0.5, 8000: 0.1}):
-        more = {"points": True} if len(other) == 3 else {}
-        cells, shown = made(other, **more)
-        [one] = family_lengths(collection_of(cells, shown), cells, {})
-        assert one.crossing is None and not crossing_figures([one], "Effective length")
-        assert length_document(one)["fitted"] is None

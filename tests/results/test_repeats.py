@@ -91,6 +91,14 @@ def test_one_host_with_several_seeds_has_the_plain_spread(tmp_path: Path) -> Non
     assert cell.apart is None and notes_of(cell)[-1] == "2 runs, SD between them 70.7"
 
 
+def test_parts_of_a_task_from_a_seed_are_one_cell_and_no_repeats(tmp_path: Path) -> None:
+    for place, value in enumerate((1.0, 0.0)):
+        case = {f"c{place}": [Turn({"strict_accuracy": value, "official_accuracy": value})]}
+        write_lm_eval(tmp_path, Run(case, "ada_leval_bestanswer_2k_synthetic", made=MADE.format(place + 1)))
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.n_cases == 2 and cell.mean.value == 0.5 and cell.run_sd is None
+
+
 VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
 

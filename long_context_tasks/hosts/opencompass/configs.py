@@ -9,7 +9,6 @@ looked at once more at the end of the run, where all of its tasks are known. A n
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,6 @@ from long_context_tasks.tokens import CL100K, provide_table
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
 """Names a file below configs/models: a model as a paper ran it, in the words of lm-eval's ``--config``."""
-RANGE = "LCT_RANGE"
-"""Holds the places of the cases to run, in the form of the host's ``test_range``."""
 OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
 OTHERS = "other_packages_gen"
@@ -358,7 +355,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         "lct_task": task,
         "n": 1,  # --dataset-num-runs wants them
         "k": 1,
-        "reader_cfg": {"input_columns": ["case"], "output_column": "reference", **_part()},
+        "reader_cfg": {"input_columns": ["case"], "output_column": "reference"},
         "infer_cfg": {
             # The host wants a template; the inferencer renders the case itself.
             "prompt_template": {
@@ -372,18 +369,6 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         **written,
         **options,
     }
-
-
-def _part() -> dict[str, str]:
-    """Return the host's range of the cases to run: those that LCT_RANGE names, as [16:32].
-
-    Raises:
-        InputError: something else.
-    """
-    given = os.environ.get(RANGE, "")
-    if given and not re.fullmatch(r"\[\d*:\d*\]", given, re.ASCII):
-        raise InputError(f"{RANGE}={given}: give places of cases, the first counted as 0, such as [16:32]")
-    return {"test_range": given} if given else {}
 
 
 def datasets(group: str) -> list[dict[str, Any]]:

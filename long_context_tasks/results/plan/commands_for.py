@@ -139,35 +139,6 @@ def commands(
     return made
 
 
-def step_command(
-    model: Model, task: str, cases: range, place: Place, runs: Iterable[StoredRun] = ()
-) -> Command:
-    """The command that runs neighbouring cases of a task, on the host of ``place``; a model that was run before is run as it was."""
-    seen = [run for run in runs if not is_bundle(run.folder)]
-    if lacks_template(model.name, seen):
-        model = replace(model, base=True)
-    judge = {"LCT_JUDGE": place.judge} if place.judge else {}
-    if place.host == LM_EVAL:
-        made = _lm_eval(model, [task], judge, _newest(seen, LM_EVAL), place)
-        samples = {_typed_in_lm_eval(task): list(cases)}
-        part = ("--samples", json.dumps(samples, separators=(",", ":")))
-        made = [replace(command, words=(*command.words, *part)) for command in made]
-    elif place.host == INSPECT:
-        made = _inspect(model, [task], judge, _newest(seen, INSPECT), place)
-        part = ("--limit", f"{cases.start + 1}-{cases.stop}")  # the first case is 1
-        made = [replace(command, words=(*command.words, *part)) for command in made]
-    else:
-        folder = max((run.folder for run in seen if run.host == OPENCOMPASS), default=None)
-        made = _opencompass(model, [task], judge, folder, place)
-        part_of = {"LCT_RANGE": f"[{cases.start}:{cases.stop}]"}
-        made = [replace(command, variables={**command.variables, **part_of}) for command in made]
-    if not made:
-        raise InputError(
-            f"{task}: compares likelihoods, which neither a server nor inspect_ai gives; run the model in the process of another host"
-        )
-    return made[0]
-
-
 def without_judge(cells: Iterable[CellState], made: Iterable[Command]) -> list[str]:
     """The judged tasks among those of commands that name no judge file, each once."""
     judged = {cell.task for cell in cells if cell.judged}
