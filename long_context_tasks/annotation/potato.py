@@ -28,6 +28,8 @@ from long_context_tasks.schema.files import json_rows, read_json, whole_folder, 
 
 _OUTPUT = "annotation_output"
 _DOCUMENT_MAX = 400_000
+_ROWS = 12
+"""Lines of the text box for labels."""
 
 
 def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
@@ -37,12 +39,10 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
         How many items it has.
 
     Raises:
-        InputError: the folder is there or cannot be written, or the study has no candidates or no ratings.
+        InputError: the folder is there or cannot be written, or the study has no candidates.
     """
     if folder.exists():
         raise InputError(f"{folder}: is there already; name a new folder")
-    if study.scale.writes:
-        raise InputError(f"{study.path}: asks for {study.scale.writes}; the export to POTATO is for ratings")
     questions = {(question.id, question.version): question for question in study.questions()}
     items = [
         _item(study, questions[candidate.question_id, candidate.version], candidate)
@@ -62,14 +62,14 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
 
 
 def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
-    """Return POTATO's configuration for a scale."""
+    """Return POTATO's configuration for a scale; without ratings, the box for comments holds what annotators write."""
     template = importlib.resources.files("long_context_tasks.annotation") / "potato.yaml"
     config: dict[str, Any] = yaml_value(
         template.read_text(encoding="utf-8"), template.name, remedy="install the package again"
     )
     config["annotation_task_name"] = config["server_name"] = scale.title
     config["port"] = config["server"]["port"] = port
-    rating, feedback, _ = config["annotation_schemes"]
+    rating, feedback, comment = config["annotation_schemes"]
     rating["description"] = html.escape(scale.guidelines) or rating["description"]
     for step in scale.steps:
         tooltip = html.escape(f"{step.label}: {step.text}" if step.label else step.text)
@@ -82,20 +82,32 @@ def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
     for code, each in scale.codes.items():
         tooltip = html.escape(f"{each.label}: {each.text}")
         feedback["labels"].append({"name": code, "tooltip": tooltip, "key_value": code.lower()})
+    if scale.writes:
+        comment["description"] = html.escape(scale.guidelines or scale.writes)
+        comment["textarea"]["rows"] = _ROWS
+        config["annotation_schemes"] = [comment, feedback]
     return config
 
 
 def _item(study: Study, asked: Question, candidate: Candidate) -> dict[str, str]:
-    parts = [("Question", asked.question), ("Reference answer", asked.reference)]
-    parts += [("Rationale", asked.rationale)] if asked.rationale else []
-    parts += [("Transcript", asked.transcription)] if asked.transcription else []
-    parts += [("Candidate answer", candidate.text)]
-    shown = "".join(f"<h4>{name}</h4><div>{html.escape(content)}</div>" for name, content in parts)
+    if study.scale.writes:
+        parts = [("Instruction", asked.question), ("Passage", asked.reference)]
+    else:
+        parts = [("Question", asked.question), ("Reference answer", asked.reference)]
+        parts += [("Rationale", asked.rationale)] if asked.rationale else []
+        parts += [("Transcript", asked.transcription)] if asked.transcription else []
+        parts += [("Candidate answer", candidate.text)]
+    shown = "".join(f"<h4>{name}</h4><div>{_as_html(content)}</div>" for name, content in parts)
     document = None if asked.document is None else study.document(asked.document)
     if document is not None and len(document) <= _DOCUMENT_MAX:
         name = html.escape(study.scale.source.capitalize())
-        shown += f"<details><summary>{name}</summary><div>{html.escape(document)}</div></details>"
+        shown += f"<details><summary>{name}</summary><div>{_as_html(document)}</div></details>"
     return {"id": candidate.id, "text": shown}
+
+
+def _as_html(content: str) -> str:
+    # POTATO drops styles that would keep line breaks.
+    return html.escape(content).replace("\n", "<br>")
 
 
 def import_potato(folder: Path, scale: Scale) -> list[Annotation]:

@@ -1,5 +1,6 @@
 """A small study with hostile texts, a page server in a process of its own, and hypothesis strategies."""
 
+import json
 import os
 import re
 import subprocess
@@ -48,6 +49,21 @@ def make_study(path: Path, scale: str = "orca", **settings: int) -> Study:
     study = open_study(path)
     add(study, incoming(), {"d1": f"The document. {HOSTILE}\n\nIts end."})
     return study
+
+
+def answer_potato(folder: Path, given: list[Annotation]) -> None:
+    """Write annotations below a project as POTATO 2.12.1 did in a browser: radio and multiselect hold their name, text its text."""
+    items: dict[str, dict[str, list[Any]]] = {}
+    for one in given:
+        labels = [[{"schema": "comment", "name": "text_box"}, one.comment]] if one.comment else []
+        labels += [[{"schema": "feedback", "name": code}, code] for code in one.codes]
+        if one.rating is not None:
+            labels.append([{"schema": "rating", "name": str(one.rating)}, str(one.rating)])
+        items.setdefault(one.annotator, {})[one.candidate] = labels
+    for name, answers in items.items():
+        (folder / "annotation_output" / name).mkdir(parents=True)
+        state = {"user_id": name, "instance_id_to_label_to_value": answers}
+        (folder / "annotation_output" / name / "user_state.json").write_text(json.dumps(state))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from annotation_study import HOSTILE, annotations, make_study
+from annotation_study import HOSTILE, annotations, answer_potato, make_study
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -56,33 +56,15 @@ def test_annotations_survive_the_study_and_a_file(tmp_path: Path, data: st.DataO
         assert read_annotations(file, study.scale) == study.annotations()
 
 
-def user_state(found: list[Annotation]) -> dict[str, Any]:
-    """As POTATO 2.12.1 wrote it in a browser: labels of radio and multiselect hold their name, text its text."""
-    items: dict[str, list[Any]] = {}
-    for one in found:
-        labels = [[{"schema": "comment", "name": "text_box"}, one.comment]] if one.comment else []
-        labels += [[{"schema": "feedback", "name": code}, code] for code in one.codes]
-        labels += (
-            [[{"schema": "rating", "name": str(one.rating)}, str(one.rating)]]
-            if one.rating is not None
-            else []
-        )
-        items[one.candidate] = labels
-    return {"user_id": found[0].annotator, "instance_id_to_label_to_value": items}
-
-
 @given(st.data())
 @ROUND_TRIP
 def test_annotations_survive_potato(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("potato")
     # An annotator is a folder there.
     given_ = [one for one in data.draw(annotations(CANDIDATES)) if one.annotator.isalnum()]
-    for name in {one.annotator for one in given_}:
-        (folder / "annotation_output" / name).mkdir(parents=True)
-        state = json.dumps(user_state([one for one in given_ if one.annotator == name]))
-        (folder / "annotation_output" / name / "user_state.json").write_text(state)
     if not given_:
         return
+    answer_potato(folder, given_)
     told = [Annotation(one.candidate, one.annotator, one.rating, one.codes, one.comment) for one in given_]
     assert sorted(import_potato(folder, load_scale()), key=repr) == sorted(told, key=repr)
 
@@ -106,6 +88,7 @@ def test_potato_gets_a_project_without_markup_from_the_study(study: Study, tmp_p
     assert sorted(item["id"] for item in items) == sorted(CANDIDATES)
     assert all("<script" not in item["text"] and "<img" not in item["text"] for item in items)
     assert any("&lt;script&gt;" in item["text"] for item in items)
+    assert all("<br><br>Its end." in item["text"] for item in items)
     config = yaml.safe_load((tmp_path / "p" / "config.yaml").read_text())
     assert [scheme["name"] for scheme in config["annotation_schemes"]] == ["rating", "feedback", "comment"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "s.db"]
@@ -117,6 +100,10 @@ def test_shipped_scales(name: str) -> None:
     assert validated(Scale, scale.as_row(), "again") == scale
     if scale.writes:
         assert scale.values == () and scale.bounds == (0, 0)
+        assert [each["name"] for each in potato_config(scale)["annotation_schemes"]] == [
+            "comment",
+            "feedback",
+        ]
         return
     assert scale.bounds == ((1, 10) if name == "elitr_bench" else (1, 5))
     labels = [label["name"] for label in potato_config(scale)["annotation_schemes"][0]["labels"]]

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from annotation_study import served
+import yaml
+from annotation_study import answer_potato, served
 from headless import needs_browser
 from test_annotation_page import Page, page
 from typer.testing import CliRunner
 
-from long_context_tasks.annotation import annotate, open_study
+from long_context_tasks.annotation import open_study
 from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     LabelledChunk,
@@ -70,25 +71,36 @@ def test_chunks_are_drawn_by_a_seed_and_each_once(study: Path, tmp_path: Path) -
     assert len(rows(tmp_path / "all.jsonl")) == 2 * 8
 
 
-def test_labels_are_exported_for_the_build(study: Path, tmp_path: Path) -> None:
-    with open_study(study) as opened:
-        first, second, third = [one.id for one in opened.candidates()][:3]
-        said = (Annotation(first, "ana", comment="Anne; Jane"), Annotation(second, "ana", comment="None"))
-        annotate(
-            opened, (*said, Annotation(third, "ana", codes="U"), Annotation(first, "ben", comment="Anne"))
+def test_labels_written_in_potato_go_to_the_build(study: Path, tmp_path: Path) -> None:
+    potato, out = tmp_path / "potato", tmp_path / "hand.jsonl"
+    done = lct("annotate", "export", study, "--format", "potato", "--out", potato)
+    assert done.exit_code == 0 and "8 items" in done.output, done.output
+    items = rows(potato / "data" / "items.jsonl")
+    for item, drawn in zip(items, rows(tmp_path / "chunks.jsonl"), strict=True):
+        assert item["text"] == (
+            f"<h4>Instruction</h4><div>List every name.</div><h4>Passage</h4><div>{drawn['reference']}</div>"
         )
-    out = tmp_path / "hand.jsonl"
+    [labels, _] = yaml.safe_load((potato / "config.yaml").read_text())["annotation_schemes"]
+    assert labels["annotation_type"] == "text" and "Write each label on a line" in labels["description"]
+    first, second, third = [item["id"] for item in items[:3]]
+    said = [
+        Annotation(first, "ana", comment="Anne\nJane"),
+        Annotation(second, "ana", comment="None"),
+        Annotation(third, "ana", codes="U"),
+        Annotation(first, "ben", codes="A", comment="Anne; Jane"),
+    ]
+    answer_potato(potato, said)
+    done = lct("annotate", "import", study, potato)
+    assert done.exit_code == 0 and "4 new or changed annotations of 4 read" in done.output, done.output
     assert lct("annotate", "export", study, "--format", "labels", "--out", out).exit_code == 0
     assert [(row["annotator"], row["labels"]) for row in rows(out)] == [
         ("ana", ["Anne", "Jane"]),
-        ("ben", ["Anne"]),
+        ("ben", ["Anne", "Jane"]),
         ("ana", ["None"]),
     ]
     read = read_labelled_chunks(out)
-    assert [chunk.labels for chunk in read] == [["Anne", "Jane"], ["Anne"], []]
+    assert [chunk.labels for chunk in read] == [["Anne", "Jane"], ["Anne", "Jane"], []]
     assert {chunk.domain for chunk in read} == {"books"} and read[0].passage == read[1].passage
-    done = lct("annotate", "export", study, "--format", "potato", "--out", tmp_path / "potato")
-    assert done.exit_code == 2 and "the export to POTATO is for ratings" in done.output
     assert lct("annotate", "stats", study).exit_code == 0
 
 
