@@ -5,7 +5,6 @@ Files are written whole; what is read is checked before anything is stored.
 
 import json
 import re
-import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -341,36 +340,6 @@ def label_rows(study: Study) -> list[dict[str, Any]]:
         }
         for annotation in study.annotations()
         if annotation.candidate in asked and annotation.comment
-    ]
-
-
-def question_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the questions that count, with the candidates of their newest version; :func:`read_questions` reads them, for a new study."""
-    answers: dict[str, list[dict[str, str]]] = {}
-    for candidate in study.candidates(current=True):
-        answers.setdefault(candidate.question_id, []).append(
-            {"id": candidate.id, "model": candidate.model, "text": candidate.text}
-        )
-    rows = []
-    for asked in study.questions():
-        row = asdict(asked)
-        del row["version"]
-        rows.append({**row, "candidates": answers.get(asked.id, [])})
-    return rows
-
-
-def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> list[dict[str, Any]]:
-    """Return the scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads."""
-    ratings = ratings_of(study.annotations())
-    return [
-        {
-            "id": candidate.id,
-            "cluster": candidate.question_id,
-            "people": statistics.fmean(ratings[candidate.id]) if candidate.id in ratings else None,
-            judge: scores[candidate.id],
-        }
-        for candidate in study.candidates(current=True)
-        if candidate.id in scores
     ]
 
 

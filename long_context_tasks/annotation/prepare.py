@@ -2,7 +2,7 @@
 
 import importlib.resources
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -108,9 +108,7 @@ class Written:
     summary: Summary
 
 
-def ask_model(
-    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], object] = str.strip
-) -> Asked:
+def ask_model(config: JudgeConfig, prompts: Sequence[Prompt]) -> Asked:
     """Ask a model, checked with a tiny call first; without prompts it need not be there.
 
     Raises:
@@ -118,7 +116,7 @@ def ask_model(
     """
     if prompts:
         check_judge(config, reads_prompts=True)
-    return ask_all(prompts, config, Store(default_store_path(config)), usable=usable)
+    return ask_all(prompts, config, Store(default_store_path(config)))
 
 
 def write_missing(

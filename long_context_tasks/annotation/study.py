@@ -4,7 +4,6 @@ The file is made beside its place and moved there, so a broken creation leaves n
 all or nothing.
 """
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -14,9 +13,9 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, Json
+from pydantic import Json
 
 from long_context_tasks.annotation.records import (
     FIELDS,
@@ -35,7 +34,6 @@ from long_context_tasks.schema.validated import Checked, validated
 
 _APPLICATION = 0x4C435441  # "LCTA", in the head of the SQLite file
 _FORMAT = 1
-_BUSY_SECONDS = 20.0
 _EDITED = "was it edited by hand? Take a copy from before that, or make a new study from its exports"
 _QUESTION = "id, question, reference, rationale, transcription, document, domain, category, source, version"
 _CURRENT = "(SELECT question_id, version FROM current_versions)"
@@ -43,8 +41,6 @@ _CURRENT = "(SELECT question_id, version FROM current_versions)"
 
 class _Settings(Checked):
     scale: Json[Scale]
-    seed: Annotated[int, Field(ge=0)]
-    raters: Annotated[int, Field(ge=0)]
 
 
 class Study:
@@ -55,9 +51,7 @@ class Study:
         self.path = path
         self.db = db
         given = dict(db.execute("SELECT name, value FROM settings"))
-        settings = validated(_Settings, given, f"{path}, settings", remedy=_EDITED)
-        self.scale: Scale = settings.scale
-        self.seed, self.raters = settings.seed, settings.raters
+        self.scale: Scale = validated(_Settings, given, f"{path}, settings", remedy=_EDITED).scale
 
     def __enter__(self) -> "Study":
         """Return the study."""
@@ -127,18 +121,6 @@ class Study:
         ).fetchone()
         return None if row is None else Annotation(*row)
 
-    def item(self, candidate: str) -> tuple[Question, Candidate] | None:
-        """Return a candidate and its question in the version that it answers; None when it is unknown or no longer counts."""
-        row = self.db.execute(
-            "SELECT id, question_id, version, model, text FROM candidates "
-            f"WHERE id = ? AND (question_id, version) IN {_CURRENT}",
-            (candidate,),
-        ).fetchone()
-        if row is None:
-            return None
-        found = Candidate(*row)
-        return self.versions(found.question_id)[-1], found
-
     def count(self, table: str) -> int:
         """Count the rows of a table."""
         return int(self.db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
@@ -168,61 +150,22 @@ class Study:
             found.setdefault((question, version), set()).add((flag[0], flag[1], flag[2], flag[3]))
         return found
 
-    def taken(self, candidate: str, annotator: str) -> bool:
-        """Whether as many others as the study wants have done a candidate, and this person has not."""
-        if not self.raters or self.annotation(candidate, annotator) is not None:
-            return False
-        done = self.db.execute("SELECT COUNT(*) FROM annotations WHERE candidate = ?", (candidate,))
-        return int(done.fetchone()[0]) >= self.raters
 
-    def queue(self, annotator: str) -> list[tuple[str, bool]]:
-        """Return the candidates for a person, each with whether the person has done it; the same order at every call.
-
-        Questions about the same document follow each other, so that it is read once; otherwise the order is the person's own. A
-        candidate that enough others have done is left out.
-        """
-        found = self.db.execute(
-            "SELECT c.id, c.question_id, COALESCE(q.document, ''), COALESCE(SUM(a.annotator = ?), 0) AS mine, COUNT(a.annotator) "
-            "FROM candidates c JOIN questions q ON q.id = c.question_id LEFT JOIN annotations a ON a.candidate = c.id "
-            f"WHERE (c.question_id, c.version) IN {_CURRENT} GROUP BY c.id",
-            (annotator,),
-        )
-
-        def draw(kind: str, name: str) -> bytes:
-            return hashlib.sha256(f"{self.seed}\0{annotator}\0{kind}\0{name}".encode()).digest()
-
-        chosen = sorted(
-            (
-                draw("document", document or question),
-                draw("question", question),
-                draw("candidate", key),
-                key,
-                mine,
-            )
-            for key, question, document, mine, done in found
-            if mine or not self.raters or done < self.raters
-        )
-        return [(key, bool(mine)) for *_, key, mine in chosen]
-
-
-def create(path: Path, scale: Scale, *, seed: int = 0, raters: int = 0) -> None:
+def create(path: Path, scale: Scale) -> None:
     """Make an empty study.
 
     Raises:
         InputError: the file is there, or cannot be written.
     """
     if path.exists():
-        raise InputError(
-            f"{path}: is there already; leave --scale, --seed and --annotators out to add to it, or name another file"
-        )
+        raise InputError(f"{path}: is there already; leave --scale out to add to it, or name another file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     schema = resources.files("long_context_tasks.annotation").joinpath("schema.sql")
-    settings = {"scale": json.dumps(scale.as_row()), "seed": str(seed), "raters": str(raters)}
     try:
         part.unlink(missing_ok=True)
         with closing(sqlite3.connect(part)) as db:
             db.executescript(schema.read_text(encoding="utf-8"))
-            db.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+            db.execute("INSERT INTO settings VALUES ('scale', ?)", (json.dumps(scale.as_row()),))
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
             db.execute(f"PRAGMA user_version = {_FORMAT}")
             db.commit()
@@ -245,9 +188,7 @@ def open_study(path: Path) -> Study:
         )
     db = None
     try:
-        db = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-        )
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
         return _checked(path, db)
     except BaseException as error:
         if db is not None:
@@ -267,7 +208,6 @@ def _checked(path: Path, db: sqlite3.Connection) -> Study:
     if (version := db.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
         raise InputError(f"{path}: format {version}, this version reads {_FORMAT}; update long_context_tasks")
     db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA synchronous = FULL")
     if (state := db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
         raise InputError(f"{path}: damaged ({state}); {_EDITED}")
     if broken := db.execute("PRAGMA foreign_key_check").fetchone():

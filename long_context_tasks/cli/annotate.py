@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import JUDGE, WORDING, DataDir, Json, OnlyTasks, examples, words
+from long_context_tasks.cli.options import DataDir, Json, OnlyTasks, examples, words
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema import InputError
 
@@ -35,7 +35,7 @@ _Out = Annotated[Path, typer.Option("--out", "-o", help="File of the result, JSO
 
 @app.callback()
 def annotate() -> None:
-    """Collect human ratings of answers: prepare items, annotate in a browser, correct, count, export."""
+    """Collect human ratings of answers: prepare items, annotate in POTATO, correct, count, export."""
 
 
 def _opened(path: Path) -> "Study":
@@ -66,13 +66,6 @@ def prepare(
             help="Of a new study: orca (the paper's, default), orca_text, labels, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
-    raters: Annotated[
-        int | None,
-        typer.Option(
-            "--annotators", min=0, help="Of a new study: annotators per item; 0, the default, is all."
-        ),
-    ] = None,
     rationales: Annotated[
         Path | None, typer.Option(help="Model (a file as for judges) that writes missing rationales.")
     ] = None,
@@ -98,18 +91,12 @@ def prepare(
     if made:
         if not incoming:
             raise InputError(f"{study}: no such study; give --questions FILE to make it")
-        create(study, load_scale(scale or "orca"), seed=seed or 0, raters=raters or 0)
+        create(study, load_scale(scale or "orca"))
     with _opened(study) as opened:
-        asked = (
-            ("scale", None if scale is None else load_scale(scale), opened.scale),
-            ("seed", seed, opened.seed),
-            ("annotators", raters, opened.raters),
-        )
-        for option, given, there in asked:
-            if given not in (None, there):
-                raise InputError(
-                    f"{study}: is there already, with another --{option}, which cannot be changed; leave it out, or name another file"
-                )
+        if scale is not None and load_scale(scale) != opened.scale:
+            raise InputError(
+                f"{study}: is there already, with another --scale, which cannot be changed; leave it out, or name another file"
+            )
         try:
             new = add(opened, incoming, texts)
         except InputError:
@@ -174,69 +161,6 @@ def draw(
     give(f"{out}: {write_rows(out, rows)} chunks", file=out, chunks=len(rows))
 
 
-@app.command(epilog=examples("lct annotate serve study.db --open"))
-def serve(
-    study: _StudyFile,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On 127.0.0.1; 0 takes a free one.")] = 8765,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-) -> None:
-    """Stage 2: serve the annotation page on this machine until Ctrl+C."""
-    from long_context_tasks.annotation.server import serve as serve_page
-
-    def ready(link: str) -> None:
-        say(f"{study}: {link}\nOnly browsers on this machine that open this link get in. Ctrl+C ends it.")
-        if browser:
-            typer.launch(link)
-
-    with _opened(study) as opened:
-        serve_page(opened, port, ready)
-
-
-@app.command(epilog=examples("lct annotate judge study.db --judge judge.yaml --out judged.jsonl"))
-def judge(
-    study: _StudyFile,
-    out: _Out,
-    judge_file: Annotated[Path, typer.Option("--judge", help=JUDGE)],
-    wording: Annotated[Literal["paper", "modified"], typer.Option(help=WORDING)] = "paper",
-    as_json: Json = False,
-) -> None:
-    """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
-    from long_context_tasks.annotation.exchange import judged_rows, write_rows
-    from long_context_tasks.annotation.prepare import ask_model
-    from long_context_tasks.orca import OrcaItem
-    from long_context_tasks.orca.study.rating import BOUNDS, judge_prompt, judge_score
-
-    with _opened(study) as opened:
-        if opened.scale.bounds != BOUNDS:
-            raise InputError(
-                f"{study}: its scale is not 1 to 5, for which the paper's prompts for judges are made"
-            )
-        questions = {question.id: question for question in opened.questions()}
-        candidates = opened.candidates(current=True)
-        prompts = []
-        for candidate in candidates:
-            of = questions[candidate.question_id]
-            item = OrcaItem(
-                str(candidate.id), of.question, of.reference, candidate.text, of.rationale, of.transcription
-            )
-            prompts.append(judge_prompt(item, wording=wording))
-        name = (model := _model(judge_file)).name
-        asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
-        replies = zip(candidates, asked.answers, strict=True)
-        scores = {one.id: judge_score(answer.text or "") for one, answer in replies}
-        write_rows(out, judged_rows(opened, name, scores))
-    done = sum(score is not None for score in scores.values())
-    give(
-        f"{out}: {name} scored {done} of {len(scores)} candidates; {asked.summary}",
-        file=out,
-        judge=name,
-        scored=done,
-        candidates=len(scores),
-    )
-    if done < len(scores):
-        raise typer.Exit(1)
-
-
 @app.command(epilog=examples("lct annotate review study.db --out review.jsonl"))
 def review(
     study: _StudyFile,
@@ -293,10 +217,10 @@ def export(
     study: _StudyFile,
     out: _Out,
     form: Annotated[
-        Literal["orca", "annotations", "labels", "history", "questions", "potato"],
+        Literal["orca", "annotations", "labels", "history", "potato"],
         typer.Option(
             "--format",
-            help="orca: training data; annotations: every annotation; labels: what people wrote about passages; history: corrections; questions: with their candidates; "
+            help="orca: training data; annotations: every annotation; labels: what people wrote about passages; history: corrections; "
             "potato: a project folder.",
         ),
     ] = "orca",
@@ -344,7 +268,6 @@ def export(
             "annotations": lambda: exchange.annotation_rows(opened),
             "labels": lambda: exchange.label_rows(opened),
             "history": opened.corrections,
-            "questions": lambda: exchange.question_rows(opened),
         }
         found = rows[form]()
         if not found and form in ("orca", "annotations", "labels"):

@@ -304,7 +304,6 @@ EngineName = Annotated[
 ]
 
 Device = Annotated[str, typer.Option(help="auto: the GPU when there is one; cpu, cuda, cuda:1 ...")]
-WORDING = "Prompt of the ORCA paper: Fig. 7, or the modified one of Fig. 8."
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most tokens computed at once.")]
 Window = Annotated[str, typer.Option(help="Most tokens of a text, e.g. 4k. Default: the model's window.")]
 

@@ -1,12 +1,6 @@
-"""A small study with hostile texts, a page server in a process of its own, and hypothesis strategies."""
+"""A small study with hostile texts, answers as POTATO writes them, and hypothesis strategies."""
 
 import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +37,9 @@ def incoming() -> list[Incoming]:
     ]
 
 
-def make_study(path: Path, scale: str = "orca", **settings: int) -> Study:
+def make_study(path: Path, scale: str = "orca") -> Study:
     """The study, open."""
-    create(path, load_scale(scale), **settings)
+    create(path, load_scale(scale))
     study = open_study(path)
     add(study, incoming(), {"d1": f"The document. {HOSTILE}\n\nIts end."})
     return study
@@ -64,34 +58,6 @@ def answer_potato(folder: Path, given: list[Annotation]) -> None:
         (folder / "annotation_output" / name).mkdir(parents=True)
         state = {"user_id": name, "instance_id_to_label_to_value": answers}
         (folder / "annotation_output" / name / "user_state.json").write_text(json.dumps(state))
-
-
-@contextmanager
-def served(path: Path) -> Iterator[str]:
-    """The link of a running ``lct annotate serve``."""
-    with serving(path) as (_, link):
-        yield link
-
-
-@contextmanager
-def serving(path: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A running ``lct annotate serve`` and its link."""
-    command = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]
-    environment: Mapping[str, str] = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [*command, "annotate", "serve", str(path), "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    try:
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found
-        yield process, found[0]
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 names = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)

@@ -119,28 +119,6 @@ def test_a_model_that_does_not_answer_leaves_the_study_as_it_was() -> None:
         assert len(study.candidates()) == 6
 
 
-def test_a_judge_rates_what_people_rate() -> None:
-    def behave(body: dict[str, Any], _: int) -> Answer:
-        said = body["messages"][-1]["content"]
-        return Answer(f"Explanation: Score 1 is too low.\n\n**Score:** {5 if 'Answer small' in said else 2}")
-
-    with make_study(Path("s.db")) as study, tiny_model(behave) as server:
-        annotate(study, [Annotation("q1/small", "ana", 4), Annotation("q1/small", "ben", 5)])
-        done = lct("judge s.db --judge model.yaml --out j.jsonl --wording modified")
-        assert done.exit_code == 0 and "scored 6 of 6" in done.output
-        sent = [body["messages"][0]["content"] for body in server.bodies[1:]]
-        assert all("expert LLM judge" in text for text in sent)
-        # Two of three questions have a rationale; the judge of the third reads none.
-        assert sum("**Supplementary Information:** " in text for text in sent) == 4
-        assert sum("upplementary" not in text for text in sent) == 2
-    found = {row["id"]: row for row in rows("j.jsonl")}
-    assert found["q1/small"] == {"id": "q1/small", "cluster": "q1", "people": 4.5, "tiny": 5}
-    assert found["q2/large/x"]["people"] is None and found["q2/large/x"]["tiny"] == 2
-    with make_study(Path("e.db"), "elitr_bench"):
-        done = lct("judge e.db --judge model.yaml --out e.jsonl")
-    assert done.exit_code == 2 and "not 1 to 5" in done.output
-
-
 def test_annotations_go_from_one_copy_to_another() -> None:
     for name in ("a", "b"):
         with make_study(Path(f"{name}.db")) as study:
@@ -162,7 +140,6 @@ def test_annotations_go_from_one_copy_to_another() -> None:
         ("stats none.db", "no such study"),
         ("prepare none.db", "give --questions FILE"),
         ("prepare s.db --scale elitr_bench", "is there already, with another --scale"),
-        ("prepare s.db --annotators 3", "is there already, with another --annotators"),
         ("prepare new.db --questions q.jsonl --scale likert", "scale likert: there is no such file"),
         ("import s.db .", "no */user_state.json"),
         ("correct s.db q.jsonl --editor eva", "unknown key 'id'; keys are: question_id"),
@@ -170,7 +147,7 @@ def test_annotations_go_from_one_copy_to_another() -> None:
         ("review s.db --out none/x.jsonl", "choose another place with --out"),
         ("review s.db --out s.db", "is a database, perhaps the study"),
         ("stats s.db --out s.db", "is a database, perhaps the study"),
-        ("export s.db --out s.db --format questions", "is a database, perhaps the study"),
+        ("export s.db --out s.db --format history", "is a database, perhaps the study"),
     ],
 )
 def test_bad_input_is_one_line(words: str, message: str) -> None:
@@ -189,7 +166,7 @@ def test_the_first_command_can_be_given_again() -> None:
     row = {"id": "q", "question": "Q?", "reference": "R", "document": "d"}
     answers = [{"model": "m", "text": "A"}]
     write("q.jsonl", [{**row, "candidates": answers}])
-    given = "prepare s.db --questions q.jsonl --scale orca_text --annotators 2"
+    given = "prepare s.db --questions q.jsonl --scale orca_text"
     done = lct(given)
     assert done.exit_code == 2 and "document d is missing" in done.output and not Path("s.db").exists()
     given += " --documents docs"
@@ -246,7 +223,7 @@ def test_annotators_far_from_the_gold_ratings_are_left_out() -> None:
     assert [row["ratings"] for row in rows("t.jsonl")] == [[n] for n in said["ana"]]
     for options, message in (
         ("--gold gold", "--gold and --min-pearson go together"),
-        ("--gold gold --min-pearson 0 --format questions", "--format orca only"),
+        ("--gold gold --min-pearson 0 --format history", "--format orca only"),
         ("--gold dora --min-pearson 0", "--gold dora: no rating beside one"),
     ):
         done = lct(f"export s.db --out u.jsonl {options}")

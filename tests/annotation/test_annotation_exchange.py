@@ -23,7 +23,6 @@ from long_context_tasks.annotation import (
 )
 from long_context_tasks.annotation.exchange import (
     annotation_rows,
-    question_rows,
     read_annotations,
     read_reviews,
     review_rows,
@@ -216,14 +215,6 @@ def test_reviews_go_out_and_come_back(study: Study, tmp_path: Path) -> None:
             read_reviews(tmp_path / "r.jsonl")
 
 
-def test_questions_survive_a_file(study: Study, tmp_path: Path) -> None:
-    write_rows(tmp_path / "q.jsonl", question_rows(study))
-    create(tmp_path / "t.db", study.scale)
-    with open_study(tmp_path / "t.db") as other:
-        add(other, read_questions(tmp_path / "q.jsonl"), {"d1": study.document("d1") or ""})
-        assert other.questions() == study.questions() and other.candidates() == study.candidates()
-
-
 def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
     base = {"question_id": "q", "question": "Q?", "reference": "R"}
     flat = [{**base, "id": f"q-{m}", "candidate": m, "candidate_model": m} for m in ("a", "b")]
@@ -231,6 +222,10 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
     file.write_text("\n".join(map(json.dumps, flat)))
     [one] = read_questions(file)
     assert one.candidates == (("q-a", "a", "a"), ("q-b", "b", "b"))
+    create(tmp_path / "s.db", load_scale())
+    with open_study(tmp_path / "s.db") as study:
+        assert add(study, [one]) == (1, 2)
+        assert [candidate.id for candidate in study.candidates()] == ["q-a", "q-b"]
     file.write_text("\n".join(map(json.dumps, [flat[0], {**flat[1], "reference": "Other"}])))
     with pytest.raises(InputError, match=r"row 2: question q differs from .*row 1"):
         read_questions(file)

@@ -1,4 +1,4 @@
-"""Label quality: chunks are drawn, a person labels them on the page, and the labels go to the build that compares them."""
+"""Label quality: chunks are drawn, people label them in POTATO, and the labels go to the build that compares them."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,9 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from annotation_study import answer_potato, served
-from headless import needs_browser
-from test_annotation_page import Page, page
+from annotation_study import answer_potato
 from typer.testing import CliRunner
 
-from long_context_tasks.annotation import open_study
 from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     LabelledChunk,
@@ -19,8 +16,6 @@ from long_context_tasks.benchmarks.ethic.build.annotator import (
     read_labelled_chunks,
 )
 from long_context_tasks.cli import app
-
-__all__ = ["page"]
 
 
 def lct(*words: Any) -> Any:
@@ -132,21 +127,3 @@ def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
         file.write_text(codes + text)
         done = lct("annotate", "prepare", tmp_path / "s.db", "--questions", questions, "--scale", file)
         assert done.exit_code == 2 and said in done.output
-
-
-@pytest.mark.slow
-@needs_browser
-def test_a_person_labels_on_the_page(page: Page, study: Path) -> None:
-    with served(study) as link:
-        page.enter(link, "Ana")
-        assert page.text("comment-title") == "Labels" and page.text("reference-title") == "Passage"
-        assert "tells of Anne" in page.text("reference") and page.text("question") == "List every name."
-        assert not page.shown("has-candidate") and not page.shown("scale")
-        page.driver.find_element("id", "save").click()
-        page.wait(lambda: "Write labels, or None" in page.text("message"))
-        page.driver.find_element("id", "comment").send_keys("Anne\nJane")
-        page.driver.find_element("id", "save").click()
-        page.wait(lambda: page.text("count") == "1 of 8 done")
-    with open_study(study) as opened:
-        [one] = opened.annotations()
-    assert (one.annotator, one.comment, one.rating) == ("Ana", "Anne\nJane", None)

@@ -18,7 +18,6 @@ from long_context_tasks.cli import output as printed
 
 LCT = "import sys; from long_context_tasks.cli import app; sys.argv[0] = 'lct'; app(prog_name='lct')"
 NO_RESULT = {
-    ("annotate", "serve"): "a server until it is stopped",
     ("generate",): "writes the files of a checkout",
     ("noise", "inject"): "its result is a text",
     ("orca", "train"): "hours of progress, and a folder",
@@ -175,7 +174,7 @@ def test_bad_input_is_one_line_with_a_remedy():
         (["judge", "no-such"], "see `lct judge --help`"),
         (["--no-such"], "see `lct --help`"),
         (["coverage", "cases", "--n", "many"], "see `lct coverage --help`"),
-        (["annotate", "judge", "study.db"], "see `lct annotate judge --help`"),
+        (["annotate", "correct", "study.db"], "see `lct annotate correct --help`"),
     ):
         result = CliRunner().invoke(app, words)
         assert (result.exit_code, result.stdout) == (BAD_INPUT, ""), words

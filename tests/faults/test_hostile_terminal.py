@@ -1,6 +1,6 @@
 """What results and files of others hold reaches a terminal without its control characters.
 
-Pages in a real browser: tests/site/test_site_looks.py and tests/annotation/test_annotation_page.py.
+Pages in a real browser: tests/site/test_site_looks.py.
 """
 
 import unicodedata

@@ -11,7 +11,6 @@ import typer
 
 from long_context_tasks.cli.judge import print_by_model
 from long_context_tasks.cli.options import (
-    WORDING,
     DataDir,
     Json,
     Judges,
@@ -137,7 +136,10 @@ def rate(
     ] = None,
     judge_files: Judges = None,
     condition: Annotated[str, typer.Option(help=_CONDITIONS)] = "without_transcription",
-    wording: Annotated[Literal["paper", "modified"], typer.Option(help=WORDING)] = "paper",
+    wording: Annotated[
+        Literal["paper", "modified"],
+        typer.Option(help="Prompt of the ORCA paper: Fig. 7, or the modified one of Fig. 8."),
+    ] = "paper",
     seeds: JudgeSeeds = "",
     baselines: Annotated[
         bool,

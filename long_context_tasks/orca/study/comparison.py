@@ -44,7 +44,7 @@ Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "sho
 Floats = NDArray[np.float64]
 Scale = tuple[float, float]
 _PEOPLE = "people"
-"""A column that is no judge: people's own mean, as ``lct annotate judge`` writes it."""
+"""A column that is no judge: the mean of people's ratings."""
 _NONE = "none"
 _FIGURES = ("rho", "tau", "mae", "variance_mae")
 _FEWEST = 2
