@@ -78,14 +78,9 @@ class TaskSpec:
 
     @property
     def listed(self) -> bool:
-        """Whether lm-eval lists the name; else it is that of :attr:`plain` and ``lct_variant``."""
+        """Whether lm-eval lists the name; else it takes the name without the variant, and ``lct_variant``."""
         names = {variant.names for variant in self.variants}
         return "none" not in names and ("any" not in names or self.length in ("", ANY))
-
-    @property
-    def plain(self) -> "TaskSpec":
-        """The task without its variant."""
-        return replace(self, variant="")
 
     @property
     def headline(self) -> str:

@@ -241,19 +241,6 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_typed
 
 
-BaseUrl = Annotated[str, typer.Option(help="Server of the model, ending in /v1: for commands of new runs.")]
-Base = Annotated[
-    bool, typer.Option("--base", help="The model has no chat template: for commands of new runs.")
-]
-NewRuns = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Folder for new runs. Default: results (lm-eval), outputs/all (OpenCompass), logs (inspect_ai).",
-    ),
-]
-
 StoredResults = Annotated[
     Path,
     typer.Argument(

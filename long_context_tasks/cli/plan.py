@@ -1,6 +1,5 @@
-"""`lct plan`: what a run will cost, and which runs are still missing, with the commands to type."""
+"""`lct plan`: what a run will cost, and which runs are still missing."""
 
-import os
 from collections import Counter as Counts
 from collections.abc import Sequence
 from functools import partial
@@ -10,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from long_context_tasks.cli.options import (
-    Base,
-    BaseUrl,
     Json,
-    NewRuns,
     complete_tasks,
     examples,
     with_run_options,
@@ -21,11 +17,12 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give_document, print_table, say
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.files import visible
 from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.plan.commands_for import Missing
     from long_context_tasks.results.plan.cost import CountTexts, Plan, Price, Rate
+    from long_context_tasks.results.plan.missing import Missing
     from long_context_tasks.results.plan.prefixes import Order, PrefixCache
 
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
@@ -65,7 +62,9 @@ def plan(
     ] = None,
     missing: Annotated[
         bool,
-        typer.Option("--missing", help="List the cells that RESULTS lack, and the commands that fill them."),
+        typer.Option(
+            "--missing", help="List the cells that RESULTS lack, and the commands that lm-eval recorded."
+        ),
     ] = False,
     tokenizer: Annotated[
         str, typer.Option(help="Tokenizer of the model, a folder or hub id. Default: of the model's folder.")
@@ -111,18 +110,11 @@ def plan(
     cached_price: Annotated[
         float | None, typer.Option(min=0, help="Price of a million tokens of prompts from the cache.")
     ] = None,
-    host: Annotated[
-        Literal["both", "lm_eval", "opencompass", "inspect"],
-        typer.Option(help="For models without any run; both of the first two."),
-    ] = "both",
-    base_url: BaseUrl = "",
-    base: Base = False,
-    out: NewRuns = None,
     *,
     typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
-    """Say what a run will cost before it starts; with --missing, which runs are still to be made, and how.
+    """Say what a run will cost before it starts; with --missing, which runs are still to be made.
 
     Prompts are counted as they are sent, without the chat template; in a conversation every turn sends the whole history again, and
     the model's own answers in it count as long as an answer is expected to be. Other options of a run are read from the environment
@@ -131,10 +123,9 @@ def plan(
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
     from long_context_tasks.benchmarks.published_files import without_downloads
-    from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-    from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
     from long_context_tasks.results.plan.cost import PlanSettings, facts_of_folder, make_plan
+    from long_context_tasks.results.plan.missing import find_missing
     from long_context_tasks.tokens import get_tokenizer
 
     if not tasks and not missing:
@@ -157,11 +148,7 @@ def plan(
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **asked}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:
-        judge = str(options.judge) if options.judge is not None else ""
-        config = _shown(config_folder() / "eval_all.py")
-        place = Place(config, asked, host, judge, out)
-        wanted = [Model(name, base_url, base) for name in named]
-        found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
+        found = find_missing(names, results or [], named, options, without_downloads)
         _show_missing(found, as_json)
         done = found.done
     else:
@@ -215,6 +202,8 @@ def _print(table: "Table") -> None:
 
 
 def _show_missing(found: "Missing", as_json: bool) -> None:
+    from long_context_tasks.results.plan.cost import first_names
+
     if as_json:
         give_document(found.document())
         return
@@ -222,24 +211,13 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
         _print(table)
     states = Counts(cell.state for cell in found.cells)
     say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
+    for command, cells in found.commands.items():
+        tasks = first_names([cell.task for cell in cells])
+        say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}")
     for problem in found.problems:
-        typer.echo(f"not used: {problem}", err=True)
-    for model in dict.fromkeys(command.model for command in found.commands):
-        say(f"\n{model}:")
-        seen: set[tuple[str, ...]] = set()
-        for command in found.commands:
-            if command.model == model:
-                say(("or: " if command.tasks in seen else "") + command.text)
-                seen.add(command.tasks)
-    for line in found.notes:
-        say(f"\n{line}")
+        typer.echo(visible(f"not used: {problem}"), err=True)
     for task in found.without_data:
         typer.echo(f"cases not counted: {task.task}: {task.message} {_FETCH}", err=True)
-
-
-def _shown(path: Path) -> Path:
-    """Relative to the current folder where it lies below."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _rate(

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.opencompass.results import find_setups
+from long_context_tasks.hosts.opencompass.results import begun_without_answers
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results import find_runs
@@ -39,7 +39,6 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import Models, is_path, shown_name
-from long_context_tasks.results.plan.missing import without_answers
 from long_context_tasks.results.settings import (
     cases_told_apart,
     seed_of,
@@ -183,7 +182,7 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
             continue
         below = find_runs(path)
         problems += [problem.message for problem in below.problems]
-        stopped = _stopped(path)
+        stopped = begun_without_answers(path)
         problems += stopped
         if not below.runs and not below.problems and not stopped and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")
@@ -194,18 +193,6 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
                 judged = [unjudged_evaluation(run), *judged]
             source = str(path if run.folder == path else path / run.folder.relative_to(path))
             yield from ((source, evaluation) for evaluation in judged)
-
-
-def _stopped(path: Path) -> list[str]:
-    """Return a line for each folder of OpenCompass and model, of the tasks that were begun there and left no answers."""
-    tasks: dict[tuple[Path | None, str], dict[str, None]] = {}
-    for cell in without_answers(find_setups(path)):
-        tasks.setdefault((cell.folder, cell.model), {})[cell.task] = None
-    return [
-        f"{folder}: {', '.join(names)} ({model}) begun, and left no answers; the run was stopped or is still running: see "
-        "its logs, and finish it with the host's -r"
-        for (folder, model), names in tasks.items()
-    ]
 
 
 def _without_doubles(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:

@@ -98,7 +98,7 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
         (("--tasks", TASK, "--missing"), "name them"),
         (("--tasks", TASK, "--missing", "nowhere"), "nowhere: not there"),
         (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
-        (("--tasks", TASK, "--host", "slurm"), "'slurm' is not one of"),
+        (("--tasks", TASK, "--cache-order", "slurm"), "'slurm' is not one of"),
         (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
         (("--tasks", TASK, "--rate-from", "."), "no runs of our tasks"),
     ],
@@ -159,17 +159,20 @@ def test_rate_and_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch
     said = plan("--missing", results, "--tasks", f"{both},ada_leval_tsort_2k")
     assert said.code == 1
     assert "2 partial, 1 absent." in said.out and "2 of 3 responses asked for" in said.out
-    assert "0 of 3 responses scored (3 not_judged)" in said.out
-    assert f"lct judge run {results / 'talks' / 'stub'} --tasks {CONVERSATION}" in said.out
-    [command] = [line for line in said.out.splitlines() if line.startswith("lm_eval ")]
-    assert f"--tasks {TASK},ada_leval_tsort_2k" in command and "--log_samples" in command
-    assert f"base_url={stub.url}/chat/completions" in command and "--apply_chat_template" in command
+    assert "0 of 3 responses scored (3 not_judged)" in said.out and "recorded" not in said.out
+    [path] = (results / "stub").rglob("results_*.json")
+    row = json.loads(path.read_text())
+    words = ["lm_eval", "--model_args", "api_key=sk-0123456789abcdef", "\x1b[2J"]
+    row["configs"][TASK]["metadata"]["command"] = words
+    path.write_text(json.dumps(row))
+    said = plan("--missing", results, "--tasks", both)
+    assert f"lm-eval recorded this command for {TASK} (stub):\n" in said.out
+    assert "lm_eval --model_args 'api_key=(not shown)' '\\x1b[2J'\n" in said.out
     rows = plan("--missing", results, "--tasks", f"{TASK}", "--n", "2", "--json").rows
-    assert [cell["state"] for cell in rows["cells"]] == ["done"] and not rows["commands"]
+    assert [cell["state"] for cell in rows["cells"]] == ["done"]
     assert plan("--missing", results, "--tasks", TASK, "--n", "2").code == 0
     more = plan("--missing", results, "--tasks", TASK, "--model", "stub", "--model", "new", "--json").rows
     assert [(cell["model"], cell["state"]) for cell in more["cells"]] == [
         ("stub", "partial"),
         ("new", "absent"),
     ]
-    assert [row["host"] for row in more["commands"]] == ["lm_eval", "lm_eval", "opencompass"]

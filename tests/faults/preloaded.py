@@ -9,7 +9,6 @@ import importlib
 import json
 import os
 import selectors
-import shlex
 import subprocess
 import sys
 import time
@@ -118,15 +117,6 @@ def host_ended(words: Sequence[str], folder: Path, variables: Mapping[str, str])
     log.unlink(missing_ok=True)
     code = preloaded_host(words[0]).start(words, folder, variables, log).wait()
     return code, log.read_text(encoding="utf-8", errors="replace")
-
-
-def typed(text: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
-    """Run a command line as a shell takes it apart; OpenCompass does all of its work in the one process."""
-    words = shlex.split(text)
-    begin = next(place for place, word in enumerate(words) if "=" not in word)
-    given = dict(word.split("=", 1) for word in words[:begin])
-    more = ["--debug"] if words[begin] == "opencompass" else []
-    return host_ended([*words[begin:], *more], folder, {**variables, **given})
 
 
 def _begun(modules: Sequence[str]) -> "subprocess.Popen[str]":

@@ -20,17 +20,6 @@ from long_context_tasks.results import FoundRuns, find_runs
 from long_context_tasks.results.bundle.format import read_bundle
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.results.plan.commands_for import Command, Model, Place, commands
-from long_context_tasks.results.plan.missing import (
-    DONE,
-    GO_ON,
-    PARTIAL,
-    CellState,
-    find_cells,
-    models_of,
-    unassigned,
-    wanted,
-)
 from long_context_tasks.results.rescore import RunTasks, prepare
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED
 
@@ -97,7 +86,6 @@ def test_a_model_in_this_process_is_held_against_its_own_window(tiny: Path) -> N
     """Counted as the host encodes it, chat template included."""
     from inspect_ai.model import ChatMessageUser, get_model
 
-    from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.hosts.inspect.task import find_window, rendered
 
     model = get_model("hf/local", model_path=str(tiny), device="cpu", memoize=False)
@@ -191,63 +179,10 @@ def test_an_interrupted_run_is_named_until_it_is_finished(tmp_path: Path) -> Non
         found = run(TASK, logs, server.url, max_retries=0, max_connections=1)
         [problem] = found.problems
         assert not found.runs and "finish it with inspect eval-retry" in problem.message
-        [cell], [command] = planned(logs)
-        assert (cell.state, cell.remedy, cell.model) == (PARTIAL, GO_ON, "stub")
-        assert command.words == ("inspect", "eval-retry", str(problem.path), "--log-dir", str(logs))
-        assert not unassigned([found])
         broken = False
         eval_retry(str(problem.path), display="none", log_dir=str(logs))
     stored, cases = only(find_runs(logs))
-    assert [cell.state for cell in planned(logs)[0]] == [DONE]
     assert stored.numbers["n_scored"] == len(cases) == 6
-
-
-def planned(logs: Path, *models: Model, **place: Any) -> tuple[list[CellState], list[Command]]:
-    """The cell of a task as it lies in logs, and the commands that fill it."""
-    found = find_runs(logs)
-    names = [model.name for model in models] or models_of([found], []) or ["stub"]
-    cells = find_cells([wanted(TASK, load_task(TASK, {}))], names, [found])
-    return cells, commands(cells, models, Place(logs, out=logs, **place), found.runs)
-
-
-@pytest.mark.usefixtures("published")
-def test_the_commands_of_a_plan_fill_its_cells(tmp_path: Path) -> None:
-    from inspect_ai._cli.eval import eval_command
-
-    logs = tmp_path / "logs"
-    with stub_server(lambda messages: "A2") as server:
-        more = {"model_args": {"max_retries": 1}, "stop_seqs": ["a", "b"], "frequency_penalty": 0.5}
-        run(TASK, logs, server.url, {"lct_n": 2}, seed=7, logprobs=True, **more)
-        [cell], [command] = planned(logs)
-        assert (cell.state, cell.why) == (PARTIAL, "2 of 6 responses asked for")
-        assert command.words[:2] == ("inspect", "eval")
-        eval_command.main([*command.words[2:], "--display", "none"], standalone_mode=False)
-        [cell], none = planned(logs)
-        assert cell.state == DONE and not none
-        before, after = sorted(find_runs(logs).runs, key=lambda one: one.numbers["n"])
-        for fact in ("model_args", "gen_kwargs"):
-            assert before.provenance[fact] == after.provenance[fact]
-        assert {"seed": 7, "logprobs": True, "stop_seqs": ["a", "b"]}.items() <= after.provenance[
-            "gen_kwargs"
-        ].items()
-        [cell], [command] = planned(tmp_path, Model("new", server.url), host="inspect", options={"n": "6"})
-        eval_command.main([*command.words[2:], "--display", "none"], standalone_mode=False)
-        assert planned(tmp_path, Model("new"))[0][0].state == DONE
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (Model("/models/x"), "--model hf//models/x -M do_sample=false"),
-        (Model("a/x", base=True), "--model hf/a/x -M do_sample=false -M use_chat_template=false"),
-        (Model("x", "http://h/v1"), "--model openai-api/openai/x --model-base-url http://h/v1"),
-    ],
-)
-@pytest.mark.usefixtures("published")
-def test_the_command_of_a_model_that_was_not_run(tmp_path: Path, model: Model, words: str) -> None:
-    _, [command] = planned(tmp_path, model, host="inspect", options={"cases": "a,b"})
-    typed = f"inspect eval long_context_tasks/{TASK} {words} -T 'lct_cases=\"a,b\"' --log-dir {tmp_path}"
-    assert command.text == typed
 
 
 @pytest.mark.usefixtures("published")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.results import FoundRuns, Problem, StoredRun
+from long_context_tasks.results import FoundRuns, StoredRun
 from long_context_tasks.results.plan.missing import CellState, WantedTask, find_cells
 
 TASK, OTHER = "ada_leval_bestanswer_1k", "ada_leval_tsort_2k"
@@ -31,6 +31,6 @@ def stored(**changes: Any) -> StoredRun:
     return replace(run, **changes)
 
 
-def only_cell(*runs: StoredRun, task: WantedTask = ASKED, problems: tuple[Problem, ...] = ()) -> CellState:
-    [cell] = find_cells([task], ["tiny"], [FoundRuns(runs, problems)])
+def only_cell(*runs: StoredRun, task: WantedTask = ASKED) -> CellState:
+    [cell] = find_cells([task], ["tiny"], [FoundRuns(runs, ())])
     return cell

@@ -111,6 +111,7 @@ def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, other
     (folder / "configs" / f"{TIME}_1.py").write_text(
         f"datasets=[{datasets}]\nmodels=[dict(abbr='owl', type='x')]\n"
     )
+    (folder / "configs" / f"{TIME}_2.py").write_text("this is no Python (")
     if not others:
         for path in folder.glob("*/owl/*.json"):
             path.unlink()

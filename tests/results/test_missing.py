@@ -9,65 +9,52 @@ import pytest
 from stored_cells import ASKED, OTHER, SETTINGS, TASK, only_cell, stored
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.hosts.opencompass.results import Setup
-from long_context_tasks.hosts.stored import StoredCase
-from long_context_tasks.results import FoundRuns, Problem
+from long_context_tasks.results import FoundRuns
 from long_context_tasks.results.plan.missing import (
     ABSENT,
     DONE,
-    EVALUATE,
     FAILED,
-    GO_ON,
-    JUDGE,
-    NOTHING,
     OLD,
     PARTIAL,
-    RUN,
     UNKNOWN,
-    BuiltCases,
-    find_cells,
-    lacks_template,
+    Missing,
     models_of,
     same_model,
-    unassigned,
     wanted,
 )
 
 
 @pytest.mark.parametrize(
-    ("changes", "state", "remedy", "why"),
+    ("changes", "state", "why"),
     [
-        ({}, DONE, "", ""),
-        ({"task": OTHER}, ABSENT, RUN, "not run"),
-        ({"model": "/models/tiny2"}, ABSENT, RUN, "not run"),
+        ({}, DONE, ""),
+        ({"task": OTHER}, ABSENT, "no finished run"),
+        ({"model": "/models/tiny2"}, ABSENT, "no finished run"),
         (
             {"options": {"lct_length": 1000, "lct_answer_budget": 9}},
             ABSENT,
-            RUN,
             "lct_answer_budget=9 instead of None",
         ),
-        ({"options": {"lct_length": 1000, "lct_n": 10, "lct_window": 8}}, DONE, "", ""),
+        ({"options": {"lct_length": 1000, "lct_n": 10, "lct_window": 8}}, DONE, ""),
         # OpenCompass writes down what was given.
-        ({"options": {}, "host": "opencompass"}, DONE, "", ""),
-        ({"version": 0}, OLD, RUN, f"version 0, today it is {ASKED.version}"),
-        ({"version": None}, OLD, RUN, "no version recorded"),
-        ({"numbers": {}}, FAILED, RUN, "no scores"),
-        ({"numbers": {}, "host": "opencompass"}, FAILED, EVALUATE, "no scores"),
-        ({"numbers": {"n": 4, "n_scored": 4}}, PARTIAL, RUN, "4 of 10"),
-        ({"numbers": {"n": 10, "n_scored": 7, "n_does_not_fit": 3}}, PARTIAL, NOTHING, "3 does_not_fit"),
-        ({"numbers": {"n": 10, "n_scored": 0, "n_not_judged": 10}}, PARTIAL, JUDGE, "10 not_judged"),
+        ({"options": {}, "host": "opencompass"}, DONE, ""),
+        ({"version": 0}, OLD, f"version 0, today it is {ASKED.version}"),
+        ({"version": None}, OLD, "no version recorded"),
+        ({"numbers": {}}, FAILED, "no scores"),
+        ({"numbers": {}, "host": "opencompass"}, FAILED, "answers without scores"),
+        ({"numbers": {"n": 4, "n_scored": 4}}, PARTIAL, "4 of 10"),
+        ({"numbers": {"n": 10, "n_scored": 7, "n_does_not_fit": 3}}, PARTIAL, "3 does_not_fit"),
+        ({"numbers": {"n": 10, "n_scored": 0, "n_not_judged": 10}}, PARTIAL, "10 not_judged"),
         (
             {"numbers": {"n": 10, "n_scored": 7, "n_endpoint_failed": 1, "n_not_judged": 2}},
             PARTIAL,
-            RUN,
-            "1 endpoint_failed",
+            "7 of 10 responses scored (1 endpoint_failed, 2 not_judged)",
         ),
     ],
 )
-def test_the_state_of_a_cell(changes: dict[str, Any], state: str, remedy: str, why: str) -> None:
+def test_the_state_of_a_cell(changes: dict[str, Any], state: str, why: str) -> None:
     cell = only_cell(stored(**changes))
-    assert (cell.state, cell.remedy) == (state, remedy)
-    assert why in cell.why
+    assert cell.state == state and why in cell.why and bool(cell.why) is (state != DONE)
 
 
 def test_an_option_that_was_given_must_be_in_the_run() -> None:
@@ -132,38 +119,21 @@ def test_without_data_the_options_and_the_word_of_the_run_count(
     run = stored(options={"lct_length": 1000, **options}, provenance=told)
     cell = only_cell(run, task=task)
     assert cell.state == state and why in cell.why
-    assert (cell.remedy == RUN) is (state in (ABSENT, PARTIAL))
     assert only_cell(replace(run, version=0), task=task).state in (OLD, ABSENT)
 
 
-DIGEST, OTHER_DIGEST = "0123456789abcdef", "fedcba9876543210"
-
-
 @pytest.mark.parametrize(
-    ("place", "told", "ids", "why"),
+    ("place", "told", "why"),
     [
-        ("/built/cases", DIGEST, "", ""),
-        ("/elsewhere/old", DIGEST, "x", ""),
-        ("/built/cases", OTHER_DIGEST, "abc", "lct_cases=/built/cases held other cases than /built/cases"),
-        # Runs of before tell no hash: the folder, or its name with the ids, of which either may have fewer (lct_n).
-        ("/built/cases", None, "x", ""),
-        ("/moved/cases/", None, "abc", ""),
-        ("cases", None, "a", ""),
-        ("C:\\built\\cases", None, "abcd", ""),
-        ("/moved/cases", None, "ax", "lct_cases=/moved/cases held other cases than /built/cases"),
-        ("/moved/others", None, "abc", "lct_cases=/moved/others instead of /built/cases"),
-        ("/moved/cases", None, "", "held other cases"),
+        ("/built/cases", "0123", ""),
+        ("/elsewhere/old", "0123", ""),
+        ("/built/cases", "4567", "lct_cases=/built/cases held other cases than /built/cases"),
+        ("/built/cases", None, "held other cases"),
     ],
 )
-def test_built_cases_are_known_by_what_they_hold(place: str, told: str | None, ids: str, why: str) -> None:
-    settings = {"lct_cases": "/built/cases"}
-    asked = replace(ASKED, settings=settings, built=BuiltCases(DIGEST, frozenset("abc")))
-    run = stored(
-        options={"lct_cases": place},
-        provenance={"cases_sha256": told},
-        read=lambda _: iter([StoredCase(one, ()) for one in ids]),
-    )
-    cell = only_cell(run, task=asked)
+def test_built_cases_are_known_by_what_they_hold(place: str, told: str | None, why: str) -> None:
+    asked = replace(ASKED, settings={"lct_cases": "/built/cases"}, digest="0123")
+    cell = only_cell(stored(options={"lct_cases": place}, provenance={"cases_sha256": told}), task=asked)
     assert cell.state == (ABSENT if why else DONE) and why in cell.why
 
 
@@ -180,50 +150,37 @@ def test_bundles_keep_the_last_name_of_a_path(tmp_path: Path) -> None:
         )
 
 
-def test_a_conversation_is_not_asked_of_a_model_without_template() -> None:
-    told = {"model": "hf", "model_args": {"pretrained": "/models/tiny"}, "chat_template_sha": None}
-    bare = stored(provenance=told)
-    talk, question = wanted("elitr_bench_conv_dev"), wanted("elitr_bench_qa_dev")
-    assert talk.conversation and talk.judged and question.judged and not question.conversation
-    assert wanted("elitr_bench_qa_test_multiturn").conversation and not wanted(TASK).judged
-    cells = find_cells([talk, question], ["tiny"], [FoundRuns((bare,), ())])
-    assert [(cell.state, cell.remedy) for cell in cells] == [(ABSENT, NOTHING), (ABSENT, RUN)]
-    assert "needs a chat template" in cells[0].why
-    templated = replace(bare, provenance={**told, "chat_template_sha": "f00"})
-    assert find_cells([talk], ["tiny"], [FoundRuns((templated,), ())])[0].remedy == RUN
-    assert find_cells([talk], ["tiny"], [], base=["tiny"])[0].remedy == NOTHING
+RECORDED = [
+    "lm_eval",
+    "--model_args",
+    "pretrained=a b,api_key=sk-0123456789abcdef",
+    "--hf_token",
+    "secret",
+    "a\x1b[2J",
+]
 
 
-def test_what_tells_that_a_model_has_no_template() -> None:
-    bare = stored(provenance={"model": "hf", "model_args": "pretrained=/models/tiny"})
-    served = stored(provenance={"model": "local-chat-completions", "model_args": {"base_url": "http://h"}})
-    assert lacks_template("tiny", [bare]) and not lacks_template("other", [bare])
-    assert not lacks_template("tiny", [served]) and not lacks_template("tiny", [])
-    # A bundle keeps what lm-eval said, but for what was empty.
-    assert lacks_template("tiny", [replace(bare, folder=Path("tiny.lct.zip"))])
-    kinds = ("HuggingFaceBaseModel", "HuggingFacewithChatTemplate")
-    setups = [Setup(Path(), {"tiny": {"type": f"opencompass.models.{kind}"}}) for kind in kinds]
-    assert lacks_template("tiny", [], setups[:1]) and not lacks_template("tiny", [bare], setups)
-
-
-def test_damaged_files_are_cells_where_their_names_tell() -> None:
-    folder = Path("outputs/20260101_000000")
-    problems = (
-        Problem(folder / "predictions" / "tiny" / f"tmp_{TASK}.jsonl", "stopped"),
-        Problem(Path("results/tiny/results_2026-01-01T00-00-00.json"), "damaged"),
+def test_the_recorded_command_is_shown_without_secrets(tmp_path: Path) -> None:
+    partial = stored(numbers={"n": 4, "n_scored": 4}, provenance={"command": RECORDED})
+    shown = "lm_eval --model_args 'pretrained=a b,api_key=(not shown)' --hf_token '(not shown)' 'a\x1b[2J'"
+    assert only_cell(partial).command == shown
+    done, other = (
+        only_cell(stored(provenance={"command": RECORDED})),
+        only_cell(partial, task=replace(ASKED, task=OTHER)),
     )
-    cell = only_cell(problems=problems)
-    assert (cell.state, cell.remedy, cell.folder, cell.host) == (PARTIAL, GO_ON, folder, "opencompass")
-    assert unassigned([FoundRuns((), problems)]) == [problems[1]]
-    part = Problem(folder / "predictions" / "tiny" / f"tmp_{TASK}_3.jsonl", "stopped")
-    assert only_cell(problems=(part,)).state == PARTIAL
-    sample = Problem(Path(f"results/tiny/samples_{TASK}_2026-01-01T00-00-00.1.jsonl"), "no results file")
-    cell = only_cell(problems=(sample,))
-    assert (cell.state, cell.remedy, cell.host) == (FAILED, RUN, "lm_eval")
+    found = Missing((only_cell(partial), done, other), (), ())
+    assert found.commands == {shown: [only_cell(partial)]}
+    assert [cell["command"] for cell in found.document()["cells"]] == [shown, shown, None]
+    # A bundle is a stranger's file.
+    bundle = tmp_path / "tiny.lct.zip"
+    bundle.write_bytes(b"")
+    assert not only_cell(replace(partial, folder=bundle)).command
+    for unlike in (None, "rm -r", {"a": 1}):
+        assert not only_cell(replace(partial, provenance={"command": unlike})).command
 
 
 def test_names_of_models() -> None:
     assert same_model("/models/org__Tiny", "Tiny") and not same_model("tiny", "tiny-vllm")
     found = [FoundRuns((stored(), stored(model="tiny"), stored(model="other")), ())]
-    assert models_of(found, ()) == ["/models/tiny", "other"]
-    assert models_of(found, (), ["new", "new"]) == ["new"]
+    assert models_of(found) == ["/models/tiny", "other"]
+    assert models_of(found, ["new", "new"]) == ["new"]

@@ -48,15 +48,6 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     return found + [one for task, one in unfinished.items() if task not in finished]
 
 
-def unfinished_run(path: Path) -> StoredRun | None:
-    """The run that a log was begun for; None where it was finished, and for any other file."""
-    try:
-        run = _header(path) if _LOG.fullmatch(path.name) else None
-    except Exception:  # damaged
-        return None
-    return run if run is not None and run.provenance["stopped"] else None
-
-
 def _header(path: Path) -> StoredRun | None:
     """The run of a log, finished or not; None for another package's."""
     from inspect_ai.log import read_eval_log

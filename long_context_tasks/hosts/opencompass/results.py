@@ -42,14 +42,12 @@ class Setup:
         folder: the host's folder, named by the time.
         models: name to the model's config: type, path and so on.
         datasets: name of a dataset to its config; only those of our tasks.
-        configs: task of a dataset to the last config file that the host wrote with it.
         unsure: models whose arguments of generation are not the same in all configs of the folder.
     """
 
     folder: Path
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    configs: Mapping[str, Path] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:
@@ -60,13 +58,24 @@ class Setup:
         return any(name.startswith(starts) for name in names)
 
 
-def find_setups(path: Path) -> Iterator[Setup]:
-    """The setups under a folder, in order of their paths; what cannot be read is passed over."""
-    folders = sorted({file.parent.parent for file in path.rglob("configs/*.py")})
-    for folder in folders:
+def begun_without_answers(path: Path) -> list[str]:
+    """Return a line for each run's folder and model below a folder, of the tasks that were begun there and left no answers."""
+    tasks: dict[tuple[Path, str], list[str]] = {}
+    for folder in sorted({file.parent.parent for file in path.rglob("configs/*.py")}):
         setup = read_setup(folder)
-        if setup.datasets and setup.models:
-            yield setup
+        for model in setup.models:
+            for name, dataset in setup.datasets.items():
+                try:
+                    task = catalogue.parse_task(str(dataset["lct_task"])).name
+                except InputError:
+                    continue
+                if not setup.has_answers(model, name):
+                    tasks.setdefault((folder, model), []).append(task)
+    return [
+        f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run was stopped or is still running: "
+        "see its logs, and finish it with the host's -r"
+        for (folder, model), names in tasks.items()
+    ]
 
 
 def read_setup(folder: Path) -> Setup:
@@ -77,7 +86,6 @@ def read_setup(folder: Path) -> Setup:
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
-    configs: dict[str, Path] = {}
     unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
@@ -92,15 +100,13 @@ def read_setup(folder: Path) -> Setup:
             if isinstance(target, ast.Name)
         }
         calls = [_plain(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        named = _by_name(calls, "lct_task")
-        datasets.update(named)
-        configs.update(dict.fromkeys((str(row["lct_task"]) for row in named.values()), path))
+        datasets.update(_by_name(calls, "lct_task"))
         read = _by_name(variables.get("models"), "type")
         unsure |= {
             name for name in read.keys() & models if _generation(read[name]) != _generation(models[name])
         }
         models.update(read)
-    return Setup(folder, models, datasets, configs, frozenset(unsure))
+    return Setup(folder, models, datasets, frozenset(unsure))
 
 
 _CALLED_WITH = (
