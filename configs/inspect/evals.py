@@ -25,6 +25,6 @@ def elitr_bench(name: str = "elitr_bench_qa_synthetic", **options: Any) -> Task:
 
 
 @task
-def ethic(name: str = "ethic_recall_law_synthetic", lct_length: str = "8k", **options: Any) -> Task:
+def ethic(name: str = "ethic_recall_medicine_synthetic", lct_length: str = "8k", **options: Any) -> Task:
     """ETHIC: recall, summarize, organize, attribute."""
     return case_task(name, lct_length=lct_length, **options)

@@ -37,10 +37,6 @@ class Vocabulary:
         self.names: list[str] = []
         self.used: dict[str, set[str]] = {"surname": set(), "place": set(), "product": set()}
 
-    def person(self) -> str:
-        """Return first name and surname of somebody whose surname no one else has."""
-        return f"{self.first(self.dice.chance(0.5))} {self.surname()}"
-
     def first(self, female: bool) -> str:
         """Return a first name; it may come again."""
         return self._made("woman_tail" if female else "man_tail")

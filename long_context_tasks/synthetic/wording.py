@@ -158,12 +158,6 @@ def compile_plan(line: str, lookup: Callable[[str], tuple[Plan, ...]]) -> Plan:
     return plan
 
 
-@cache
-def clause(line: str) -> Plan:
-    """Compile a line that refers to no list."""
-    return _packed(compile_plan(line, lambda name: ()))
-
-
 def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan, ...]]) -> tuple[Plan, int]:
     parts: list[tuple[int, Any]] = []
     at = start
@@ -203,22 +197,6 @@ def expand(
             out.append(fill(payload))
         else:
             expand(payload[int(random() * len(payload))], fill, random, out)
-
-
-def variants(plan: Plan) -> tuple[str, ...]:
-    """Write out every text that a plan can give, fields as ``{role}`` for ``str.format``: faster than :func:`expand`."""
-    texts = [""]
-    for kind, payload in plan:
-        if kind == TEXT:
-            ends = [str(payload)]
-        elif kind == FIELD:
-            ends = ["{" + payload[0] + "}"]
-        elif kind == WORDS:
-            ends = list(payload)
-        else:
-            ends = [text for option in payload for text in variants(option)]
-        texts = [text + end for text in texts for end in ends]
-    return tuple(texts)
 
 
 def repair(text: str) -> str:

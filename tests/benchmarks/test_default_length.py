@@ -7,7 +7,8 @@ from long_context_tasks.benchmarks.loading import load_task
 
 
 @pytest.mark.parametrize(
-    "name", ["ada_leval_bestanswer_any_synthetic", "elitr_bench_qa_synthetic", "ethic_recall_law_synthetic"]
+    "name",
+    ["ada_leval_bestanswer_any_synthetic", "elitr_bench_qa_synthetic", "ethic_recall_medicine_synthetic"],
 )
 def test_a_task_from_a_seed_has_8k_tokens_without_a_length(name: str) -> None:
     task = load_task(name, resolve_options({"lct_n": 1}))

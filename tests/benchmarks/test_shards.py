@@ -67,7 +67,7 @@ def test_every_builder_gives_the_same_bytes(
 ) -> None:
     chosen: dict[str, Any] = {"lengths": (2000,)} if name.startswith("ada") else {}
     if name.startswith("ethic"):
-        chosen = {"n": 3, **({"domain": "law"} if "recall" in name else {})}
+        chosen = {"n": 3, **({"domain": "medicine"} if "recall" in name else {})}
     whole = build(name, tmp_path / "whole", Work(), carriers, **chosen)
     assert build(name, tmp_path / "jobs", Work(engine), carriers, **chosen) == whole
     # More shards than cases leave some empty.
@@ -135,7 +135,7 @@ def three_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for other, chosen in {
         "seed": {"seed": 4},
         "lengths": {"lengths": (1000,)},
-        "domain": {"domain": "law"},
+        "domain": {"domain": "medicine"},
     }.items():
         build(TASK, root / other, Work(shard=Shard(2, 3)), None, n=3, **chosen)
     build(TASK, root / "number", Work(shard=Shard(2, 4)), None, n=3)
@@ -169,7 +169,7 @@ def edit_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path]
 
 
 def change_byte(root: Path) -> None:
-    path = second(root, "ethic_recall_law_synthetic.jsonl")
+    path = second(root, "ethic_recall_medicine_synthetic.jsonl")
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -181,7 +181,7 @@ def change_document(root: Path) -> None:
 
 
 def move_a_case(manifest: dict[str, Any]) -> None:
-    manifest["tasks"]["ethic_recall_law_synthetic"]["parts"][0] -= 1
+    manifest["tasks"]["ethic_recall_medicine_synthetic"]["parts"][0] -= 1
 
 
 ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -196,7 +196,7 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "changed byte": (change_byte, "jsonl: was changed after it was built"),
     "changed document": (change_document, "sqlite: was changed after it was built"),
-    "lost file": (lambda root: second(root, "ethic_recall_law_synthetic.jsonl").unlink(), "is missing"),
+    "lost file": (lambda root: second(root, "ethic_recall_medicine_synthetic.jsonl").unlink(), "is missing"),
     "other seed": (put("seed"), "another seed than in .*4, not 3"),
     "other lengths": (put("lengths"), "another lengths"),
     "other domain": (put("domain"), "another domain"),
@@ -211,7 +211,7 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
         edit_manifest(lambda manifest: manifest["options"].update(card_version=0)),
         "another card_version",
     ),
-    "too few cases": (edit_manifest(move_a_case), "has more cases of ethic_recall_law_synthetic"),
+    "too few cases": (edit_manifest(move_a_case), "has more cases of ethic_recall_medicine_synthetic"),
 }
 
 
@@ -246,7 +246,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_the_command_builds_shards_and_merges_them(tmp_path: Path) -> None:
-    common = (TASK, "--length", "1k", "--n", "3", "--domain", "law")
+    common = (TASK, "--length", "1k", "--n", "3", "--domain", "medicine")
     assert run(*common, "--out", str(tmp_path / "whole"))[0] == 0
     for number in ("1/4", "2/4", "3/4"):
         assert run(*common, "--out", str(tmp_path / "parts"), "--shard", number)[0] == 0

@@ -75,7 +75,7 @@ def test_noisy_synthetic_tasks_run_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     names = [
         "elitr_bench_qa_synthetic_wer20",
         "elitr_bench_conv_synthetic_goldhistory_wer40",
-        "ethic_recall_law_synthetic",
+        "ethic_recall_medicine_synthetic",
     ]
     monkeypatch.setenv("LCT_TASKS", ",".join(names))
     monkeypatch.setenv("LCT_N", "2")

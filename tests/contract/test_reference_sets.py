@@ -48,7 +48,7 @@ def test_the_groups_hold_them_all_once() -> None:
     expanded = expand_tasks(["lct_synthetic", "lct_nano"], lm_eval_groups())
     assert sorted(expanded) == sorted(spec.name for spec in TASKS)
     nano = expand_tasks(["lct_nano"], lm_eval_groups())
-    assert nano == ["elitr_bench_qa_nano", "ethic_sections_medicine", "ethic_sections_law"]
+    assert nano == ["elitr_bench_qa_nano", "ethic_sections_medicine"]
 
 
 def test_the_configs_run_them_all() -> None:
@@ -127,7 +127,7 @@ def git(*arguments: str) -> str | None:
 @pytest.mark.parametrize(
     ("task", "field", "other"),
     [
-        ("ethic_summarize_law_synthetic", "facts", []),
+        ("ethic_summarize_medicine_synthetic", "facts", []),
         ("elitr_bench_qa_synthetic", "stated", [{"right": ["x"], "wrong": []}]),
     ],
 )

@@ -9,7 +9,7 @@ from run_commands import lct
 
 from long_context_tasks.api import load_task
 
-TASKS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic", "ethic_recall_law_synthetic")
+TASKS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic", "ethic_recall_medicine_synthetic")
 _OF_THE_MOMENT = ("judged", "rescored", "usage")
 
 

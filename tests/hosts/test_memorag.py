@@ -14,7 +14,7 @@ from long_context_tasks.hosts.own.score import read_responses, score_own
 from long_context_tasks.schema import InputError
 
 pytestmark = pytest.mark.slow
-TASK = "ethic_recall_law_synthetic"
+TASK = "ethic_recall_medicine_synthetic"
 
 
 def test_a_memory_of_all_tokens_is_the_models_own_reading(tiny: Path) -> None:

@@ -216,7 +216,7 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     # Published texts have the lengths they have: an option that the task did not take is not shown.
     published = ConfigDict(lct_task="ethic_recall_books", lct_length="8k")
     assert place(published, result(1.0, options=[{"lct_n": 5}])).length == "-"
-    tasks = (synthetic, "ethic_recall_law_synthetic")
+    tasks = (synthetic, "ethic_attribute_medicine_synthetic")
     results = {
         ("owl", task): result(10.0, options=[{"lct_length": tokens}], lct_given=[OF_ETHIC])
         for task, tokens in zip(tasks, (4_000, 16_000), strict=True)

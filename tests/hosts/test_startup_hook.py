@@ -220,11 +220,11 @@ def test_missing_data_end_the_real_command_before_the_model_is_loaded(tmp_path: 
     )
     commands = [
         "--tasks ada_leval_tsort_2k",
-        "--tasks ethic_recall_law_synthetic,lct_off* --apply_chat_template",
+        "--tasks ethic_recall_medicine_synthetic,lct_off* --apply_chat_template",
         f"--tasks my_suite --include_path {own}",
         f"--config {tmp_path}/run.yaml",
         '--tasks ethic_recall_books --metadata {"lct_variant":"recast"}',
-        "--tasks ethic_recall_law_synthetic",
+        "--tasks ethic_recall_medicine_synthetic",
     ]
     code = f"""
     import sys, traceback
@@ -262,10 +262,10 @@ def test_commands_are_held_against_the_chat_template(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         window, "has_chat_template", lambda arguments: {"base": False}.get(arguments["pretrained"])
     )
-    talk = problem("-t elitr_bench_conv_syn*tic,hellaswag ethic_recall_law_synthetic", pretrained="base")
+    talk = problem("-t elitr_bench_conv_syn*tic,hellaswag ethic_recall_medicine_synthetic", pretrained="base")
     assert talk == (
         "elitr_bench_conv_synthetic: a conversation needs a chat template; add --apply_chat_template, or, "
-        "for a model without one, leave conversations out: --tasks hellaswag,ethic_recall_law_synthetic"
+        "for a model without one, leave conversations out: --tasks hellaswag,ethic_recall_medicine_synthetic"
     )
     flagged = problem("--apply_chat_template --tasks lct_synthetic", pretrained="base")
     assert flagged.startswith(

@@ -270,7 +270,7 @@ def test_pages_of_a_later_judge(unjudged: Path, tmp_path: Path, monkeypatch: pyt
 
 
 def test_cases_from_a_seed_are_shown_whole_whatever_the_card_says(tmp_path: Path) -> None:
-    task = load_by_name("ethic_recall_law_synthetic", n=1, length=1000)
+    task = load_by_name("ethic_recall_medicine_synthetic", n=1, length=1000)
     task.save({case.id: "None" for case in task.cases}, model="owl", folder=tmp_path)
     [page] = pages(tmp_path, task.name)
     assert page.withheld == "" and page.prompt is not None and page.turns[0].gold is not None

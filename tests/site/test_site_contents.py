@@ -218,7 +218,7 @@ def test_long_synthetic_cases_are_not_written_for_pages(
     """Of two runs, the one that takes too long to write has scores and no places in the context; from the cache it has both."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "written"))
     for length in (1000, 2000):
-        task = load_task("ethic_recall_law_synthetic", {"lct_length": length, "lct_n": 2})
+        task = load_task("ethic_recall_medicine_synthetic", {"lct_length": length, "lct_n": 2})
         found = Turn(dict.fromkeys(task.metrics, 1.0), None, str(task.cases.cases[0].turns[0].gold))
         run = run_of(
             task, {case.id: [found] for case in task.cases.cases}, made=f"{MADE[:-1]}{length // 1000}"

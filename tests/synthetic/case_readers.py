@@ -10,7 +10,6 @@ from typing import Any
 
 import forum_reader
 import meeting_reader
-import synthetic_opinions_reader
 import trials_reader
 
 _CONTEXT = re.compile(
@@ -32,11 +31,10 @@ def context_and_rest(prompt: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def recalled(prompt: str, domain: str) -> set[str]:
-    """Counts of people, or numbers in citations."""
+def recalled(prompt: str) -> set[str]:
+    """Counts of people."""
     context, _ = context_and_rest(prompt)
-    find = trials_reader.counts if domain == "medicine" else synthetic_opinions_reader.citation_numbers
-    return {found for paragraph in re.split(r"\n\n+", context) for found in find(paragraph)}
+    return {found for paragraph in re.split(r"\n\n+", context) for found in trials_reader.counts(paragraph)}
 
 
 def included_studies(prompt: str) -> set[str]:
@@ -46,15 +44,6 @@ def included_studies(prompt: str) -> set[str]:
     studies = _STUDY.findall(context)
     assert len(studies) == context.count("ID: ")
     return trials_reader.included(background, {study: abstract for study, _, abstract in studies})
-
-
-def citing_segments(prompt: str) -> set[str]:
-    """Markers of the segments that describe the case of the target's summary behind a masked citation."""
-    context, rest = context_and_rest(prompt)
-    summary = between(rest, "\nSummary: ", "\n\nNow, label each SEGMENT")
-    _, *parts = re.split(r"^(<Segment \d+>)\n", context, flags=re.MULTILINE)
-    cites = synthetic_opinions_reader.citing(summary, [text.strip() for text in parts[1::2]])
-    return {marker for marker, found in zip(parts[::2], cites, strict=True) if found}
 
 
 def full_questions(asked: Sequence[str]) -> list[str]:
@@ -109,12 +98,8 @@ def accepted(prompt: str) -> str | None:
 
 
 READERS: Mapping[str, Callable[[str], Any]] = {
-    **{
-        f"ethic_recall_{domain}_synthetic": lambda prompt, domain=domain: recalled(prompt, domain)
-        for domain in ("medicine", "law")
-    },
+    "ethic_recall_medicine_synthetic": recalled,
     "ethic_attribute_medicine_synthetic": included_studies,
-    "ethic_attribute_law_synthetic": citing_segments,
     "ada_leval_bestanswer_any_synthetic": accepted,
 }
 """Task to the function that answers a prompt of it, for tasks of a single message."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from long_context_tasks.synthetic.document import Document
-from long_context_tasks.synthetic.opinions import OpinionGroup, begin_opinion_group, begin_opinions
 from long_context_tasks.synthetic.trials import Review, begin_abstracts, begin_review
 
 
@@ -36,23 +35,11 @@ def _of_review(review: Review) -> str:
     return f"{review.background}\n\n{''.join(studies)}"
 
 
-def text_of_group(group: OpinionGroup) -> str:
-    """Return what is known of the target of a group of opinions, and their pages."""
-    pages = (f"<Segment {number}>\n{page.text}\n\n" for number, page in enumerate(group.pages, start=1))
-    return f"{group.title}\n{group.summary}\n\n{''.join(pages)}"
-
-
 KINDS = {
     "abstracts": Kind(begin_abstracts, lambda document: document.paragraphs, text_of),
     "review": Kind(
         begin_review,
         lambda review: [review.title, review.background, *review.studies],
         _of_review,
-    ),
-    "opinions": Kind(begin_opinions, lambda document: document.paragraphs, text_of),
-    "opinion group": Kind(
-        begin_opinion_group,
-        lambda group: [group.title, group.summary, *group.pages],
-        text_of_group,
     ),
 }

@@ -34,8 +34,6 @@ def _written(name: str) -> str:
 GOLDEN = {
     "abstracts": "986791704de2546cfe9a8e9d7036e9951faab3bc526d6ce0744ae4d07d78fa94",
     "review": "58a2bb1ad0220236624492eb67504f91c34c92099d6e062a9c40f7b0138163d0",
-    "opinions": "845e8661cdddf88400033510dc82cb9e47696dabb1df5b8a24efc3f7bae9461f",
-    "opinion group": "022fa25fc4fa6fdf789048b6aaf2137791a5d997b8ffc5996f48985ea6cf4c6c",
     "forum": "7c877a9a5279b06de2128645d91feb11d73b7f17a809d6d25d06d259e8d9a18d",
     "meeting": "5ab7dfac3d847f0286b953797d981f833bc159e036eb96245da463d8e1183082",
 }
@@ -58,7 +56,7 @@ def test_a_longer_text_begins_with_the_shorter(name: str, seed: int, lengths: li
     assert long[: len(short)] == short
 
 
-MORE = {"abstracts": 600, "review": 600, "opinions": 400, "opinion group": 700}
+MORE = {"abstracts": 600, "review": 600}
 """Tokens of a part at most, and of what does not grow."""
 
 
@@ -81,8 +79,6 @@ def test_impossible_length(name: str, length: int) -> None:
 COMPARED = {
     "abstracts": (40, 2000, 500, 1),  # a short sentence whose two numbers are small
     "review": (40, 1000, 250, 1),
-    "opinions": (40, 2000, 500, 0),
-    "opinion group": (40, 1500, 500, 3),  # of 1,800: short ones that an opening makes long
     "meeting": (8, 8000, 400, 0),
 }
 

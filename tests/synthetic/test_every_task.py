@@ -89,7 +89,7 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(name: str) -> None:
     [
         ("ada_leval_bestanswer_synthetic", "ada_leval_bestanswer_any_synthetic"),
         ("elitr_bench_conv_synthetic", "elitr_bench_conv_synthetic"),
-        ("ethic_attribute_synthetic", "ethic_attribute_law_synthetic"),
+        ("ethic_attribute_synthetic", "ethic_attribute_medicine_synthetic"),
     ],
 )
 def test_built_cases_are_those_that_are_written_at_first_use(family: str, name: str, tmp_path: Path) -> None:

@@ -58,8 +58,7 @@ def response(found: Any, name: str) -> str:
     """The reader's answer in the words that the instruction asks for."""
     if isinstance(found, set):
         if "attribute" in name:
-            text = ", ".join(f"[{mark}]" for mark in sorted(found))
-            return f"- Core IDs: {text}" if "medicine" in name else f"- Related Segments: {text}"
+            return f"- Core IDs: {', '.join(f'[{mark}]' for mark in sorted(found))}"
         return "; ".join(sorted(found))
     return str(found)
 

@@ -7,15 +7,14 @@ import pytest
 
 from long_context_tasks.benchmarks.ethic.prompts import context_of, user_text
 from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build, make_cases, questions_at
-from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
 pytestmark = pytest.mark.slow
 
 
-def loaded(domain: str, length: int = 4000, n: int = 16) -> LoadedTask:
-    return load_task(f"ethic_sections_{domain}", Options(length=length, n=n))
+def loaded() -> LoadedTask:
+    return load_task("ethic_sections_medicine", Options(length=4000, n=16))
 
 
 def right(case: Case) -> str:
@@ -28,10 +27,9 @@ def value(task: LoadedTask, case: Case, response: str | None) -> float:
     return found
 
 
-@pytest.mark.parametrize("domain", GENRES)
-def test_all_questions_and_recall_show_one_context(domain: str) -> None:
-    task = loaded(domain)
-    recall = load_task(f"ethic_recall_{domain}_synthetic", Options(length=4000, n=2))
+def test_all_questions_and_recall_show_one_context() -> None:
+    task = loaded()
+    recall = load_task("ethic_recall_medicine_synthetic", Options(length=4000, n=2))
     wanted = [context_of(recall.messages(case)[-1].content) for case in recall.cases.cases]
     cases = task.cases.cases
     assert [case.cluster for case in cases] == [cases[0].cluster] * 8 + [cases[8].cluster] * 8
@@ -44,10 +42,9 @@ def test_all_questions_and_recall_show_one_context(domain: str) -> None:
     assert len({case.document for case in cases}) == 2 == len({case.inputs["user"][0] for case in cases})
 
 
-@pytest.mark.parametrize("domain", GENRES)
-def test_sections_cover_the_context(domain: str) -> None:
+def test_sections_cover_the_context() -> None:
     settings = SyntheticSettings((8000,), seed=5).fitted().fresh()
-    [made] = make_cases(["sections"], domain, 8000, settings, 0)
+    [made] = make_cases(["sections"], "medicine", 8000, settings, 0)
     assert len(made) == 16
     lists = [one for one in made if one.draft.labels["asked"] == "list"]
     shown = "".join(one.text for own in lists for one in own.paragraphs)
@@ -60,9 +57,8 @@ def test_sections_cover_the_context(domain: str) -> None:
         )
 
 
-@pytest.mark.parametrize("domain", GENRES)
-def test_right_answers_score_one_and_those_of_another_section_less(domain: str) -> None:
-    task = loaded(domain)
+def test_right_answers_score_one_and_those_of_another_section_less() -> None:
+    task = loaded()
     cases = task.cases.cases
     assert all(value(task, case, right(case)) == pytest.approx(1) for case in cases)
     other = [value(task, case, right(cases[(place + 2) % 8])) for place, case in enumerate(cases[:8])]
@@ -76,14 +72,14 @@ def test_right_answers_score_one_and_those_of_another_section_less(domain: str) 
 
 def test_a_document_is_asked_whole_at_1k_and_the_number_counts_questions(tmp_path: Path) -> None:
     folder = tmp_path / "ethic_sections"
-    reports = build("ethic_sections", None, SyntheticSettings((1000, 2000), n=6, domain="law"), folder)
+    reports = build("ethic_sections", None, SyntheticSettings((1000, 2000), n=6), folder)
     assert [(one.task, len(one.tokens)) for one in reports] == [
-        ("ethic_sections_law 1k", 6),
-        ("ethic_sections_law 2k", 6),
+        ("ethic_sections_medicine 1k", 6),
+        ("ethic_sections_medicine 2k", 6),
     ]
     assert all(max(one.tokens) <= int(one.task.split()[1][0]) * 1000 for one in reports)
-    assert "ethic_sections_law" in json.loads((folder / "manifest.json").read_text())["tasks"]
-    task = load_task("ethic_sections_law", Options(cases=tmp_path, length=2000))
+    assert "ethic_sections_medicine" in json.loads((folder / "manifest.json").read_text())["tasks"]
+    task = load_task("ethic_sections_medicine", Options(cases=tmp_path, length=2000))
     assert len(task.cases) == 6 and len({case.cluster for case in task.cases.cases}) == 2
 
 

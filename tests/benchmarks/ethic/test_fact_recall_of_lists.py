@@ -1,4 +1,4 @@
-"""What summaries by hand and what lists and copies state, on 20 sections of seed 4242; the summaries were written without the facts."""
+"""What summaries by hand and what lists and copies state, on 10 sections of seed 4242; the summaries were written without the facts."""
 
 import json
 import re
@@ -47,21 +47,20 @@ def dotted(section: str) -> str:
 ATTACKS = {each.__name__: each for each in (long_words, every_word, dotted, copied, lead)}
 
 
-def scores(domain: str, write: Callable[[str], str] | None = None) -> list[float]:
+def scores(write: Callable[[str], str] | None = None) -> list[float]:
     """Fact recall of each section's summary, or of what is made of the section instead."""
     found = []
     for row in ROWS:
-        if row["domain"] == domain and row["facts"]:
+        if row["facts"]:
             facts = SectionFacts.of([Fact(*fact) for fact in row["facts"]], row["text"])
             found.append(recall(facts.row(), write(row["text"]) if write else row["summary"]))
     return found
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-@pytest.mark.parametrize("domain", ["medicine", "law"])
-def test_honest_summaries_state_more_than_lists_and_copies(domain: str, name: str) -> None:
-    honest, attacked = scores(domain), scores(domain, ATTACKS[name])
-    print(domain, name, f"{fmean(attacked):.2f} honest {fmean(honest):.2f}")
+def test_honest_summaries_state_more_than_lists_and_copies(name: str) -> None:
+    honest, attacked = scores(), scores(ATTACKS[name])
+    print(name, f"{fmean(attacked):.2f} honest {fmean(honest):.2f}")
     assert fmean(honest) > 0.7 and fmean(attacked) < 0.35
     assert sum(one > two for one, two in zip(honest, attacked, strict=True)) >= 0.7 * len(honest)
 

@@ -782,12 +782,7 @@ def may_refer(span: str, target: Opinion) -> bool:
 
 
 def segments_draft(
-    group: CitedCase,
-    length: int,
-    pages: Sequence[Page],
-    texts: Sequence[str],
-    summary: str,
-    segment_pages: int = SEGMENT_PAGES,
+    group: CitedCase, length: int, pages: Sequence[Page], texts: Sequence[str], summary: str
 ) -> Draft | str:
     """Return a case of segments of neighbouring pages of one case, numbered through; or why they make none.
 
@@ -796,7 +791,7 @@ def segments_draft(
     segments: list[list[str]] = []
     last = None
     for page, text in zip(pages, texts, strict=True):
-        if page.opinion != last or len(segments[-1]) == segment_pages:
+        if page.opinion != last or len(segments[-1]) == SEGMENT_PAGES:
             segments.append([])
         segments[-1].append(text)
         last = page.opinion

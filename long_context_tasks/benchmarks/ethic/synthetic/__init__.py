@@ -36,8 +36,7 @@ SECTIONS = "sections"
 NANO_CASES = 576
 """Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
 WRITINGS = 48
-"""Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
-cases."""
+"""Documents that are tried for a case. At 1k an eighth of the reviews make none for attributing."""
 
 
 def family_of(task: str, edition: str = SYNTHETIC) -> str:
@@ -46,7 +45,7 @@ def family_of(task: str, edition: str = SYNTHETIC) -> str:
 
 
 def name_of(task: str, domain: str, edition: str = SYNTHETIC) -> str:
-    """``ethic_recall_law_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
+    """``ethic_recall_medicine_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
     return "_".join([task_name(task, domain), *_suffix(task, edition)])
 
 

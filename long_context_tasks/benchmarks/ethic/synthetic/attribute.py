@@ -1,42 +1,24 @@
-"""Attributing cases of synthetic reviews and opinions: which studies a review includes, which segments cite a target."""
+"""Attributing cases of synthetic reviews: which studies a review includes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from long_context_tasks.benchmarks.ethic.build.attribute import (
-    MARK,
-    OWN,
-    TARGET_MARK,
-    Page,
-    Target,
-    review_draft,
-    segments_draft,
-)
+from long_context_tasks.benchmarks.ethic.build.attribute import OWN, Target, review_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
-from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
+from long_context_tasks.benchmarks.ethic.build.sources import study_text
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.documents import Opinion, Review, Study
+from long_context_tasks.corpora.documents import Review, Study
 from long_context_tasks.synthetic.document import Paragraph
-from long_context_tasks.synthetic.opinions import begin_opinion_group
 from long_context_tasks.synthetic.trials import begin_review
-from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
+from long_context_tasks.tokens.chunks import JOINT, Piece
 
 _SPARE_TOKENS = 5_000
 _LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
 """Shares of the abstracts' tokens that are right ones; the upper one is that of cases from real reviews."""
 
-_MARKER = 7
-"""Tokens of the line that numbers a segment, at most."""
 _SWAPPED = 60
 """Abstracts of a kind that may be replaced, and that may replace them."""
-
-
-def attribute(maker: Maker) -> tuple[Made, ...] | None:
-    """Return the case of a number; None where its documents make none."""
-    if maker.domain == "medicine":
-        return _medicine(maker)
-    return _law(maker)
 
 
 def _supply(maker: Maker) -> int:
@@ -45,7 +27,8 @@ def _supply(maker: Maker) -> int:
     return length + length // 4 + _SPARE_TOKENS
 
 
-def _medicine(maker: Maker) -> tuple[Made, ...] | None:
+def attribute(maker: Maker) -> tuple[Made, ...] | None:
+    """Return the case of a number; None where its documents make none."""
     written = maker.written(begin_review, _supply(maker))
     studies = tuple(Study(*study) for study in written.studies)
     review = Review(
@@ -59,42 +42,6 @@ def _medicine(maker: Maker) -> tuple[Made, ...] | None:
         return None if chosen is None else (_case(maker, review, chosen, room),)
 
     return maker.tuned(maker.length - maker.count(review.background) - 250, make)
-
-
-def _law(maker: Maker) -> tuple[Made, ...] | None:
-    written = maker.written(begin_opinion_group, _supply(maker))
-    group = CitedCase(Opinion(maker.id, written.title, ()), ())
-    pages = {
-        page.name: Page(
-            Chunk((Piece(page.text, maker.count(_shown(page.text) + JOINT) + _MARKER, page.opinion),)),
-            page.opinion,
-        )
-        for page in written.pages
-    }
-    kinds = [
-        [page.name for page in written.pages if (TARGET_MARK in page.text) is cites]
-        for cites in (True, False)
-    ]
-    sizes = {name: page.chunk.tokens for name, page in pages.items()}
-
-    def make(room: int) -> tuple[Made] | None:
-        some = first_that_fit(list(pages), sizes, room)
-        chosen = set(filled_by_swap(some, kinds, sizes, room, maker.slack // 2))
-        own = [page for name, page in pages.items() if name in chosen]
-        if sum(page.chunk.tokens for page in own) > room:
-            return None
-        texts = [page.chunk.text for page in own]
-        draft = segments_draft(group, maker.length, own, texts, written.summary, segment_pages=1)
-        if isinstance(draft, str):
-            return None
-        return (Made(replace(draft, id=maker.id), tuple(Paragraph(_shown(text), (MARK,)) for text in texts)),)
-
-    return maker.tuned(maker.length - maker.count(written.summary) - 320, make)
-
-
-def _shown(page: str) -> str:
-    """Return a page with all marks alike."""
-    return page.replace(TARGET_MARK, MARK)
 
 
 def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:

@@ -20,10 +20,10 @@ from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import BEGINNINGS
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT, SectionFacts
-from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, fit
+from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.synthetic import opinions, trials
+from long_context_tasks.synthetic import trials
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
@@ -40,7 +40,7 @@ class Genre:
         begin: seed to a function that returns, for tokens of cl100k, the beginning of a document that has at least about so many.
         fillers: short sentences that hold no label and no fact, for what is left of a length.
         forms: a label that is a number to the words that it may have in the text; None where labels are names.
-        parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
+        parts: paragraphs to the number of the document that each belongs to; cases count them as ``num_documents``.
         together: tasks that show the same context; the longest prompt of them is fitted to the length.
     """
 
@@ -56,14 +56,6 @@ def _forms_of_count(label: str) -> tuple[str, ...]:
     return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
 
 
-def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
-    parts: list[int] = []
-    for paragraph in paragraphs:
-        new = opinions.begins_opinion(paragraph.text)
-        parts.append(parts[-1] + new if parts else 0)
-    return parts
-
-
 GENRES: Mapping[str, Genre] = {
     "medicine": Genre(
         trials.begin_abstracts,
@@ -76,18 +68,6 @@ GENRES: Mapping[str, Genre] = {
         ),
         forms=_forms_of_count,
         parts=lambda paragraphs: list(range(len(paragraphs))),
-    ),
-    "law": Genre(
-        opinions.begin_opinions,
-        (
-            "We agree.",
-            "That settles the point.",
-            "Nothing more need be said of it.",
-            "The argument was not pressed any further on appeal.",
-            "The record does not call for a different view of the matter.",
-        ),
-        forms=as_written,
-        parts=_parts_by_caption,
     ),
 }
 

@@ -12,6 +12,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from random import Random
 
+from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
@@ -31,6 +32,13 @@ from long_context_tasks.synthetic.vocabulary import Vocabulary
 
 CARRIER_KINDS = {"books": "novels", "debates": "debates", "medicine": "abstracts", "law": "opinions"}
 _FILLERS = {
+    "law": (
+        "We agree.",
+        "That settles the point.",
+        "Nothing more need be said of it.",
+        "The argument was not pressed any further on appeal.",
+        "The record does not call for a different view of the matter.",
+    ),
     "books": (
         "Nothing more was said.",
         "It was already late.",
@@ -360,11 +368,11 @@ def recast_genres(options: Options, domains: Sequence[str], task: str) -> Mappin
         if domain in GENRES:
             genres[domain] = replace(GENRES[domain], begin=begin, parts=_PARTS[domain], together=(task,))
         else:
-            genres[domain] = Genre(begin, _FILLERS[domain], together=(task,))
+            forms = as_written if domain == "law" else None
+            genres[domain] = Genre(begin, _FILLERS[domain], forms, together=(task,))
     return genres
 
 
 _PARTS: Mapping[str, Callable[[Sequence[Paragraph]], list[int]]] = {
     "medicine": lambda paragraphs: list(range(len(paragraphs))),
-    "law": lambda paragraphs: [0] * len(paragraphs),
 }

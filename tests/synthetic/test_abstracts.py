@@ -1,4 +1,4 @@
-"""Synthetic abstracts and court opinions: their prose, facts, numbers, and what tells the values of a feature apart."""
+"""Synthetic abstracts and reviews: their prose, facts, numbers, and how studies are told apart."""
 
 import random
 import re
@@ -8,21 +8,12 @@ from statistics import fmean
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import KINDS, labels_of, text_of, text_of_group
-from synthetic_opinions_reader import CITATIONS, FEATURES
+from kinds import labels_of, text_of
 from trials_reader import in_digits
 
 from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
-from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
 from long_context_tasks.synthetic.numbers import Numbers, in_words
-from long_context_tasks.synthetic.opinions import (
-    TARGET_MARK,
-    begin_opinion_group,
-    begin_opinions,
-    begins_opinion,
-)
 from long_context_tasks.synthetic.trials import TrialWriter, begin_abstracts, begin_review
-from long_context_tasks.synthetic.wording import clause, variants, words
 
 
 def test_prose_of_abstracts_is_clean() -> None:
@@ -59,7 +50,6 @@ def test_facts_of_abstracts_stand_before_their_end() -> None:
 @settings(max_examples=15, deadline=None)
 def test_the_shortest_has_something_to_tell_apart(seed: int) -> None:
     assert {study.included for study in begin_review(seed)(1).studies} == {True, False}
-    assert {TARGET_MARK in page.text for page in begin_opinion_group(seed)(1).pages} == {True, False}
     ids = [study.id for study in begin_review(seed)(3000).studies]
     assert len(set(ids)) == len(ids) and all(re.fullmatch(r"\d{8}", one) for one in ids)
 
@@ -91,55 +81,6 @@ def test_a_study_left_out_misses_one_or_two_points() -> None:
         assert [name for name in names if getattr(earlier, name) == getattr(wanted, name)] == missed
 
 
-def test_prose_of_opinions_is_clean() -> None:
-    texts = [text_of(begin_opinions(2)(40_000)), text_of_group(begin_opinion_group(2)(40_000))]
-    texts += [begin_opinion_group(seed)(1).summary for seed in range(100)]
-    for text in texts:
-        assert not re.search(
-            r"[{}|\x00]|  | [.,;:](?! )|,,|a\(n\)|\.\.|\b[Aa] [aeiou](?!ne\b)|[;,]\.|;;|[a-z]{5}\. [a-z]",
-            text,
-        )
-        assert text.count('"') % 2 == 0
-
-
-def test_wordings_of_one_value_share_no_telling_word() -> None:
-    """Every wording is known to the reader under its own value, so that values can be distinguished."""
-    for name, kinds in zip(("who", "event", "plea", "held"), FEATURES, strict=True):
-        for value, pattern in kinds.items():
-            for line in words("opinions_cases.txt", f"{name}.{value}"):
-                # Those of who sued whom are pairs, the others have choices.
-                for side in line.split(" | ") if name == "who" else variants(clause(line)):
-                    assert re.search(pattern, side, re.IGNORECASE), side
-                    others = [one for one, other in kinds.items() if re.search(other, side, re.IGNORECASE)]
-                    assert others == [value], side
-
-
-def test_no_form_of_citation_has_most_of_the_numbers() -> None:
-    document = begin_opinions(1)(100_000)
-    text, gold = text_of(document), labels_of(document)
-    for pattern in CITATIONS:
-        found = {number for match in re.finditer(pattern, text) for number in match.groups() if number}
-        assert 0 < len(found & gold) < 0.4 * len(gold), pattern
-    assert not [one for one in gold if int(one) < 29 or 1890 <= int(one) <= 2030]
-    assert max(map(int, gold)) > 80_000
-
-
-def test_opinions_are_told_apart() -> None:
-    for seed in range(12):
-        paragraphs = begin_opinions(seed)(12_000).paragraphs
-        captions = [any("came on appeal" in fact.statement for fact in one.facts) for one in paragraphs]
-        assert [begins_opinion(one.text) for one in paragraphs] == captions
-        parts = GENRES["law"].parts(paragraphs)
-        assert parts[0] == 0 and parts[-1] == sum(captions) - 1 > 0
-        # Also where the end of the last paragraph is cut off.
-        [first, *_] = paragraphs
-        for end in (match.end() for match in re.finditer(r"(?<!v)\.(?= [A-Z])", first.text)):
-            assert begins_opinion(first.text[:end]), first.text[:end]
-        assert not begins_opinion(
-            "On appeal, we defer unless they are plainly wrong, In re Redley, No. 4096."
-        )
-
-
 def test_results_of_a_study_agree() -> None:
     """Estimates lie in their intervals, a difference is that of its means, and p values and intervals agree."""
     ratios = differences = 0
@@ -160,29 +101,20 @@ def test_results_of_a_study_agree() -> None:
     assert ratios > 60 and differences > 60
 
 
-_INTEGERS = {
-    "medicine": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)"),
-    "law": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+(?!\d)"),
-}
-
-
-def integers(text: str, domain: str = "law") -> list[str]:
-    return [one.replace(",", "") for one in _INTEGERS[domain].findall(text)]
+_INTEGER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["abstracts", "opinions"])
-def test_no_number_is_both(name: str) -> None:
-    """What counts people or stands in a citation is nothing else in the whole text."""
+def test_no_number_is_both() -> None:
+    """What counts people is nothing else in the whole text."""
     for seed in range(5):
-        document = KINDS[name].begin(seed)(20_000)
+        document = begin_abstracts(seed)(20_000)
         gold = labels_of(document)
         for paragraph in document.paragraphs:
             text = paragraph.text.rpartition(" Title:")[2]
-            found = set(integers(text, "law" if name == "opinions" else "medicine")) & gold
-            # Of counts of people some are in words.
+            found = {one.replace(",", "") for one in _INTEGER.findall(text)} & gold
+            # Some counts are in words.
             assert found <= set(paragraph.labels)
-            assert name == "abstracts" or found == set(paragraph.labels)
 
 
 def f1(found: set[str], right: set[str]) -> float:
@@ -200,26 +132,16 @@ def ranked_by_similarity(question: str, texts: Sequence[str], right: set[int]) -
     return f1(set(map(str, best)), set(map(str, right)))
 
 
-def _review(seed: int) -> tuple[str, list[str], list[bool]]:
-    review = begin_review(seed)(6000)
-    texts = [f"{one.title} {one.abstract}" for one in review.studies]
-    return review.background, texts, [one.included for one in review.studies]
-
-
-def _group(seed: int) -> tuple[str, list[str], list[bool]]:
-    group = begin_opinion_group(seed)(6000)
-    texts = [page.text.replace("TARGET ", "") for page in group.pages]
-    return f"{group.title} {group.summary}", texts, [TARGET_MARK in page.text for page in group.pages]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("write", [_review, _group])
-def test_attribution_by_similarity(write) -> None:
+def test_attribution_by_similarity() -> None:
     """Texts ranked by how alike their words are to what is asked, as many taken as are right."""
     found, chance = [], []
     for seed in range(80):
-        question, texts, right = write(seed)
-        found.append(ranked_by_similarity(question, texts, {at for at, one in enumerate(right) if one}))
+        review = begin_review(seed)(6000)
+        texts = [f"{one.title} {one.abstract}" for one in review.studies]
+        right = [one.included for one in review.studies]
+        included = {at for at, one in enumerate(right) if one}
+        found.append(ranked_by_similarity(review.background, texts, included))
         chance.append(100 * fmean(right))
-    print(write.__name__, round(fmean(found), 1), "chance", round(fmean(chance), 1))
+    print(round(fmean(found), 1), "chance", round(fmean(chance), 1))
     assert fmean(found) < fmean(chance) + 2 + 40 / 40**0.5
