@@ -5,6 +5,8 @@ A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a
     def build(name, source, settings, folder, work) -> list[TaskReport]
 """
 
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,13 +17,13 @@ from typing import Any, TextIO, TypeVar
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.engines import Engine, InProcess
-from long_context_tasks.recast.carriers import digest
 from long_context_tasks.schema import (
     Case,
     CaseSet,
     CaseWriter,
     InputError,
     Options,
+    file_sha256,
     format_length,
     parse_length,
     resolve_options,
@@ -303,9 +305,16 @@ def cached_cases(
         **asdict(settings),
         "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
         "card": version,
-        **({"carriers": digest(carriers)} if carriers else {}),
+        **({"carriers": _digest(carriers)} if carriers else {}),
     }
     return CaseSet.read(cached_folder(task, made_from, write), task)
+
+
+def _digest(folder: Path) -> str:
+    """Return a hash of the names and contents of all files in a folder."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A folder of carriers holds a folder for each kind, with files that the readers in :mod:`long_context_tasks.corpora` know::
 
-    carriers/novels/*.txt  debates/  abstracts/*.csv  opinions/  meetings/*.jsonl  forums/*.Posts.xml
+    carriers/novels/*.txt  debates/*.xml
 
 Entities of a text are found once and kept in the cache.
 """
@@ -19,12 +19,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field
-
 from long_context_tasks.recast.entities import find_entities
 from long_context_tasks.recast.mention import Mention
 from long_context_tasks.recast.substitution import Recast, Span, substitute
-from long_context_tasks.schema import InputError, Options, file_sha256
+from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.schema.files import loads, make_folder, read_yaml, write_whole
 from long_context_tasks.schema.options import cache_dir, data_dir
@@ -40,7 +38,7 @@ CARRIERS = SourceOption(
     "Folder of real texts that recast cases are made from, with novels/, debates/ and so on. Default: carriers in LCT_DATA_DIR",
     "Recast tasks",
 )
-KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
+NOVELS, DEBATES = "novels", "debates"
 _RULES = 10
 """Version of the rules by which entities are found; what is kept of another version is found anew."""
 _JOINT = "\n\n"
@@ -71,10 +69,7 @@ class _File(Checked):
 class _Set(Checked):
     kind: str
     licence: str
-    note: str = ""
-    files: Mapping[str, _File] = Field(default_factory=dict)
-    base: str = ""
-    names: tuple[str, ...] = ()
+    files: Mapping[str, _File]
 
 
 @cache
@@ -85,17 +80,11 @@ def carrier_files() -> tuple[CarrierFile, ...]:
     if not isinstance(rows, list):
         raise InputError(f"{path}: holds no list of carriers; install the package again")
     sets = [validated(_Set, row, str(path)) for row in rows]
-    listed = (
+    return tuple(
         CarrierFile(carrier_set.kind, name, file.url, file.sha256)
         for carrier_set in sets
         for name, file in carrier_set.files.items()
     )
-    named = (
-        CarrierFile(carrier_set.kind, name, carrier_set.base + name, None)
-        for carrier_set in sets
-        for name in carrier_set.names
-    )
-    return (*listed, *named)
 
 
 def carriers_of(options: Options, kind: str, task: str) -> Path:
@@ -114,26 +103,18 @@ def carriers_of(options: Options, kind: str, task: str) -> Path:
     return root / kind
 
 
-def digest(folder: Path) -> str:
-    """Return a hash of the names and contents of all files in a folder."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
-    named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
-    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
-
-
-def recast_texts(texts: Sequence[str], seed: int, name: str, *, listed: bool = False) -> list[Recast]:
+def recast_texts(texts: Sequence[str], seed: int, name: str) -> list[Recast]:
     """Recast texts that belong together, such as the paragraphs of a book: what is named in several has one replacement.
 
     Args:
         texts: without blank lines.
         seed: of the new entities.
         name: of the carrier; equal seeds give carriers of other names other entities.
-        listed: see :func:`~long_context_tasks.recast.entities.find_entities`.
 
     Returns:
         The new texts, each with its spans.
     """
-    return recast_passages(passages_of(texts, listed=listed), seed, name)
+    return recast_passages(passages_of(texts), seed, name)
 
 
 @dataclass(frozen=True)
@@ -144,7 +125,7 @@ class Passage:
     mentions: tuple[Mention, ...]
 
 
-def passages_of(texts: Sequence[str], *, listed: bool = False) -> list[Passage]:
+def passages_of(texts: Sequence[str]) -> list[Passage]:
     """Return texts that belong together with what each of them mentions."""
     whole = _JOINT.join(texts)
     return [
@@ -152,7 +133,7 @@ def passages_of(texts: Sequence[str], *, listed: bool = False) -> list[Passage]:
             text,
             tuple(mention._replace(start=mention.start - start, end=mention.end - start) for mention in own),
         )
-        for text, start, own in _cut(whole, entities_of(whole, listed=listed))
+        for text, start, own in _cut(whole, entities_of(whole))
     ]
 
 
@@ -188,14 +169,14 @@ def _cut(whole: str, placed: Sequence[_Placed]) -> Iterator[tuple[str, int, list
         start += len(text) + len(_JOINT)
 
 
-def entities_of(text: str, *, listed: bool = False) -> tuple[Mention, ...]:
+def entities_of(text: str) -> tuple[Mention, ...]:
     """Return the entities of a text; kept in the cache, as finding those of a long book takes seconds."""
-    key = hashlib.sha256(f"{_RULES} {listed} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+    key = hashlib.sha256(f"{_RULES} {text}".encode("utf-8", "surrogatepass")).hexdigest()
     path = cache_dir() / "recast" / f"{key[:32]}.json.gz"
     try:
         return tuple(Mention(*row) for row in loads(gzip.decompress(path.read_bytes())))
     except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError, AttributeError):
-        found = find_entities(text, listed=listed)
+        found = find_entities(text)
     try:
         make_folder(path.parent, remedy=_ROOM)
         write_whole(path, gzip.compress(json.dumps(found).encode(), mtime=0), remedy=_ROOM)

@@ -119,8 +119,7 @@ def test_the_shell_completes_tasks_benchmarks_and_choices():
     assert "report" in completed("lct re")
     assert completed("lct data fetch eli") == ["elitr_bench"]
     assert completed("lct tasks ada_leval_bestanswer_1k_") == [
-        f"ada_leval_bestanswer_1k_{variant}"
-        for variant in ("synthetic", "recast", "front", "mid", "rear", "nodoc")
+        f"ada_leval_bestanswer_1k_{variant}" for variant in ("synthetic", "front", "mid", "rear", "nodoc")
     ]
     before = "ada_leval_tsort_2k"
     assert completed(f"lct plan --tasks {before},ethic_recall_b")[:1] == [f"{before},ethic_recall_books"]

@@ -53,8 +53,8 @@ def test_a_row_says_what_a_task_scores_and_needs(tmp_path: Path) -> None:
         write_published_files(benchmark, tmp_path / "data", 2)
     (tmp_path / "data" / "carriers" / "novels").mkdir(parents=True)
     here = {row["task"] for row in table_of("--data-dir", tmp_path / "data") if row["data_here"]}
-    assert {"elitr_bench_qa_dev", "ethic_recall_books", "ethic_recall_books_recast"} <= here
-    assert not here & {"elitr_bench_qa_recast", "ethic_recall_law_recast", "ethic_multi_qa_law"}
+    assert {"elitr_bench_qa_dev", "ethic_recall_books", "ethic_organize_books_recast"} <= here
+    assert not here & {"ethic_organize_debates_recast", "ethic_multi_qa_law"}
     assert any(name.startswith("ada_leval_bestanswer_1k") for name in here)
 
 

@@ -95,7 +95,7 @@ def test_bad_input_in_a_worker_is_the_same_error(tmp_path: Path) -> None:
         list(engine.mapped(partial(pieces.refuse, 4), range(100)))
     code, _, said = lct(
         "build",
-        "ethic_recall_recast",
+        "ethic_organize_recast",
         "--length",
         "1k",
         "--carriers",

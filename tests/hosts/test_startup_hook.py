@@ -223,7 +223,7 @@ def test_missing_data_end_the_real_command_before_the_model_is_loaded(tmp_path: 
         "--tasks ethic_recall_medicine_synthetic,lct_off* --apply_chat_template",
         f"--tasks my_suite --include_path {own}",
         f"--config {tmp_path}/run.yaml",
-        '--tasks ethic_recall_books --metadata {"lct_variant":"recast"}',
+        '--tasks ethic_organize_books --metadata {"lct_variant":"recast"}',
         "--tasks ethic_recall_medicine_synthetic",
     ]
     code = f"""

@@ -33,7 +33,7 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
     real: dict[str, str] = {}
 
     def write(seed: int, tokens: int) -> Document:
-        names, parts = recast_parts(folder, domain, False, seed, tokens)
+        names, parts = recast_parts(folder, domain, seed, tokens)
         real.clear()
         real.update({span.replacement: span.original for part in parts for span in part.spans})
         return Document(" + ".join(names), tuple(Paragraph(one.text) for one in parts))

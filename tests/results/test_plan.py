@@ -233,7 +233,7 @@ def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:
     assert expand_tasks(["ethic_recall"], groups) == [
         f"ethic_recall_{domain}" for domain in ("books", "debates", "medicine", "law")
     ]
-    both = expand_tasks(["ethic_recall", "ethic_recall_synthetic", "ethic_recall_recast"], groups)
+    both = expand_tasks(["ethic_recall", "ethic_recall_synthetic"], groups)
     assert sorted(expand_tasks(["ethic_recall_*,ethic_recall", "ethic_recall"], groups)) == sorted(both)
     everything = expand_tasks(["lct_official"], groups)
     assert everything == [*dict.fromkeys(everything)] and len(everything) > 30

@@ -73,13 +73,6 @@ def met(wish: Wish, part: Part) -> bool:
     return given is not None and (relation == "max" or given >= low) and (relation == "min" or given <= high)  # type: ignore[operator]
 
 
-def added(question: str, answers: Sequence[str]) -> tuple[str, list[str]]:
-    """Cut what requirements and parts were added to real posts out of them."""
-    start = re.search(r"(?:P\.S\.|One more thing:|Besides,) I (?:need|am looking for) a [^.]*, to ", question)
-    assert start is not None, question
-    return question[start.start() :], [answer.rstrip("\n").rpartition("\n")[2] for answer in answers]
-
-
 def choose(question: str, answers: Sequence[str], asked: slice = slice(None)) -> list[int]:
     """Return the places of the answers that meet every wish of the question, or those of a part of it."""
     wanted = wishes(question)[asked]

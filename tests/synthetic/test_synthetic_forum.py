@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 
 import pytest
-from forum_reader import added, choose, met, recommended, wishes
+from forum_reader import choose, met, recommended, wishes
 
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Options
@@ -19,7 +19,6 @@ from long_context_tasks.synthetic.forum import KINDS, POINTS, Requirements, kind
 
 pytestmark = pytest.mark.slow
 
-SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data"
 NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 
 
@@ -35,10 +34,10 @@ def test_every_answer_but_the_accepted_one_misses_one_requirement() -> None:
         relations.update(one.relation for one in asked.points)
         missed: Counter[int] = Counter()
         for number in range(25):
-            for text in (asked.answer(number), asked.reply(number)):
-                spec = recommended(text)
-                wrong = [place for place, wish in enumerate(wanted) if not met(wish, spec)]
-                assert wrong == ([] if number == 0 else [asked.missed(number)]), text
+            text = asked.answer(number)
+            spec = recommended(text)
+            wrong = [place for place, wish in enumerate(wanted) if not met(wish, spec)]
+            assert wrong == ([] if number == 0 else [asked.missed(number)]), text
             missed.update(wrong)
         assert set(missed.values()) == {3} and len(missed) == POINTS
     assert min(relations.values()) > 60 and len(relations) == 5
@@ -116,30 +115,18 @@ ATTACKERS: dict[str, Callable[[Case], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize(("edition", "most_at_1k"), [("synthetic", 0.35), ("recast", 0.4)])
 @pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 100), (16_000, 30), (128_000, 4)])
 def test_no_attacker_is_fifteen_points_above_chance(
-    edition: str, most_at_1k: float, length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And who reads it all is right. Those of real posts know where the real text ends.
-
-    LCT_SYNTHETIC_CASES asks for so many cases of each length.
-    """
+    """And who reads it all is right. LCT_SYNTHETIC_CASES asks for so many cases of each length."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    if edition == "recast":
-        if not (SHARED / "stack_exchange").is_dir():
-            pytest.skip("no real posts: LCT_SHARED names no folder with data/stack_exchange")
-        (tmp_path / "forums").mkdir()
-        for path in sorted((SHARED / "stack_exchange").glob("*Posts.xml*")):
-            (tmp_path / "forums" / path.name).symlink_to(path.resolve())
-    options = Options(length=length, n=NUMBER or number, seed=77, carriers=tmp_path)
-    loaded = load_task(f"ada_leval_bestanswer_any_{edition}", options)
+    options = Options(length=length, n=NUMBER or number, seed=77)
+    loaded = load_task("ada_leval_bestanswer_any_synthetic", options)
     read = loaded.cases.documents
     cases = []
     for case in loaded.cases.cases:
         question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
-        if edition == "recast":
-            question, answers = added(question, answers)
         cases.append(Case(question, answers, int(case.turns[0].gold[1:]) - 1))
     chance = fmean(1 / len(case.answers) for case in cases)
     scores = {
@@ -153,5 +140,5 @@ def test_no_attacker_is_fifteen_points_above_chance(
     assert all(choose(case.question, case.answers) == [case.gold] for case in few)
     error = (chance * (1 - chance) / len(cases)) ** 0.5
     # At 1k three or four answers are shown, of which half a question leaves two.
-    most = chance + (0.15 if length > 1000 else most_at_1k) + 2 * error
+    most = chance + (0.15 if length > 1000 else 0.35) + 2 * error
     assert all(score < most for score in scores.values()), scores

@@ -6,9 +6,9 @@ Options are arguments of a dataset (``lct_n=50``) or variables of the environmen
 some of these tasks; names of other files are left to those.
 
     ada_leval_tsort_any ada_leval_tsort_any_recast ada_leval_bestanswer_any
-    ada_leval_bestanswer_any_synthetic ada_leval_bestanswer_any_recast ada_leval_bestanswer_any_front
-    ada_leval_bestanswer_any_mid ada_leval_bestanswer_any_rear ada_leval_bestanswer_any_cut2k
-    ada_leval_bestanswer_any_cut4k ada_leval_bestanswer_any_cut8k ada_leval_bestanswer_any_nodoc
+    ada_leval_bestanswer_any_synthetic ada_leval_bestanswer_any_front ada_leval_bestanswer_any_mid
+    ada_leval_bestanswer_any_rear ada_leval_bestanswer_any_cut2k ada_leval_bestanswer_any_cut4k
+    ada_leval_bestanswer_any_cut8k ada_leval_bestanswer_any_nodoc
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

@@ -7,10 +7,7 @@ some of these tasks; names of other files are left to those.
 
     ada_leval_tsort_1k_recast ada_leval_tsort_2k_recast ada_leval_tsort_4k_recast ada_leval_tsort_8k_recast
     ada_leval_tsort_16k_recast ada_leval_tsort_32k_recast ada_leval_tsort_64k_recast
-    ada_leval_tsort_128k_recast ada_leval_bestanswer_1k_recast ada_leval_bestanswer_2k_recast
-    ada_leval_bestanswer_4k_recast ada_leval_bestanswer_6k_recast ada_leval_bestanswer_8k_recast
-    ada_leval_bestanswer_12k_recast ada_leval_bestanswer_16k_recast ada_leval_bestanswer_32k_recast
-    ada_leval_bestanswer_64k_recast ada_leval_bestanswer_128k_recast
+    ada_leval_tsort_128k_recast
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

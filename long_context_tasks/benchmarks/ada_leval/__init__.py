@@ -8,7 +8,6 @@ from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.options import Options
 
 _BUILD = f"{__name__}.build"
-_CARRIERS = "long_context_tasks.recast.carriers:CARRIERS"
 _TSORT = f"{__name__}.settings:TSortSettings"
 _BESTANSWER = f"{__name__}.settings:BestAnswerSettings"
 _CONSTRAINTS = f"{__name__}.settings:ConstraintSettings"
@@ -36,12 +35,14 @@ BENCHMARK = Benchmark(
         "ada_leval_bestanswer": Builder(
             "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{__name__}.settings:POSTS"
         ),
-        "ada_leval_tsort_recast": Builder("tsort", _TSORT, f"{_BUILD}:build", source=_CARRIERS),
+        "ada_leval_tsort_recast": Builder(
+            "tsort",
+            _TSORT,
+            f"{_BUILD}:build",
+            source="long_context_tasks.recast.carriers:CARRIERS",
+        ),
         "ada_leval_bestanswer_synthetic": Builder(
             "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", sharded=True
-        ),
-        "ada_leval_bestanswer_recast": Builder(
-            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", source=_CARRIERS, sharded=True
         ),
     },
     labels=f"{__name__}.data:labels_of",

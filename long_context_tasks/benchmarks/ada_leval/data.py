@@ -160,13 +160,13 @@ def _case_file(spec: TaskSpec, length: str) -> str:
 
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
     """Write the cases from a seed, or from a seed and carriers, once into the cache."""
-    from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS, SYNTHETIC_CASES, build
-    from long_context_tasks.recast.carriers import carriers_of
+    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+    from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     builder = _builder(spec)
     kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
     settings = run_settings(kind, options, SYNTHETIC_CASES)
-    carriers = carriers_of(options, CARRIER_KINDS[spec.task], spec.name) if spec.source == "recast" else None
+    carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
         _case_file(spec, format_length(settings.lengths[0])),
         settings,
@@ -228,12 +228,11 @@ def check_data(name: str, options: AdaLevalOptions) -> None:
     Raises:
         InputError: they are not; of a task of any length without ``length``, no file is.
     """
-    from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS
-    from long_context_tasks.recast.carriers import carriers_of
+    from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     spec = parse_task(name)
     if spec.source == "recast":
-        carriers_of(options, CARRIER_KINDS[spec.task], name)
+        carriers_of(options, NOVELS, name)
         return
     length = spec.tokens or options.length
     files = spec.card.files

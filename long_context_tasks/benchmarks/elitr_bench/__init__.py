@@ -5,7 +5,6 @@ from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
 
 _SETTINGS, _WRITE = f"{__name__}.synthetic:MeetingSettings", f"{__name__}.synthetic:build"
-_CARRIERS = "long_context_tasks.recast.carriers:CARRIERS"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
 BENCHMARK = Benchmark(
@@ -28,11 +27,5 @@ BENCHMARK = Benchmark(
             "conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True
         ),
         "elitr_bench_qa_nano": Builder("qa_nano", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True),
-        "elitr_bench_qa_recast": Builder(
-            "qa_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS, sharded=True
-        ),
-        "elitr_bench_conv_recast": Builder(
-            "conv_recast", _SETTINGS, _WRITE, source=_CARRIERS, lengths=_LENGTHS, sharded=True
-        ),
     },
 )

@@ -23,7 +23,6 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     parse_name,
 )
 from long_context_tasks.judges import Judging
-from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, LoadedTask, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -36,7 +35,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         InputError: an unknown name, missing or damaged archives, a wrong password, or options that do not go with this benchmark.
     """
     task = parse_name(name)
-    written = task.source in ("seed", "recast")
+    written = task.source == "seed"
     # Results say what was run: published meetings have the length they have.
     options = replace(
         synthetic.resolve(task, options) if written else replace(options, length=None),
@@ -92,16 +91,13 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
 
 
 def check_data(name: str, options: ElitrBenchOptions) -> None:
-    """Check that the archives of a task, or the carriers of a recast one, are on this machine.
+    """Check that the archives of a task are on this machine.
 
     Raises:
         InputError: they are not.
     """
     task = parse_name(name)
-    if task.source == "recast":
-        carriers_of(options, synthetic.MEETINGS, name)
-    else:
-        Archives.of(options, name).paths(task.split, task.language == "czech")
+    Archives.of(options, name).paths(task.split, task.language == "czech")
 
 
 def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:

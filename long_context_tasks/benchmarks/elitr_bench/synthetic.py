@@ -1,19 +1,14 @@
-"""Cases on meetings that are written from a seed, or on the talk of real meetings: any length, gold answers that the writer knows.
+"""Cases on meetings that are written from a seed: any length, gold answers that the writer knows.
 
 A case has the form of the published ones, so that prompts, judges and noise are the same; beside its gold answers it says in which
-forms the right value and the others may be stated, see :mod:`.answers`. Of real meetings the people are tags, and other names are
-replaced from a seed.
+forms the right value and the others may be stated, see :mod:`.answers`.
 """
 
-import logging
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from math import nan
 from pathlib import Path
-from random import Random
 
 from long_context_tasks.benchmarks.building import (
     DEFAULT_LENGTH,
@@ -36,22 +31,12 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     noise_description,
     noisy,
 )
-from long_context_tasks.corpora.meetings import MeetingTalk, read_meetings
-from long_context_tasks.recast.carriers import carriers_of, recast_texts
-from long_context_tasks.recast.entities import PERSON
-from long_context_tasks.recast.substitution import Recast
-from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, Turn, format_length
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
-from long_context_tasks.synthetic.meeting.points import Lines
-from long_context_tasks.synthetic.meeting.speech import Cast, turn
-from long_context_tasks.synthetic.meeting.talk import SyntheticTalk, Talk
-from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
-
-logger = logging.getLogger(__name__)
 
 NAME = "elitr_bench"
 CASES = 200
@@ -65,8 +50,6 @@ NANO_CASES = 320
 """Of each length, on 20 meetings from 8k on; see docs/nano.md."""
 _MARGIN = 2
 _TRIES = 5
-MEETINGS = "meetings"
-"""Kind of the carriers."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +89,6 @@ def build(
     Raises:
         InputError: a length is too short, or the tokenizer cannot be had.
     """
-    if card(NAME).tasks[family.removeprefix(f"{NAME}_")].source == "recast":
-        source = carriers_of(Options(carriers=source), MEETINGS, family)
     work = work or Work()
     number = settings.n or default_cases(family)
     settings = replace(settings, n=number)
@@ -118,7 +99,7 @@ def build(
         for length in settings.lengths:
             task, step = file_of(family, length), 1 if _is_conv(family) else questions_at(length, family)
             places = range(-(-number // step))
-            cases = work.cases(writer, partial(_made, family, settings, source, length), places, task)
+            cases = work.cases(writer, partial(_made, family, settings, length), places, task)
             reports.append(write_task(writer, task, cases, settings, lambda case: nan, {}))
         return reports
 
@@ -127,13 +108,13 @@ def _is_conv(family: str) -> bool:
     return family.startswith(f"{NAME}_conv")
 
 
-def _made(family: str, settings: MeetingSettings, source: Path | None, length: int, place: int) -> MadeCases:
+def _made(family: str, settings: MeetingSettings, length: int, place: int) -> MadeCases:
     """Return the cases on a meeting: one for each of its questions, or one conversation."""
     conv = _is_conv(family)
     # What is counted here is counted for one meeting only; the tokenizers would remember it for all of them.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
     tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
-    meeting = _meeting(length, settings, place, family, source, tokenizers[settings.measure.name])
+    meeting = _meeting(length, settings, place, family, tokenizers[settings.measure.name])
     whole = Case(
         id=meeting.id,
         task=file_of(family, length),
@@ -142,7 +123,7 @@ def _made(family: str, settings: MeetingSettings, source: Path | None, length: i
         cluster=meeting.id,
         document=meeting.id,
         labels={
-            "split": "recast" if source else "synthetic",
+            "split": "synthetic",
             "language": "english",
             "length": format_length(length),
         },
@@ -164,7 +145,7 @@ def _made(family: str, settings: MeetingSettings, source: Path | None, length: i
 
 
 def _meeting(
-    length: int, settings: MeetingSettings, place: int, family: str, source: Path | None, tokenizer: Tokenizer
+    length: int, settings: MeetingSettings, place: int, family: str, tokenizer: Tokenizer
 ) -> Meeting:
     """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     conv, number = _is_conv(family), questions_at(length, family)
@@ -185,7 +166,6 @@ def _meeting(
             number,
             first=place * number,
             count=tokenizer.count,
-            talks=partial(RealTalk, source, stream(seed, "names")) if source else SyntheticTalk,
         )
         over = opening(meeting.passages) + asked(meeting.questions) - length
         if over <= 0:
@@ -238,13 +218,11 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         cases = _built(task, options.cases, options.length).read()
     else:
         settings = run_settings(MeetingSettings, options, default_cases(task.family))
-        carriers = carriers_of(options, MEETINGS, task.name) if task.source == "recast" else None
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
             settings,
             card(NAME).version,
-            lambda folder: build(task.family, carriers and carriers.parent, settings, folder),
-            carriers,
+            lambda folder: build(task.family, None, settings, folder),
         )
     return _noisy(task, task.wer, cases, options) if task.wer else cases
 
@@ -288,146 +266,3 @@ def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions
             writer.add_cases(file, changed(writer))
 
     return CaseSet.read(cached_folder(f"{file}_wer{wer}", made_from, write), file)
-
-
-FEWEST = 6
-"""People whom a meeting needs, so that a point has four who bring up values, who settles it, and somebody else."""
-_MOST = 9  # of them take part in points
-_ABSENT = 9
-_PIECE = 120  # tokens of real talk between two decisions whether something else is said
-_MOST_TURNS = 40  # in one piece
-_SENTENCE = re.compile(
-    r"(?<=[.?!])(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!\b[A-Z]\.) (?=[A-Z<-])"
-)
-_NAME = re.compile(r"[^\W\d_]{3,}")
-
-Turns = Sequence[tuple[str, str]]
-
-
-@lru_cache(maxsize=1)
-def _meetings_of(folder: Path) -> Sequence[MeetingTalk]:
-    """Return the meetings of a folder in which enough people speak; warn of what is left out.
-
-    Raises:
-        InputError: there is none.
-    """
-    left_out: Counter[str] = Counter()
-    meetings = list(read_meetings(folder, left_out))
-    found = [meeting for meeting in meetings if len({speaker for speaker, _ in meeting.turns}) >= FEWEST]
-    left_out[f"meetings in which fewer than {FEWEST} people speak"] = len(meetings) - len(found)
-    if lost := ", ".join(f"{count:,} {what}" for what, count in left_out.items() if count):
-        logger.warning("%s: left out %s", folder, lost)
-    if not found:
-        raise InputError(f"{folder}: in no meeting speak {FEWEST} people or more; put others there")
-    return found
-
-
-class RealTalk(Talk):
-    """Goes on with real meetings: from any turn of any of them to its end, then with another one.
-
-    The people who speak most have the same tags in each of them, and only they take part in points.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        names: int,
-        seed: int,
-        num_tokens: int,
-        count: Callable[[Sequence[str]], int],
-    ) -> None:
-        """Talk as in the meetings of a folder.
-
-        Args:
-            folder: of the carriers.
-            names: seed of the replaced names.
-            seed: of everything else.
-            num_tokens: of the meeting.
-            count: returns the tokens of lines.
-        """
-        random = Random(seed)
-        meetings = random.sample(_meetings_of(folder), len(_meetings_of(folder)))
-        most = max(len(_speakers(meeting)) for meeting in meetings)
-        numbers = Random(names).sample(range(1, most + _ABSENT + 1), most + _ABSENT)
-        people = [f"[PERSON{number}]" for number in numbers]
-        vocabulary = Vocabulary(names)
-        cast = Cast(
-            present=tuple(people[: min(_MOST, *(len(_speakers(meeting)) for meeting in meetings))]),
-            absent=tuple(people[most:]),
-            projects=tuple(vocabulary.product() for _ in range(8 + num_tokens // 10_000)),
-            organizations=(),
-            locations=(),
-        )
-        super().__init__(cast, random.random, count)
-        self._turns = _endless(meetings, people, names, random)
-        self._left: tuple[str, list[str]] = ("", [])
-
-    def chat(self, room: float) -> Lines:
-        """Return the next turns, and of the last one as many sentences as there is room for; what is longer than the room is left out."""
-        lines: Lines = []
-        for _ in range(_MOST_TURNS):
-            speaker, sentences = self._left if self._left[1] else next(self._turns)
-            said = 0
-            while (
-                said < len(sentences) and self.count([*lines, *turn(speaker, *sentences[: said + 1])]) <= room
-            ):
-                said += 1
-            if said:
-                lines += turn(speaker, *sentences[:said])
-            elif not lines:
-                said = 1
-            self._left = speaker, sentences[said:]
-            if lines and (self._left[1] or self.count(lines) >= _PIECE):
-                break
-        return lines
-
-
-def _speakers(meeting: MeetingTalk) -> Mapping[str, int]:
-    """Return the speakers with their places: who speaks most is the first."""
-    ranked = Counter(speaker for speaker, _ in meeting.turns).most_common()
-    return {speaker: place for place, (speaker, _) in enumerate(ranked)}
-
-
-def _endless(
-    meetings: Sequence[MeetingTalk], people: Sequence[str], names: int, random: Random
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield speakers and sentences: the first meeting from any turn on, then the others from their beginning."""
-    start: int | None = random.randrange(len(meetings[0].turns))
-    while True:
-        for meeting in meetings:
-            tags = {speaker: people[place] for speaker, place in _speakers(meeting).items()}
-            for speaker, text in list(_recast(meeting, names, tuple(tags.items())))[start:]:
-                yield speaker, _SENTENCE.split(text)
-            start = None
-
-
-@lru_cache(maxsize=32)
-def _recast(meeting: MeetingTalk, names: int, tags: tuple[tuple[str, str], ...]) -> Turns:
-    """Return the turns with other names: those of speakers are their tags."""
-    owners: dict[str, set[str]] = {}
-    for speaker, tag in tags:
-        for word in _NAME.findall(speaker.partition("(")[0]):
-            owners.setdefault(word, set()).add(tag)
-    known = {word: next(iter(found)) for word, found in owners.items() if len(found) == 1}
-    texts = recast_texts([f"{speaker}: {text}" for speaker, text in meeting.turns], names, meeting.id)
-    return [
-        (dict(tags)[speaker], _tagged(text, known))
-        for (speaker, _), text in zip(meeting.turns, texts, strict=True)
-    ]
-
-
-def _tagged(recast: Recast, known: Mapping[str, str]) -> str:
-    """Return what is said behind the speaker's name, with tags for the names of those who speak in the meeting."""
-    text, at, parts, before = recast.text, recast.text.index(": ") + 2, [], ""
-    for span in recast.spans:
-        word = _NAME.match(span.original)
-        tag = known.get(word[0]) if word and span.kind in PERSON | {"name"} else None
-        if span.start < at or tag is None:
-            continue
-        between = text[at : span.start]
-        if not (before == tag and between == " "):
-            parts += [between, tag]
-        end = re.search(r"['’]s?$", span.original)
-        parts.append(end[0] if end else "")
-        at, before = span.end, tag
-    return "".join(parts) + text[at:]

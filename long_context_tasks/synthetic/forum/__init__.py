@@ -73,8 +73,7 @@ class Requirements(Writer):
         asked += self.sample(measures(), POINTS - len(asked))
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
         self._wishes = " ".join(self._wish(point) for point in self.points)
-        names = "open", "conditions", "close", "postscript"
-        self._texts = {name: repair(self.say(name)) for name in names}
+        self._texts = {name: repair(self.say(name)) for name in ("open", "conditions", "close")}
 
     def _point(self, trait: str) -> Point:
         if trait in kinds():
@@ -106,10 +105,6 @@ class Requirements(Writer):
         middle = f"{asides}\n" if asides else ""
         return f"\n{texts['open']} {texts['conditions']}\n{middle}{self._wishes}\n{texts['close']}\n"
 
-    def postscript(self, asides: str = "") -> str:
-        """Return the requirements as something that the asker of another question adds to it."""
-        return f"{self._texts['postscript']} {self._texts['conditions']}{asides and ' ' + asides} {self._wishes}\n"
-
     def asides(self) -> list[str]:
         """Return sentences that an asker may add and that say nothing of devices, parts and values."""
         writer = _Part(self, "asides")
@@ -131,11 +126,6 @@ class Requirements(Writer):
         if part.chance(0.3):
             text.append(repair(part.say("bye")))
         return "\n" + "\n".join(text) + "\n"
-
-    def reply(self, number: int) -> str:
-        """Return the same part as something that an answer to another question adds to it."""
-        part = _Part(self, f"answer {number}")
-        return f"{capital(part.say('reply'))} {' '.join(part.told(self.missed(number)))}\n"
 
 
 class _Part(Writer):

@@ -22,7 +22,7 @@ from long_context_tasks.synthetic.meeting.points import (
     stale,
 )
 from long_context_tasks.synthetic.meeting.speech import JOINED, turn
-from long_context_tasks.synthetic.meeting.talk import SyntheticTalk, Talk
+from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -32,7 +32,6 @@ SHORTEST = 700
 """Tokens of the shortest transcript that has room for a point and what stands around it."""
 
 Tokens = int | Callable[[Sequence["MeetingQuestion"]], int]
-Talks = Callable[[int, int, Callable[[Sequence[str]], int]], Talk]
 _DRAFTS = 12
 _GAP = 30  # tokens: less is left free in front of a passage
 _SMALL = 8  # tokens that are left free in the end
@@ -97,7 +96,6 @@ def write_meeting(
     *,
     first: int = 0,
     count: Callable[[str], int] | None = None,
-    talks: Talks = SyntheticTalk,
 ) -> Meeting:
     """Write a meeting of at most ``num_tokens`` tokens and few less.
 
@@ -107,7 +105,6 @@ def write_meeting(
         num_questions: how many questions it has; 350 tokens each are the least.
         first: number of its first question in a series of meetings: types and positions take turns over the series.
         count: tokens of a text; without it those of cl100k.
-        talks: makes the talk around the points from a seed, a number of tokens, and a counter of the tokens of lines.
 
     Raises:
         InputError: too few tokens for the questions.
@@ -127,7 +124,7 @@ def write_meeting(
 
     # Passages that happen to be long may not leave room for the last ones; then another draft is written.
     for draft in range(_DRAFTS):
-        writer = _Writer(talks(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
+        writer = _Writer(Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
         total = rough if isinstance(num_tokens, int) else num_tokens(writer.questions)
         passages = [_text(lines) for lines in writer.write(total) if lines]
         placed = (

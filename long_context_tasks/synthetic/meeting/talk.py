@@ -22,7 +22,7 @@ _TAGS = 24  # numbers that tags take
 
 
 class Talk:
-    """Goes on talking for as long as it is asked; a subclass says in :meth:`chat` what is said beside points.
+    """The talk of a meeting: reports on one thing after the other, questions to them, asides, points without a question.
 
     Attributes:
         speech: speaks for everybody.
@@ -30,14 +30,14 @@ class Talk:
         reserved: subjects of the points that are asked about; their nouns come again with other projects.
     """
 
-    def __init__(
-        self, cast: Cast, random: Callable[[], float], count: Callable[[Sequence[str]], int]
-    ) -> None:
-        """Talk among the people of the cast."""
-        self.speech = Speech(cast, random)
+    def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
+        """Choose who and what the meeting speaks of; long ones speak of more projects."""
+        random = Random(seed).random
+        self.speech = Speech(_make_cast(Dice(random), num_tokens), random)
         self.count = count
         self.reserved: list[Subject] = []
         self._pending: deque[Point] = deque()
+        self._subject: Subject | None = None
 
     def new_subject(self, alike: float = 0.0) -> Subject:
         """Draw a subject that is not reserved; with this probability one with a reserved noun."""
@@ -51,7 +51,7 @@ class Talk:
         """Return lines of at most ``room`` tokens in which no point is settled that is asked about; empty if none fit."""
         if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
             return self._other_point()
-        lines = self.chat(room)
+        lines = self._chat(room)
         while lines and self.count(lines) > room:
             lines.pop()
         return lines
@@ -67,28 +67,6 @@ class Talk:
             self._pending.append(point)
         return discuss(speech, point)
 
-    def chat(self, room: float) -> Lines:
-        """Return lines that settle nothing."""
-        raise NotImplementedError
-
-    def opening(self) -> Lines:
-        """Return the first lines."""
-        return []
-
-    def closing(self) -> Lines:
-        """Return the last lines."""
-        return []
-
-
-class SyntheticTalk(Talk):
-    """The talk of a meeting that is written from a seed: reports on one thing after the other, questions to them, asides."""
-
-    def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
-        """Choose who and what the meeting speaks of; long ones speak of more projects."""
-        random = Random(seed).random
-        super().__init__(_make_cast(Dice(random), num_tokens), random, count)
-        self._subject: Subject | None = None
-
     def opening(self) -> Lines:
         """Let two people greet the others."""
         return self.speech.exchange("hello", *self.speech.people(2))
@@ -97,7 +75,7 @@ class SyntheticTalk(Talk):
         """Let two people say goodbye."""
         return self.speech.exchange("bye", *self.speech.people(2))
 
-    def chat(self, room: float) -> Lines:
+    def _chat(self, room: float) -> Lines:
         """Return an exchange on the present item, a new item, or an aside."""
         speech, roll = self.speech, self.speech.random()
         if roll < 0.15:

@@ -1,6 +1,5 @@
 """The synthetic tasks: cases of the length asked for, the same however they are made, noise, and the score without a judge."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
-from long_context_tasks.benchmarks.elitr_bench.synthetic import FEWEST, _meetings_of
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words
@@ -110,14 +108,3 @@ def test_any_text_is_read(response: str, form: str) -> None:
     is_found(response, {"right": [form], "wrong": []})
     if words_of(form):
         assert states(words_of(form), [form])
-
-
-def test_what_is_left_out_of_meetings_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    turns = [{"speaker": f"P{place}", "content": "Fine ."} for place in range(FEWEST)]
-    lost = [{"speaker": " ", "content": "Whose ?"}, {"speaker": "P1", "content": "{disfmarker}"}]
-    rows = [{"meeting_transcripts": each} for each in (turns + lost, turns[1:], turns[2:])]
-    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert [len(meeting.turns) for meeting in _meetings_of(tmp_path)] == [FEWEST]
-    assert caplog.messages == [
-        f"{tmp_path}: left out 1 turns without a speaker, 1 turns without a word, 2 meetings in which fewer than 6 people speak"
-    ]

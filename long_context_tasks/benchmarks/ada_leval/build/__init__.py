@@ -9,7 +9,7 @@ from pathlib import Path
 
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
-from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints, recast, synthetic
+from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.settings import (
@@ -19,13 +19,12 @@ from long_context_tasks.benchmarks.ada_leval.settings import (
 )
 from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.corpora.books import Book, read_books
-from long_context_tasks.recast.carriers import CARRIERS, carriers_of, recast_texts
+from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of, recast_texts
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
-CARRIER_KINDS = {"tsort": "novels", "bestanswer": "forums"}
 
 
 def build(
@@ -50,8 +49,8 @@ def build(
         source = None
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
     elif option == CARRIERS:
-        # One kind of carriers for each task; the paper's caps and strides do not count where cases fill their length.
-        source = carriers_of(Options(carriers=source), CARRIER_KINDS[builder.task], family)
+        # The paper's caps and strides do not count where cases fill their length.
+        source = carriers_of(Options(carriers=source), NOVELS, family)
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
     elif source is None:
         raise InputError(f"{family} is built from your own data: add --{option.name} PATH")
@@ -76,8 +75,7 @@ def build(
                 change=change,
             )
         if isinstance(settings, ConstraintSettings):
-            posed = partial(recast, source) if source else synthetic
-            return build_constraints(posed, settings, writer, work, name=name)
+            return build_constraints(settings, writer, work, name=name)
         assert isinstance(settings, BestAnswerSettings) and source is not None
         return build_bestanswer(DumpPosts(source), part, settings, writer, work, name=name)
 

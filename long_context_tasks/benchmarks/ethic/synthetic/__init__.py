@@ -78,7 +78,7 @@ def build(
     settings.fitted()  # an unavailable tokenizer is reported before anything is written
     domains = known if settings.domain is None else (settings.domain,)
     if edition == RECAST:
-        recast_genres(Options(carriers=source), domains, task)  # carriers that are missing are reported now
+        recast_genres(Options(carriers=source), domains)  # carriers that are missing are reported now
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
     tasks = (task, *(BENCHMARK.builders[name].task for name in work.beside))
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
@@ -135,7 +135,7 @@ def _made(
     builder = BENCHMARK.builders[family]
     edition, genres = SYNTHETIC, GENRES
     if builder.source is not None:
-        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,), builder.task)
+        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,))
     own = settings.fitted().fresh()
     begun: dict[tuple[Any, int], Any] = {}
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
-from long_context_tasks.recast.sentences import SENTENCE_END
 from long_context_tasks.synthetic.document import Document, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
@@ -25,6 +24,11 @@ _PART = 320
 """Tokens of a part, about, until there are as many parts as may be."""
 _BESIDE = 2
 """Parts before and behind its own in which an option may not be found by its words."""
+_SENTENCE_END = re.compile(
+    r"(?<=[a-z0-9)\]’”\"]{2}[.?!])"
+    r"(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Messrs\.)(?<!Prof\.)(?<!Capt\.)(?<!Col\.)(?<!Gen\.)(?<!Dept\.)(?<!Inc\.)(?<!Corp\.)"
+    r"[\"”’)]*\s+(?=[\"“‘(]*[A-Z])"
+)
 _SPEAKS_ON = re.compile(r"[?!][\"”’]+\s+$")
 """What may stand before the one who speaks: “Where?” Anne asked."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -93,7 +97,7 @@ def _sentences(paragraph: str) -> list[str]:
     """Return the sentences that may be taken out: whole ones, neither too short nor too long, with no quotation cut."""
     ends = [
         match.end()
-        for match in SENTENCE_END.finditer(paragraph)
+        for match in _SENTENCE_END.finditer(paragraph)
         if not _SPEAKS_ON.search(paragraph, 0, match.end())
     ]
     found = [paragraph[start:end].strip() for start, end in pairwise([0, *ends, len(paragraph)])]
