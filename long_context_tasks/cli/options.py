@@ -6,7 +6,7 @@ A command that adds an option of these names takes it from here. Names follow th
 
 import importlib
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,12 +110,11 @@ def field_options(kind: type) -> list[tuple[str, Any, Any, dict[str, Any]]]:
     return options
 
 
-def with_settings(place: str, leave_out: Collection[str] = ()) -> type[TyperCommand]:
+def with_settings(place: str) -> type[TyperCommand]:
     """Return the class of a command with an option for every described field of settings.
 
     Args:
         place: ``module:class``, imported when the command runs or shows its help.
-        leave_out: fields that are no options of this command.
     """
 
     class SettingsCommand(TyperCommand):
@@ -125,7 +124,6 @@ def with_settings(place: str, leave_out: Collection[str] = ()) -> type[TyperComm
             """Add the options of the fields."""
             module, _, name = place.partition(":")
             options = field_options(getattr(importlib.import_module(module), name))
-            options = [option for option in options if option[0] not in leave_out]
             own = super().get_params(ctx)
             end = next(at for at, each in enumerate(own) if each.name in ("as_json", "help"))
             return [*own[:end], *parameters_of(options), *own[end:]]

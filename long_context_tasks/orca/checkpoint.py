@@ -2,9 +2,9 @@
 
 ::
 
-    DIR/model/config.yaml          score_type, use_cls_token, init_type; token_weights if used
+    DIR/model/config.yaml          score_type, use_cls_token, init_type
     DIR/model/lm/                  the language model, or only a LoRA adapter of it
-    DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token, token_weights if used
+    DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token if used
     DIR/tokenizer/
     DIR/args.yaml                  training arguments, score_type among them
     DIR/metrics.yaml, optimizer.pt optional
@@ -173,8 +173,6 @@ def load_checkpoint(
     folder = find_checkpoint(path)
     config = read_config(folder)
     with named_failures(f"{folder}"):
-        import torch
-
         from long_context_tasks.orca.model import OrcaModel, get_head
 
         device, dtype = choose_device(device, dtype)
@@ -188,8 +186,6 @@ def load_checkpoint(
             bool(config.get("use_cls_token", False)),
             str(config.get("init_type", "xavier_normal")),
         )
-        if config.get("token_weights", False):
-            model.token_weights = torch.zeros(model.body().get_input_embeddings().num_embeddings)
     _load_head(model, folder / "model" / HEAD)
     return Checkpoint(folder, model.to(device).train(trainable), words, read_args(folder))
 
@@ -252,25 +248,20 @@ def load_tokenizer(place: Path | str) -> Any:
 
 
 def load_lm(place: Path | str, dtype: Any) -> Any:
-    """Load a causal language model, or an encoder such as BERT, of which every weight that is run was in its files.
+    """Load a causal language model of which every weight that is run was in its files.
 
     Raises:
         InputError: a weight is missing, for which transformers would take random numbers.
     """
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoConfig, AutoModel, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    config = AutoConfig.from_pretrained(place)
-    alone = not (config.is_decoder or config.is_encoder_decoder)
-    encodes = alone and type(config) in MODEL_FOR_MASKED_LM_MAPPING
-    kind = AutoModel if encodes else AutoModelForCausalLM
-    loaded: Any = kind.from_pretrained(place, dtype=dtype, output_loading_info=True)
+    loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
     lm, info = loaded
     # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
     names = {name for name, each in lm.named_parameters() if id(each) not in unrun}
-    names -= {name for name in names if encodes and name.startswith("pooler.")}  # its output is not read
     _complete(sorted(names & set(info["missing_keys"])), len(names), f"{place}: the language model")
     return lm
 
@@ -335,8 +326,7 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
 def _head_of(model: "OrcaModel") -> dict[str, Any]:
     """Return the parameters that the language model does not have, by their names in the file."""
     head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
-    more = {"cls_token": model.cls_token, "token_weights": model.token_weights}
-    return head | {name: each for name, each in more.items() if each is not None}
+    return head if model.cls_token is None else {**head, "cls_token": model.cls_token}
 
 
 def save_checkpoint(
@@ -371,7 +361,6 @@ def save_checkpoint(
         "init_type": model.init_type,
         "score_type": model.head.name,
         "use_cls_token": model.cls_token is not None,
-        **({} if model.token_weights is None else {"token_weights": True}),
     }
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
     with whole_folder(folder) as part:

@@ -25,14 +25,12 @@ class InputFormat:
         transcript: whether the transcription comes before the rationale, where an item has both (``--add_transcript``). Without the rationale
             there is no context, so no transcription either.
         prompt: in front of everything; empty in the released models.
-        compare: read reference and candidate as two texts of their own, to be compared token by token, and nothing else.
     """
 
     question: bool = True
     rationale: bool = True
     transcript: bool = False
     prompt: str = ""
-    compare: bool = False
 
     def args(self) -> dict[str, Any]:
         """Return the format as training arguments, for ``args.yaml`` of a checkpoint."""
@@ -41,7 +39,6 @@ class InputFormat:
             "skip_rationale": not self.rationale,
             "add_transcript": self.transcript,
             "prompt": self.prompt,
-            "compare": self.compare,
         }
 
     @classmethod
@@ -52,21 +49,15 @@ class InputFormat:
             rationale=not args.get("skip_rationale", False),
             transcript=bool(args.get("add_transcript", False)),
             prompt=str(args.get("prompt") or ""),
-            compare=bool(args.get("compare", False)),
         )
 
     def with_parts(self, **shown: bool | None) -> "InputFormat":
         """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is.
 
         Raises:
-            InputError: a transcript is asked for without the rationale, before which it has its place; or any of them where reference and candidate
-                alone are compared.
+            InputError: a transcript is asked for without the rationale, before which it has its place.
         """
         changes: dict[str, Any] = {name: value for name, value in shown.items() if value is not None}
-        if self.compare and (named := ", ".join(f"--{name}" for name, value in changes.items() if value)):
-            raise InputError(
-                f"{named}: a judge that compares reads the reference and the candidate alone; leave it out"
-            )
         changed = replace(self, **changes)
         if shown.get("transcript") and not changed.rationale:
             raise InputError(
@@ -88,10 +79,6 @@ class InputFormat:
 
 RELEASED_FORMAT = InputFormat()
 """The format of the released models."""
-COMPARING = InputFormat(question=False, rationale=False, compare=True)
-"""The format of a judge that compares."""
-BETWEEN = -1
-"""Stands between the tokens of the reference and those of the candidate where they are two texts."""
 _SHORTENED = (1, 3)
 """Pieces of a text that may be shortened, the first one first: transcript and rationale."""
 
@@ -101,7 +88,7 @@ class Encoded:
     """An item in tokens.
 
     Attributes:
-        ids: tokens without special tokens; empty when the item does not fit. Of two texts each has its special tokens, and :data:`BETWEEN` is between them.
+        ids: tokens without special tokens; empty when the item does not fit.
         dropped: tokens that the context lost to fit the window.
         fits: False when it is too long without any context.
     """
@@ -162,8 +149,6 @@ def encode_items(
     Raises:
         InputError: a text has no tokens at all, or is too long and the tokenizer gives no offsets of its tokens.
     """
-    if form.compare:
-        return _encoded_pairs(items, tokenizer, window)
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
         pieces = [
@@ -178,23 +163,6 @@ def encode_items(
                 )
             long = window is not None and len(ids) > window
             encoded.append(_shortened(each, tokenizer, window or 0) if long else Encoded(ids))
-    return encoded
-
-
-def _encoded_pairs(items: Sequence[OrcaItem], tokenizer: Any, window: int | None) -> list[Encoded]:
-    """Encode reference and candidate as two texts; neither is shortened. An empty text becomes the padding token if the tokenizer adds none of its own."""
-    nothing = [tokenizer.pad_token_id or 0]
-    encoded: list[Encoded] = []
-    for start in range(0, len(items), _AT_ONCE):
-        some = items[start : start + _AT_ONCE]
-        sides = [
-            tokenizer([writable(str(text)) for text in texts], verbose=False)["input_ids"]
-            for texts in ([item.reference for item in some], [item.candidate for item in some])
-        ]
-        for reference, candidate in zip(*sides, strict=True):
-            fits = window is None or max(len(reference), len(candidate)) <= window
-            ids = [*(reference or nothing), BETWEEN, *(candidate or nothing)] if fits else ()
-            encoded.append(Encoded(ids, fits=fits))
     return encoded
 
 

@@ -14,10 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributions import Beta, Categorical, kl_divergence
-from torch.nn.functional import log_softmax, normalize
+from torch.nn.functional import log_softmax
 
 from long_context_tasks.orca.data import SCALE, HeadName
-from long_context_tasks.orca.inputs import BETWEEN
 from long_context_tasks.schema import InputError
 
 MASK = -100.0
@@ -25,10 +24,6 @@ MASK = -100.0
 EPS = 0.01
 """Nearest that a label comes to 0 and 1 under the beta head, whose density may be infinite there."""
 N_RATINGS = 5
-_STEEPNESS, _HALF_FOUND = 10.0, 0.5
-"""Of a fresh head that compares: change of its outputs with the likeness of reference and candidate, and the likeness at which they are 0."""
-_LEAST_WEIGHT = 0.01
-"""Of a token that every text has."""
 Floats = NDArray[np.float64]
 
 
@@ -182,16 +177,11 @@ class OrcaModel(nn.Module):
     and read instead. (The released code appends it behind the padding and then reads at the old length, where shorter items of a batch have a padding
     token; here no item depends on its batch.)
 
-    Of an item of two texts, reference and candidate, the hidden state is the weighted mean, over the tokens of the reference, of the product of their state with
-    that of the most similar token of the candidate, both of the length 1: its sum is the recall of BERTScore with weights by rarity (Zhang et al., 2020), and
-    the head weighs its parts.
-
     Attributes:
-        lm: causal language model or encoder of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
+        lm: causal language model of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
         head: what the outputs mean.
         linear: hidden state -> parameters; float32.
         cls_token: the learned vector, or None.
-        token_weights: weight of each token of a reference, shape (vocabulary,); None until something is compared.
         init_type: how ``linear`` was initialised; stored in the checkpoint.
     """
 
@@ -210,31 +200,12 @@ class OrcaModel(nn.Module):
         nn.init.xavier_normal_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
-        self.token_weights: Tensor | None
-        self.register_buffer("token_weights", None)
 
     @property
     def window(self) -> int | None:
         """Most tokens of an item; None where the model names no limit."""
         limit = getattr(self._config, "max_position_embeddings", None)
-        # The positions of RoBERTa and its kin begin behind that of the padding.
-        before = getattr(getattr(self.body(), "embeddings", None), "padding_idx", None)
-        unused = (self.cls_token is not None) + (0 if before is None else before + 1)
-        return None if limit is None else int(limit) - unused
-
-    def begin_comparing(self, token_weights: Tensor) -> None:
-        """Let a fresh head predict a higher mean the more of the reference is found, as without training that says more than a head drawn at random.
-
-        Args:
-            token_weights: of each token of the vocabulary, see :func:`rarity`.
-        """
-        self.token_weights = token_weights.to(self.device)
-        nothing = torch.zeros(1, self.head.outputs, requires_grad=True)
-        (raises,) = torch.autograd.grad(self.head.moments(nothing)[0].sum(), nothing)
-        steepness = _STEEPNESS * raises[0] / raises.abs().max()
-        with torch.no_grad():
-            self.linear.weight.copy_((steepness / self.linear.in_features)[:, None])
-            self.linear.bias.copy_(-_HALF_FOUND * steepness)
+        return None if limit is None else int(limit) - (self.cls_token is not None)
 
     def window_within(self, most: int | None) -> int | None:
         """Return the smaller one of the model's window and another limit, where there is one."""
@@ -248,8 +219,6 @@ class OrcaModel(nn.Module):
     def body(self) -> Any:
         """Return the language model without its vocabulary projection; adapters included."""
         lm = self.lm.get_base_model() if hasattr(self.lm, "get_base_model") else self.lm
-        if lm.get_output_embeddings() is None:  # an encoder, which has none
-            return lm
         body = lm.get_decoder()
         # Older families (GPT-2, GPT-NeoX) return themselves as decoder; it is their base model.
         return lm.base_model if body is lm else body
@@ -258,27 +227,12 @@ class OrcaModel(nn.Module):
         """Compute the parameters of each item.
 
         Args:
-            input_ids: tokens, padded on the right; shape (items, longest). All items are one text, or all are two with ``BETWEEN`` between them.
+            input_ids: tokens, padded on the right; shape (items, longest).
             lengths: tokens of each item; shape (items,).
 
         Returns:
             Float32, shape (items, outputs).
         """
-        return self.of_state(self.state(input_ids, lengths))
-
-    def state(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return the hidden state that the head reads, from the arguments of :meth:`forward`; shape (items, hidden)."""
-        compares = bool((input_ids[:1] == BETWEEN).any())
-        return self._compared(input_ids, lengths) if compares else self._read(input_ids, lengths)
-
-    def of_state(self, hidden: Tensor) -> Tensor:
-        """Compute the parameters from hidden states; float32, shape (items, outputs)."""
-        with torch.autocast(hidden.device.type, enabled=False):
-            params: Tensor = self.linear(hidden.float())
-        return params
-
-    def _read(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return the state of the last token of each item, shape (items, hidden)."""
         rows = torch.arange(len(lengths), device=input_ids.device)
         last = lengths - 1
         inputs: dict[str, Tensor] = {"input_ids": input_ids}
@@ -290,54 +244,10 @@ class OrcaModel(nn.Module):
             embedded = torch.where(here[..., None], self.cls_token.to(embedded.dtype), embedded)
             inputs, last, size = {"inputs_embeds": embedded}, lengths, size + 1
         mask = torch.arange(size, device=input_ids.device) <= last[:, None]
-        state: Tensor = self._states(mask, **inputs)[rows, last]
-        return state
-
-    def _compared(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return how the tokens of the reference are found in the candidate, shape (items, hidden)."""
-        first = (input_ids == BETWEEN).int().argmax(dim=1)
-        reference, own = self._unit_states(input_ids, torch.zeros_like(first), first)
-        candidate, other = self._unit_states(input_ids, first + 1, lengths - first - 1)
-        with torch.autocast(input_ids.device.type, enabled=False):
-            alike = (reference @ candidate.mT).masked_fill(~other[:, None], -2.0)
-            nearest = alike.argmax(dim=2, keepdim=True).expand(-1, -1, reference.shape[2])
-            ids = input_ids[:, : own.shape[1]].where(own, 0)
-            weights = own.float() if self.token_weights is None else self.token_weights[ids] * own
-            product = reference * candidate.gather(1, nearest) * weights[..., None]
-            # Parts of a unit vector are small; a head begins with numbers near 1.
-            return product.sum(dim=1) / weights.sum(dim=1, keepdim=True) * reference.shape[2]
-
-    def _unit_states(self, input_ids: Tensor, begins: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the states of a part of each row, of the length 1 and float32, shape (items, longest, hidden), and which of them are no padding."""
-        steps = torch.arange(int(lengths.max()), device=input_ids.device)
-        mask = steps < lengths[:, None]
-        places = (begins[:, None] + steps).clamp(max=input_ids.shape[1] - 1)
-        ids = input_ids.gather(1, places).where(mask, 0)
-        return normalize(self._states(mask, input_ids=ids).float(), dim=-1), mask
-
-    def _states(self, mask: Tensor, **inputs: Tensor) -> Tensor:
-        states: Tensor = self.body()(**inputs, attention_mask=mask.long(), use_cache=False).last_hidden_state
-        return states
-
-
-def rarity(rows: Sequence[Sequence[int]], vocabulary: int) -> Tensor:
-    """Weigh tokens by the logarithm of the share of texts that they are in, so that words which any answer has count for little.
-
-    Args:
-        rows: tokens of items of two texts; equal texts count once.
-        vocabulary: number of tokens.
-
-    Returns:
-        Shape (vocabulary,), each above 0; a token in no text has the highest weight.
-    """
-    texts: set[tuple[int, ...]] = set()
-    for row in rows:
-        middle = list(row).index(BETWEEN)
-        texts |= {tuple(row[:middle]), tuple(row[middle + 1 :])}
-    found = torch.zeros(vocabulary)
-    for text in texts:
-        found[list(set(text))] += 1
-    return torch.log((len(texts) + 1) / (found + 1)) + _LEAST_WEIGHT
+        hidden = self.body()(**inputs, attention_mask=mask.long(), use_cache=False).last_hidden_state
+        with torch.autocast(hidden.device.type, enabled=False):
+            params: Tensor = self.linear(hidden[rows, last].float())
+        return params
 
 
 def collate(

@@ -36,16 +36,13 @@ _MANY = 99
 """Ratings of a row that does not say how many, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
 _RELEASED = {
-    "n": "n",
-    "mean_mae": "mae",
     "rating_kendall_tau": "tau",
     "rating_spearman_correlation": "rho",
+    "mean_mae": "mae",
     "n_var": "n_variance",
     "variance_mae": "variance_mae",
-    "variance_kendall_tau": "variance_tau",
-    "variance_spearman_correlation": "variance_rho",
 }
-"""Names of figures in the released code's files; the first four are those of a head without a spread."""
+"""Names of figures in the released code's files."""
 CONTROL_FIELDS = {MISMATCHED: "rating_orca_mismatched", NO_REFERENCE: "rating_orca_without_reference"}
 """Fields of the means with another question's reference, and with none."""
 _SCORED = "answers that `lct orca score` scored"
@@ -62,8 +59,6 @@ class _ScoredRow(Row):
     rating_ground_truth: Number | None = None
     variance_ground_truth: Number | None = None
     rating_orca_clamped: _Unit | None = None
-    rating_orca_mismatched: _Unit | None = None
-    rating_orca_without_reference: _Unit | None = None
     params: list[Number] | None = None
     n_ratings: Annotated[int, Field(ge=0)] = _MANY
 
@@ -79,7 +74,6 @@ class Scored:
         truth_variance: None below three ratings.
         clamped: the clamped mean; None where the answer was not clamped.
         predicts_variance: False for a head that predicts no spread.
-        mismatched, no_reference: the mean with another question's reference, and with none.
     """
 
     id: str
@@ -89,8 +83,6 @@ class Scored:
     truth_variance: float | None = None
     clamped: float | None = None
     predicts_variance: bool = True
-    mismatched: float | None = None
-    no_reference: float | None = None
 
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
@@ -179,8 +171,6 @@ def read_results(path: Path) -> list[Scored]:
                 variance if row.n_ratings >= MIN_FOR_VARIANCE else None,
                 row.rating_orca_clamped,
                 "low_orca" not in given or row.low_orca is not None,
-                row.rating_orca_mismatched,
-                row.rating_orca_without_reference,
             )
         )
     return found
@@ -204,25 +194,6 @@ def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = Non
 def _released(figures: Agreement, *names: str) -> dict[str, Any]:
     """Return figures under the released code's names and with its six decimals; null for what is not a number."""
     return {name: json_value(round(getattr(figures, _RELEASED[name]), 6)) for name in names}
-
-
-def add_released_scores(path: Path, stem: str, figures: Agreement, *, spread: bool) -> None:
-    """Put one file's figures into a ``scores.yaml`` of the released code, which may hold others.
-
-    Args:
-        path: of the ``scores.yaml``.
-        stem: name of the entry.
-        figures: means and truth on 0 ... 1, as the released program brings them for every head.
-        spread: whether the head predicts a variance; the released program leaves its figures out otherwise.
-
-    Raises:
-        InputError: the file holds something else, or cannot be written.
-    """
-    found = read_yaml_mapping(path) if path.exists() else {}
-    if any(not isinstance(each, dict) for each in found.values()):
-        raise InputError(f"{path}: no scores.yaml, whose entries have figures; name another file")
-    entry = _released(figures, *list(_RELEASED)[: None if spread else 4])
-    write_whole(path, yaml.safe_dump({**found, stem: entry}, sort_keys=False, allow_unicode=True))
 
 
 def read_threshold(path: Path) -> float:

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.inputs import BETWEEN, InputFormat, encode_items
+from long_context_tasks.orca.inputs import InputFormat, encode_items
 from long_context_tasks.orca.model import OrcaModel, collate, length_batches
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import DOES_NOT_FIT
@@ -129,13 +129,7 @@ def score_items(
     ):
         each = encoded[place]
         scores[place] = OrcaScore(
-            mean,
-            variance,
-            low,
-            high,
-            tuple(row),
-            dropped_tokens=each.dropped,
-            tokens=sum(token != BETWEEN for token in each.ids),
+            mean, variance, low, high, tuple(row), dropped_tokens=each.dropped, tokens=len(each.ids)
         )
     return Scoring(scores, sum(score.tokens for score in scores), window)
 

@@ -198,15 +198,6 @@ def mean_rho_within(x: Sequence[float], y: Sequence[float], groups: Sequence[Has
     return math.fsum(found) / len(found) if found else math.nan
 
 
-def _within(
-    rater: Sequence[float], people: Sequence[float], groups: Sequence[Hashable], clusters: Sequence[Hashable]
-) -> Jackknifed:
-    def within(rows: Rows) -> float:
-        return mean_rho_within(*([values[row] for row in rows] for values in (rater, people, groups)))
-
-    return jackknife(within, clusters)
-
-
 def rho_within(
     x: Sequence[float], y: Sequence[float], groups: Sequence[Hashable], clusters: Sequence[Hashable]
 ) -> tuple[float, Interval]:
@@ -218,7 +209,11 @@ def rho_within(
         groups: answering model of each item.
         clusters: question of each item.
     """
-    found = _within(x, y, groups, clusters)
+
+    def within(rows: Rows) -> float:
+        return mean_rho_within(*([values[row] for row in rows] for values in (x, y, groups)))
+
+    found = jackknife(within, clusters)
     return float(found[0]), _interval(fisher_ends(found))
 
 
@@ -261,13 +256,6 @@ def _difference(value: float, interval: Interval, better: float) -> Difference:
     return Difference(value, interval, outcomes[above * better])
 
 
-def _difference_of_correlations(first: Jackknifed, second: Jackknifed) -> Difference:
-    value = float(first[0] - second[0])
-    if math.isnan(value):
-        return Difference(value, Interval(math.nan, math.nan), "open")
-    return _difference(value, _interval(difference_ends(first, second)), 1)
-
-
 def rho_difference(
     first: Sequence[float], second: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable]
 ) -> Difference:
@@ -283,19 +271,11 @@ def rho_difference(
     def rho(rater: Array) -> Jackknifed:
         return jackknife(lambda rows: correlate(rater[rows], people[rows], "spearman"), clusters)
 
-    return _difference_of_correlations(rho(x), rho(y))
-
-
-def within_difference(
-    first: Sequence[float],
-    second: Sequence[float],
-    truth: Sequence[float],
-    groups: Sequence[Hashable],
-    clusters: Sequence[Hashable],
-) -> Difference:
-    """Return the difference of two raters' :func:`mean_rho_within` with the truth."""
-    one, other = (_within(rater, truth, groups, clusters) for rater in (first, second))
-    return _difference_of_correlations(one, other)
+    one, other = rho(x), rho(y)
+    value = float(one[0] - other[0])
+    if math.isnan(value):
+        return Difference(value, Interval(math.nan, math.nan), "open")
+    return _difference(value, _interval(difference_ends(one, other)), 1)
 
 
 def mae_difference(

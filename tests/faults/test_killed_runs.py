@@ -41,20 +41,7 @@ def test_a_killed_training_goes_on(tmp_path: Path) -> None:
     train = write(tmp_path / "train.jsonl", rows_of(rated_items(40)))
     dev = write(tmp_path / "dev.jsonl", rows_of(rated_items(8, 9)))
     words = ["lct", "orca", "train", "--train", train, "--dev", dev, "--model", model, "--device", "cpu"]
-    words += [
-        "--steps",
-        40,
-        "--batch-size",
-        4,
-        "--eval-steps",
-        10,
-        "--save-steps",
-        3,
-        "--lora-rank",
-        2,
-        "--head",
-        "beta",
-    ]
+    words += ["--epochs", 10, "--batch-size", 10, "--lora-rank", 2, "--head", "beta"]
 
     def training(folder: Path) -> Command:
         out = folder / "out"

@@ -20,10 +20,6 @@ def good(*arguments: object) -> Result:
     return result
 
 
-def study(*arguments: object) -> Result:
-    return good("study", *arguments)
-
-
 def bad(*arguments: object) -> str:
     """Bad input: exit code 2 and one line."""
     result = orca(*arguments)

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.train.plan import Stage, TrainSettings
@@ -43,16 +44,7 @@ def rows_of(items: list[OrcaItem]) -> list[dict[str, Any]]:
     ]
 
 
-TINY: dict[str, Any] = {
-    "steps": 6,
-    "batch_size": 4,
-    "eval_steps": 3,
-    "save_steps": 2,
-    "lr": 3e-3,
-    "batch_tokens": 256,
-    "lora_rank": 2,
-    "lora_dropout": 0.2,
-}
+TINY: dict[str, Any] = {"epochs": 2, "batch_size": 4, "lr": 3e-3, "batch_tokens": 256, "lora_rank": 2}
 
 
 def trained(
@@ -65,24 +57,27 @@ def trained(
     init: Path | None = None,
     stages: list[Stage] | None = None,
     report: Callable[[str], None] = lambda _: None,
+    save_steps: int = 2,
+    dropout: float = 0.2,
     **changes: Any,
 ) -> bool:
     """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings."""
-    from long_context_tasks.orca.train.loop import Processes, Start, train
+    from long_context_tasks.orca.train import loop
 
-    return train(
-        stages or [Stage("human", tuple(items))],
-        dev,
-        Start(None if model is None else str(model), init, head),
-        TrainSettings(**{**TINY, **changes}),
-        output,
-        processes=Processes("cpu"),
-        report=report,
-    )
+    with patch.multiple(loop, SAVE_STEPS=save_steps, LORA_DROPOUT=dropout):
+        return loop.train(
+            stages or [Stage("human", tuple(items))],
+            dev,
+            loop.Start(None if model is None else str(model), init, head),
+            TrainSettings(**{**TINY, **changes}),
+            output,
+            processes=loop.Processes("cpu"),
+            report=report,
+        )
 
 
 def tiny_training(model: Path, output: Path, scenario: int = 1, **changes: Any) -> bool:
-    """One or two stages of six steps."""
+    """One or two stages of two epochs, six steps each."""
     names = ("judge", "human")[-scenario:]
     stages = [Stage(name, tuple(rated_items(10, seed))) for seed, name in enumerate(names)]
     return trained([], rated_items(6, 9), output, model, stages=stages, **changes)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from orca_commands import bad, good, read, study, write
+from orca_commands import bad, good, read, write
 from orca_training import rated_items, rows_of
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -40,12 +40,12 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [row["rationale"] for row in rows] == [None, None, None]
     assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
-    study("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
+    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
     assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
-    study("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
+    good("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
     assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
     assert "--sources u: not there; there are: s, t" in bad(
-        "study", "data", source, "-o", tmp_path / "no", "--sources", "u"
+        "data", source, "-o", tmp_path / "no", "--sources", "u"
     )
     assert f"{source}, row 1: the id 'a' is that of row 1 too" in bad(
         "data", source, source, "-o", tmp_path / "no"
@@ -60,8 +60,8 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
     assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
     assert "Missing option '--out'" in bad("data", source)
-    assert "--raters goes with --published" in bad("study", "data", "-o", tmp_path / "no", "--raters", "gold")
-    assert "no benchmark of this name" in bad("study", "data", "-o", tmp_path / "no", "--published", "x")
+    assert "--raters goes with --published" in bad("data", "-o", tmp_path / "no", "--raters", "gold")
+    assert "no benchmark of this name" in bad("data", "-o", tmp_path / "no", "--published", "x")
     assert not (tmp_path / "no").exists()
 
 
@@ -170,7 +170,7 @@ def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
     ]  # fmt: skip
     source = write(tmp_path / "rated.jsonl", rows)
     told = [
-        study("data", source, "-o", tmp_path / name, *more).output
+        good("data", source, "-o", tmp_path / name, *more).output
         for name, more in (
             ("true", ()),
             ("mixed", ("--shuffle-ratings",)),
@@ -192,12 +192,12 @@ def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
     assert mixed == again != other
     # The parts are those of the true ratings, so the true test part can be scored.
     for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
-        study("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
+        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
     for part in ("train", "dev", "test"):
         a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
         assert [row["id"] for row in a] == [row["id"] for row in b]
     same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
-    assert "nothing to shuffle" in bad("study", "data", same, "-o", tmp_path / "no", "--shuffle-ratings")
+    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
 
 
 def test_no_source_is_written_over(tmp_path: Path, judge_copy: Callable[..., Path]) -> None:

@@ -60,13 +60,10 @@ def test_known_means_and_variances_are_found(head: str, tiny_lm_folder: Path, tm
         tiny_lm_folder,
         head=head,
         method="full",
-        steps=150,
+        epochs=3,
         batch_size=16,
         batch_tokens=8192,
         lr=3e-3,
-        head_lr=3e-3,
-        eval_steps=75,
-        save_steps=200,
         form=InputFormat(rationale=False),
     )
     unseen = items(150, 2)

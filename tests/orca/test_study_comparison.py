@@ -4,6 +4,7 @@ import json
 import math
 import statistics
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from long_context_tasks.orca.splits import SplitItems, read_splits
 from long_context_tasks.orca.study.comparison import (
     Comparison,
     Estimate,
+    Fusion,
     Rater,
     Spread,
     averaged,
@@ -142,24 +144,28 @@ def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
     fusion = fused("fusion", [bent], splits)[0]
     found = compare_raters(splits, [bent, fusion], against="bent")
     assert by_name(found, "fusion").mae.mean < 0.03 < 0.1 < by_name(found, "bent").mae.mean
-    [difference] = found.against
-    assert difference.mae.outcome == "wins" and difference.mae.value < -0.1
-    assert difference.questions == 180 and difference.n == 360
+    difference = by_name(found, "fusion").mae_difference
+    assert difference.outcome == "wins" and difference.value < -0.1
+    assert found.questions == 180 and by_name(found, "fusion").n == 360
 
 
 def test_differences_draw_questions_and_find_the_better_judge(splits: list[SplitItems]) -> None:
     good, same, poor = judges({"good": 0.1, "same": 0.1, "poor": 3.0})
     found = compare_raters(splits, [good, same, poor], against="good")
-    outcomes = {each.name: (each.rho.outcome, each.mae.outcome) for each in found.against}
+    outcomes = {
+        each.name: (each.rho_difference.outcome, each.mae_difference.outcome)
+        for each in found.figures
+        if each.rho_difference is not None and each.mae_difference is not None
+    }
     assert outcomes["poor"] == ("loses", "loses") and outcomes["same"][0] == "open"
-    assert {each.questions for each in found.against} == {24}
+    assert set(outcomes) == {"same", "poor"} and found.questions == 24
 
 
 def test_questions_of_one_wording_are_one_cluster(tmp_path: Path) -> None:
     rows = [{**row, "question": "The same?"} if row["question_id"] in ("q0", "q5") else row for row in ROWS]
     splits = read_splits(write_splits(tmp_path / "s", rows))
     first, second = judges({"a": 0.5, "b": 1.0})
-    assert compare_raters(splits, [first, second], against="a").against[0].questions == 23
+    assert compare_raters(splits, [first, second], against="a").questions == 23
 
 
 def test_spread_of_a_figure_that_a_split_lacks() -> None:
@@ -210,18 +216,18 @@ UNIT = st.floats(0, 1)
 
 def test_calibration_by_hand() -> None:
     # Two answers at 0.5 have one point of weight 2; 0.9 lies below it and is pooled: (2 * 0.6 + 0.3) / 3 = 0.5.
-    found = calibrate([0.5, 0.9, 0.1, 0.5], [0.8, 0.3, 0.2, 0.4])
-    assert found.scores == (0.1, 0.5, 0.9)
-    assert found.values == pytest.approx((0.2, 0.5, 0.5))
-    assert found.apply([0.0, 0.3, 1.0]) == pytest.approx([0.2, 0.35, 0.5])
+    scores, values = calibrate([0.5, 0.9, 0.1, 0.5], [0.8, 0.3, 0.2, 0.4])
+    assert scores == (0.1, 0.5, 0.9) and values == pytest.approx((0.2, 0.5, 0.5))
+    alone = Fusion({"a": (scores, values)}, {"a": 1.0}, 0.0)
+    assert alone.predict({"a": [0.0, 0.3, 1.0]}) == pytest.approx([0.2, 0.35, 0.5])
 
 
 @given(st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=30))
 def test_calibration_never_falls_and_keeps_the_mean(rows: list[tuple[float, float]]) -> None:
     scores, truth = [x for x, _ in rows], [y for _, y in rows]
-    found = calibrate(scores, truth)
-    assert all(a <= b + 1e-12 for a, b in zip(found.values, found.values[1:], strict=False))
-    assert float(found.apply(scores).mean()) == pytest.approx(statistics.fmean(truth), abs=1e-9)
+    points, values = calibrate(scores, truth)
+    assert all(a <= b + 1e-12 for a, b in pairwise(values))
+    assert float(np.interp(scores, points, values).mean()) == pytest.approx(statistics.fmean(truth), abs=1e-9)
 
 
 def test_fusion_recovers_curves_and_weights() -> None:
@@ -237,17 +243,17 @@ def test_fusion_recovers_curves_and_weights() -> None:
     found = fuse(*dev, *train)
     # The curve of a judge is the mean rating at its score: of b, what people add for it, and a's mean.
     at = [0.001, 0.125, 0.512, 0.9]
-    assert found.calibrations["a"].apply(at) == pytest.approx(
+    assert np.interp(at, *found.curves["a"]) == pytest.approx(
         [0.25 + 0.5 * x ** (1 / 3) for x in at], abs=0.03
     )
-    assert found.calibrations["b"].apply([0.5]) == pytest.approx([0.35 + 0.3 * 0.25], abs=0.03)
+    assert np.interp([0.5], *found.curves["b"]) == pytest.approx([0.35 + 0.3 * 0.25], abs=0.03)
     assert found.weights["a"] == pytest.approx(1, abs=0.05) and found.weights["b"] == pytest.approx(
         1, abs=0.05
     )
     assert found.weights["none"] < 0.3  # a nearly flat curve: whatever it weighs, it adds next to nothing
     assert found.constant == pytest.approx(-0.5, abs=0.15)
     error = np.abs(np.array(found.predict(test[0])) - test[1]).mean()
-    alone = np.abs(found.calibrations["a"].apply(test[0]["a"]) - test[1]).mean()
+    alone = np.abs(np.interp(test[0]["a"], *found.curves["a"]) - test[1]).mean()
     assert error < 0.03 < alone
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from long_context_tasks.stats.raters import correlate, rho_within, rhos_within, within_difference
+from long_context_tasks.stats.raters import correlate, rho_within, rhos_within
 from long_context_tasks.stats.shortcuts import LEFT_OUT, Traits, cross_predicted, predict_by, rank_figures
 
 TRAIN = [Traits("owl", 10, 5)] * 3 + [Traits("fox", 200, 5)] * 3
@@ -76,10 +76,6 @@ def test_the_interval_is_that_of_drawn_questions(size: int) -> None:
     groups = [n % 2 for n in range(size)]
     y = [rng.random() for _ in range(size)]
     x = [value + rng.random() for value in y]
-    z = [rng.random() for _ in y]
     value, interval = rho_within(x, y, groups, clusters)
     own = [correlate(x[g::2], y[g::2], "spearman") for g in (0, 1)]
     assert value == pytest.approx(fmean(own)) and interval.low < value < interval.high
-    difference = within_difference(x, z, y, groups, clusters)
-    assert difference.value == pytest.approx(value - rho_within(z, y, groups, clusters)[0])
-    assert difference.outcome == ("wins" if size == 300 else difference.outcome)

@@ -1,15 +1,16 @@
 """``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores; replicate its paper."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from long_context_tasks.cli.judge import print_rank_figures
 from long_context_tasks.cli.options import (
     BatchTokens,
+    DataDir,
     Device,
     Json,
     Window,
@@ -17,9 +18,10 @@ from long_context_tasks.cli.options import (
     tokens,
     typed_options,
     with_settings,
+    words,
 )
-from long_context_tasks.cli.orca.study import DATA_SETTINGS, DataOut, RatedFiles, four_places, make_data
 from long_context_tasks.cli.orca.study import app as study
+from long_context_tasks.cli.orca.study import four_places, published_ratings
 from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
 from long_context_tasks.schema.report import interval_text
 
@@ -40,12 +42,59 @@ def orca() -> None:
 
 
 @app.command(
-    cls=with_settings(DATA_SETTINGS, leave_out={"sample", "shuffle_ratings"}),
+    cls=with_settings("long_context_tasks.orca.preparation:DataSettings"),
     epilog=examples("lct orca data ratings.jsonl --split questions --out parts"),
 )
-def data(ctx: typer.Context, output: DataOut, files: RatedFiles = None, as_json: Json = False) -> None:
+def data(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
+    ] = None,
+    published: Annotated[str, typer.Option(help="Benchmark whose published scores by people to add.")] = "",
+    raters: Annotated[
+        str, typer.Option(help="With --published: the people, with commas. Default: all.")
+    ] = "",
+    data_dir: DataDir = None,
+    sources: Annotated[
+        str, typer.Option(help="Only these, with commas: first part of each row's source.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
     """Make training data: ratings brought to 1 to 5, raters' remarks taken out of the text, parts without a common question."""
-    make_data(files or [], output, typed_options(ctx))
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.orca.preparation import (
+        COUNTS,
+        DataSettings,
+        counts_by_source,
+        prepare,
+        write_data,
+    )
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.validated import validated
+
+    typed = {**typed_options(ctx), "sources": words(sources)}
+    settings = validated(DataSettings, typed, "lct orca data")
+    if output.resolve() in {path.resolve() for path in files or []}:
+        raise InputError(f"{output}: is a source; choose another --out")
+    further: Iterable[dict[str, Any]] = ()
+    if published:
+        options = resolve_options({"lct_data_dir": data_dir})
+        further = published_ratings(published).rated_answers(options, words(raters))
+    elif raters:
+        raise InputError("--raters goes with --published; leave it out, or name the benchmark")
+    rows, notes = prepare(files or [], settings, further)
+    lines = write_data(rows, output, settings)
+    for note in notes:
+        say(note)
+    print_table(
+        "Rated answers by source, ratings on 1 to 5",
+        list(COUNTS),
+        [[*map(str, row[:-1]), f"{row[-1]:.2f}"] for row in counts_by_source(rows)],
+    )
+    for line in lines:
+        say(line)
+    give(None, out=output, answers=len(rows), notes=notes)
 
 
 @app.command(
@@ -56,7 +105,7 @@ def data(ctx: typer.Context, output: DataOut, files: RatedFiles = None, as_json:
 )
 def train(
     ctx: typer.Context,
-    dev: Annotated[Path, typer.Option(help="Development part, by which training ends.")],
+    dev: Annotated[Path, typer.Option(help="Development part, by which the best epoch is chosen.")],
     output: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the checkpoint; there when all is done.")
     ],
@@ -85,21 +134,17 @@ def train(
     question: Annotated[bool, typer.Option("--question/--no-question", help="Show it to the model.")] = True,
     rationale: Annotated[bool, typer.Option("--rationale/--no-rationale", help="Show the context.")] = True,
     transcript: Annotated[bool, typer.Option("--transcript/--no-transcript", help="Show it.")] = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Read reference and candidate as two texts, and nothing else.")
-    ] = False,
 ) -> None:
     """Train a judge on rated answers. The same command goes on with a training that was stopped.
 
     Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
     """
-    from long_context_tasks.orca.inputs import COMPARING, InputFormat
+    from long_context_tasks.orca.inputs import InputFormat
     from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
     from long_context_tasks.schema.validated import validated
 
-    shown = {"question": question, "rationale": rationale, "transcript": transcript}
-    form = COMPARING.with_parts(transcript=transcript) if compare else InputFormat().with_parts(**shown)
+    form = InputFormat().with_parts(question=question, rationale=rationale, transcript=transcript)
     typed = {**typed_options(ctx), "window": tokens(window), "form": form}
     settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [], model, init, head)
@@ -139,12 +184,6 @@ def score(
         bool | None, typer.Option("--rationale/--no-rationale", help="Show the context.")
     ] = None,
     transcript: Annotated[bool | None, typer.Option("--transcript/--no-transcript", help="Show it.")] = None,
-    released: Annotated[
-        bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
-    ] = False,
-    scores_yaml: Annotated[
-        Path | None, typer.Option(help="Put the figures there as the released code does.")
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
@@ -156,15 +195,13 @@ def score(
     )
     from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
     from long_context_tasks.orca.controls import reference_controls
-    from long_context_tasks.orca.results import CONTROL_FIELDS, add_released_scores, result_row
+    from long_context_tasks.orca.results import CONTROL_FIELDS, result_row
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import json_value
 
-    items = read_items(data, rules="released" if released else "checked")
+    items = read_items(data)
     find_checkpoint(checkpoint)
     most_tokens = tokens(window)
-    if scores_yaml is not None and out is None:
-        raise InputError("--scores-yaml goes with --out, as the released code writes both")
     if out is not None and out.resolve() == data.resolve():
         raise InputError(f"{out}: {_WRITTEN_OVER}")
     if out is not None and not out.absolute().parent.is_dir():
@@ -220,9 +257,6 @@ def score(
             controls[control] = [each.mean for each in again.scores]
     write_results(out, items, scoring.scores, {CONTROL_FIELDS[name]: each for name, each in controls.items()})
     _print_agreement(data.name, items, {"orca": means, **controls}, variances, figures)
-    if scores_yaml is not None:
-        stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
-        add_released_scores(scores_yaml, stem, figures, spread=spread)
     give(f"{out}: {len(items)} rows", file=out, rows=len(items))
 
 

@@ -1,23 +1,20 @@
-"""``lct orca study``: what the ORCA paper did besides its judge. Data of its kind, ratings by language models, comparisons over splits."""
+"""``lct orca study``: what the ORCA paper did besides its judge. Ratings by language models, comparisons over splits."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.judge import print_by_model
 from long_context_tasks.cli.options import (
     DataDir,
     Json,
     Judges,
     JudgeSeeds,
     examples,
-    typed_options,
-    with_settings,
     words,
 )
 from long_context_tasks.cli.output import give, print_table, say
@@ -28,13 +25,9 @@ if TYPE_CHECKING:
     from long_context_tasks.orca.splits import SplitItems
     from long_context_tasks.orca.study.comparison import Comparison, Spread
     from long_context_tasks.orca.study.rating import Column
+    from long_context_tasks.stats.raters import Difference
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-DATA_SETTINGS = "long_context_tasks.orca.preparation:DataSettings"
-RatedFiles = Annotated[
-    list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
-]
-DataOut = Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")]
 _CONDITIONS = (
     "Texts that a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
     "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them. Controls: "
@@ -44,41 +37,10 @@ _CONDITIONS = (
 
 @app.callback()
 def study() -> None:
-    """Replicate the ORCA paper: its data, its ratings by language models, its comparison of judges with people."""
+    """Replicate the ORCA paper: its ratings by language models, its comparison of judges with people."""
 
 
-@app.command(
-    cls=with_settings(DATA_SETTINGS),
-    epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts"),
-)
-def data(
-    ctx: typer.Context,
-    output: DataOut,
-    files: RatedFiles = None,
-    published: Annotated[str, typer.Option(help="Benchmark whose published scores by people to add.")] = "",
-    raters: Annotated[
-        str, typer.Option(help="With --published: the people, with commas. Default: all.")
-    ] = "",
-    data_dir: DataDir = None,
-    sources: Annotated[
-        str, typer.Option(help="Only these, with commas: first part of each row's source.")
-    ] = "",
-    as_json: Json = False,
-) -> None:
-    """Make training data as `lct orca data` does, from published scores, samples and permuted ratings, too."""
-    from long_context_tasks.benchmarks.catalogue import resolve_options
-    from long_context_tasks.schema import InputError
-
-    further: Iterable[dict[str, Any]] = ()
-    if published:
-        options = resolve_options({"lct_data_dir": data_dir})
-        further = _published_ratings(published).rated_answers(options, words(raters))
-    elif raters:
-        raise InputError("--raters goes with --published; leave it out, or name the benchmark")
-    make_data(files or [], output, {**typed_options(ctx), "sources": words(sources)}, further)
-
-
-def _published_ratings(benchmark: str) -> Any:
+def published_ratings(benchmark: str) -> Any:
     """Return the module with the ratings that a benchmark publishes."""
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.schema import InputError
@@ -87,37 +49,6 @@ def _published_ratings(benchmark: str) -> Any:
     if known and (ratings := catalogue.benchmark(benchmark).function("ratings")) is not None:
         return ratings
     raise InputError(f"--published {benchmark}: no benchmark of this name publishes ratings of responses")
-
-
-def make_data(
-    files: list[Path], output: Path, typed: Mapping[str, Any], published: Iterable[dict[str, Any]] = ()
-) -> None:
-    """Make training data of files and published rows, and print what they hold."""
-    from long_context_tasks.orca.preparation import (
-        COUNTS,
-        DataSettings,
-        counts_by_source,
-        prepare,
-        write_data,
-    )
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.validated import validated
-
-    settings = validated(DataSettings, typed, "lct orca data")
-    if output.resolve() in {path.resolve() for path in files}:
-        raise InputError(f"{output}: is a source; choose another --out")
-    rows, notes = prepare(files, settings, published)
-    lines = write_data(rows, output, settings)
-    for note in notes:
-        say(note)
-    print_table(
-        "Rated answers by source, ratings on 1 to 5",
-        list(COUNTS),
-        [[*map(str, row[:-1]), f"{row[-1]:.2f}"] for row in counts_by_source(rows)],
-    )
-    for line in lines:
-        say(line)
-    give(None, out=output, answers=len(rows), notes=notes)
 
 
 @app.command(
@@ -181,7 +112,7 @@ def rate(
     if published:
         if answers is not None or judge_files or baselines:
             raise InputError("--published goes alone; rate your own answers in another call")
-        module, options = _published_ratings(published), resolve_options({"lct_data_dir": data_dir})
+        module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
         keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
         _write(out, keys, [Column(*each) for each in module.machine_scores(options)])
         return
@@ -246,12 +177,6 @@ def compare(
     raters: Annotated[
         str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
     ] = "",
-    scale: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not."
-        ),
-    ] = None,
     average: Annotated[
         list[str] | None,
         typer.Option(help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."),
@@ -287,12 +212,9 @@ def compare(
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
     found, learned, notes = compare_files(
-        table.scales,
-        table.ids,
-        table.ratings,
+        table,
         splits,
         named=bool(raters),
-        scales=scale or (),
         averages=average or (),
         fusions=fusion or (),
         orca=orca or (),
@@ -313,15 +235,13 @@ def compare(
         columns = ["split", *fusions[0].weights, "constant"]
         print_table(f"{name}: weights of the calibrated scores", columns, weights)
     if out is not None:
-        figures = asdict(found)
-        figures["against"] = {each["name"]: each for each in figures["against"]}
         content = {
             "splits": [
                 {"name": split.name, **{part: len(getattr(split, part)) for part in PARTS}}
                 for split in splits
             ],
             "against": against,
-            "comparison": figures,
+            "comparison": asdict(found),
             "fusions": {name: list(map(asdict, fusions)) for name, fusions in learned.items()},
         }
         write_json(out, content, remedy="choose another place with --out")
@@ -335,7 +255,7 @@ def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", again
     print_table(
         f"Agreement with people on the test parts, all on 0 to 1, {spread}",
         [
-            *("rater", "kind", "n", "Spearman's rho", "rho within models", "95 % interval"),
+            *("rater", "kind", "n", "Spearman's rho"),
             *("Kendall's tau-b", "MAE of mean", "MAE of variance"),
         ],
         [
@@ -343,14 +263,12 @@ def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", again
                 each.name,
                 each.kind,
                 str(each.n),
-                *(_spread(each.rho), _spread(each.within), interval_text(each.within_interval, 3)),
-                *map(_spread, (each.tau, each.mae, each.variance_mae)),
+                *map(_spread, (each.rho, each.tau, each.mae, each.variance_mae)),
             ]
             for each in found.figures
         ],
         ("kind",),
     )
-    print_by_model({each.name: each.by_model for each in found.figures})
     if wordings := over_wordings(found.figures):
         print_table(
             "Mean ± sd over the wordings of a prompt",
@@ -364,28 +282,17 @@ def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", again
         )
     else:
         say(f"all {found.total} test answers of the splits; every rater has a score for each")
-    if found.against:
+    if against is not None:
         print_table(
-            f"Each rater minus {against}, test answers of all splits together; 95 % intervals over whole questions",
+            f"Each rater minus {against}: {found.total - found.left_out} test answers of all splits together, {found.questions} questions; "
+            "95 % intervals over whole questions",
+            ["rater", *("rho", "95 % interval", "by rho"), *("MAE", "95 % interval", "by MAE")],
             [
-                *("rater", "n", "questions"),
-                *("rho", "95 % interval", "by rho", "rho within models", "95 % interval", "by rho within"),
-                *("MAE", "95 % interval", "by MAE"),
+                [each.name, *_difference(each.rho_difference), *_difference(each.mae_difference)]
+                for each in found.figures
+                if each.name != against
             ],
-            [
-                [
-                    *(each.name, str(each.n), str(each.questions)),
-                    *(_signed(each.rho.value), interval_text(each.rho.interval, 4), each.rho.outcome),
-                    *(
-                        _signed(each.within.value),
-                        interval_text(each.within.interval, 4),
-                        each.within.outcome,
-                    ),
-                    *(_signed(each.mae.value), interval_text(each.mae.interval, 4), each.mae.outcome),
-                ]
-                for each in found.against
-            ],
-            ("by rho", "by rho within", "by MAE"),
+            ("by rho", "by MAE"),
         )
 
 
@@ -398,5 +305,7 @@ def four_places(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 
 
-def _signed(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.4f}"
+def _difference(each: "Difference | None") -> list[str]:
+    assert each is not None
+    value = "-" if math.isnan(each.value) else f"{each.value:+.4f}"
+    return [value, interval_text(each.interval, 4), each.outcome]

@@ -10,55 +10,37 @@ towards the mean.
 """
 
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from statistics import fmean, stdev, variance
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from long_context_tasks.judges.ratings import RatingTable
 from long_context_tasks.orca.controls import traits_of
-from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, Ends, OrcaItem
+from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import item_agreement
-from long_context_tasks.orca.results import Scored, read_results
+from long_context_tasks.orca.results import read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.validated import validated
-from long_context_tasks.stats import Interval
-from long_context_tasks.stats.raters import (
-    Difference,
-    mae_difference,
-    rho_difference,
-    rho_within,
-    rhos_within,
-    within_difference,
-)
-from long_context_tasks.stats.shortcuts import LEFT_OUT, SHORTCUTS, cross_predicted, predict_by
+from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
+from long_context_tasks.stats.shortcuts import SHORTCUTS, cross_predicted, predict_by
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
 """A ``control`` is a judge that saw another reference or none, a ``shortcut`` what predicts ratings without reading the answers."""
 Floats = NDArray[np.float64]
-Scale = tuple[float, float]
-_PEOPLE = "people"
-"""A column that is no judge: the mean of people's ratings."""
-_NONE = "none"
-_FIGURES = ("rho", "tau", "mae", "variance_mae")
 _FEWEST = 2
 """Answers with all scores that a fusion needs in each part; far more to be any good."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A rater's estimate for an answer, on 0 to 1.
-
-    Attributes:
-        mean: mean rating.
-        variance: of people's ratings, from raters that predict it.
-    """
+    """A rater's estimate of an answer's mean rating, on 0 to 1, and of the variance of people's ratings if it predicts one."""
 
     mean: float
     variance: float | None = None
@@ -70,65 +52,28 @@ Estimates = Mapping[str, Estimate]
 
 @dataclass(frozen=True)
 class Rater:
-    """One row of the comparison.
-
-    Attributes:
-        name, kind: for the table.
-        by_split: predictions for each split, in their order; those of a single judge are the same in all.
-    """
+    """One row of the comparison, with predictions for each split in their order; those of a single judge are the same in all."""
 
     name: str
     kind: Kind
     by_split: tuple[Estimates, ...]
 
 
-def read_scales(
-    stated: Mapping[str, Scale], options: Sequence[str], raters: Iterable[str]
-) -> dict[str, Scale]:
-    """Return the scale of every rater: the option's, else that of its file, else 0 to 1 for baselines and 1 to 5.
-
-    Args:
-        stated: scales that the files of scores name.
-        options: ``NAME=LOW,HIGH`` each.
-        raters: their names.
-
-    Raises:
-        InputError: a scale that is none, or an option for a rater that is not there.
-    """
-    found: dict[str, Scale] = {
-        name: stated.get(name, (0.0, 1.0) if name in BASELINES else BOUNDS) for name in raters
-    }
-    known = list(found)
-    for text in options:
-        name, _, ends = text.rpartition("=")
-        if name not in known:
-            raise InputError(f"--scale {text}: no rater {name!r}; there are: {', '.join(known)}")
-        try:
-            numbers = [float(each) for each in ends.split(",")]
-        except ValueError as error:
-            raise InputError(f"--scale {text}: write NAME=LOW,HIGH, such as gpt-4=1,10") from error
-        low, high = validated(
-            Ends, numbers, f"--scale {text}", remedy="give the lowest and the highest score, such as 1,10"
-        )
-        found[name] = float(low), float(high)
-    return found
-
-
-def _single_rater(name: str, scores: Mapping[str, float | None], scale: Scale, n_splits: int) -> Rater:
-    low, high = scale
-    estimates: dict[str, Estimate] = {}
-    for each, score in scores.items():
-        if score is None:
-            continue
+def _single_rater(
+    name: str, scores: Mapping[str, float | None], scale: tuple[float, float] | None, n_splits: int
+) -> Rater:
+    """Bring a rater's scores to 0 ... 1; a baseline's scale is 0 to 1 where its file names none, a judge's that of the paper's prompts."""
+    low, high = scale or ((0.0, 1.0) if name in BASELINES else BOUNDS)
+    given = {each: score for each, score in scores.items() if score is not None}
+    for each, score in given.items():
         if not low <= score <= high:
             raise InputError(
-                f"{each}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one with "
-                f"--scale {name}=LOW,HIGH"
+                f"{each}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one in the field "
+                f'"scales" of the rows, such as {{"{name}": [1, 10]}}'
             )
-        estimates[each] = Estimate((score - low) / (high - low))
-    kind: Kind = "baseline" if name in BASELINES else "judge"
-    if set(name.split(":")) & set(CONTROLS):
-        kind = "control"
+    controls = set(name.split(":")) & set(CONTROLS)
+    kind: Kind = "control" if controls else "baseline" if name in BASELINES else "judge"
+    estimates = {each: Estimate((score - low) / (high - low)) for each, score in given.items()}
     return Rater(name, kind, (estimates,) * n_splits)
 
 
@@ -147,21 +92,19 @@ def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> 
     if not texts:
         judges = [rater for rater in raters if rater.kind == "judge"]
         return [(kind, judges)] if len(judges) > 1 else []
-    if _NONE in texts:
-        if len(texts) > 1:
-            raise InputError(f"{option} {_NONE}: leaves all of them out; do not name others beside it")
+    if list(texts) == ["none"]:
         return []
     by_name = {rater.name: rater for rater in raters}
     groups = []
     for text in texts:
         given, _, listed = text.rpartition("=")
         names = list(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
+        if not names:
+            raise InputError(f"{option} {text}: names no rater; write a,b,c or NAME=a,b,c")
         if unknown := [name for name in names if name not in by_name]:
             raise InputError(
                 f"{option} {text}: no rater {', '.join(unknown)}; there are: {', '.join(by_name)}"
             )
-        if not names:
-            raise InputError(f"{option} {text}: names no rater; write a,b,c or NAME=a,b,c")
         unnamed = kind if len(texts) == 1 else f"{kind} of {', '.join(names)}"
         groups.append((given.strip() or unnamed, [by_name[name] for name in names]))
     return groups
@@ -177,41 +120,19 @@ def averaged(name: str, judges: Sequence[Rater]) -> Rater:
     """
     if len(judges) < 2:
         raise InputError(f"--average: {name} has one judge; name two or more")
-    by_split: list[Estimates] = []
+    by_split = []
     for predictions in zip(*(judge.by_split for judge in judges), strict=True):
-        means = {
-            each: [other[each].mean for other in predictions]
-            for each in predictions[0]
-            if all(each in other for other in predictions)
-        }
-        by_split.append(
-            {
-                each: Estimate(statistics.fmean(values), statistics.variance(values))
-                for each, values in means.items()
-            }
-        )
+        shared = [each for each in predictions[0] if all(each in other for other in predictions)]
+        scores = {each: [other[each].mean for other in predictions] for each in shared}
+        by_split.append({each: Estimate(fmean(given), variance(given)) for each, given in scores.items()})
     return Rater(name, "average", tuple(by_split))
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """A curve that never falls, from a judge's score to the rating to be expected.
-
-    Attributes:
-        scores: where the curve has a point, rising.
-        values: its height there; straight lines between, level beyond the ends.
-    """
-
-    scores: tuple[float, ...]
-    values: tuple[float, ...]
-
-    def apply(self, scores: Sequence[float]) -> Floats:
-        """Return calibrated scores."""
-        found: Floats = np.interp(np.asarray(scores, dtype=float), self.scores, self.values)
-        return found
+Curve = tuple[tuple[float, ...], tuple[float, ...]]
+"""Judge's scores, rising, and the ratings to be expected there, which never fall; straight lines between, level beyond the ends."""
 
 
-def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Calibration:
+def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Curve:
     """Fit people's ratings to a judge's scores by isotonic regression; equal scores count as one point with their mean and number."""
     from scipy.optimize import isotonic_regression
 
@@ -219,7 +140,7 @@ def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Calibration:
     counts = np.bincount(place).astype(float)
     means = np.bincount(place, weights=np.asarray(truth, dtype=float)) / counts
     curve = isotonic_regression(means, weights=counts).x
-    return Calibration(tuple(points.tolist()), tuple(curve.tolist()))
+    return tuple(points.tolist()), tuple(curve.tolist())
 
 
 @dataclass(frozen=True)
@@ -227,12 +148,12 @@ class Fusion:
     """A learned sum of calibrated judges.
 
     Attributes:
-        calibrations: judge to its curve.
+        curves: judge to its calibration.
         weights: judge to its weight, 0 or more.
         constant: added to the sum.
     """
 
-    calibrations: Mapping[str, Calibration]
+    curves: Mapping[str, Curve]
     weights: Mapping[str, float]
     constant: float
 
@@ -240,9 +161,8 @@ class Fusion:
         """Return ratings to be expected, within 0 and 1, from the scores of every judge in one order of items."""
         total: Floats = np.asarray(self.constant)
         for name, weight in self.weights.items():
-            total = total + weight * self.calibrations[name].apply(scores[name])
-        predicted: list[float] = np.clip(total, 0.0, 1.0).tolist()
-        return predicted
+            total = total + weight * np.interp(scores[name], *self.curves[name])
+        return [float(each) for each in np.clip(total, 0.0, 1.0)]
 
 
 def fuse(
@@ -262,7 +182,7 @@ def fuse(
     from scipy.optimize import nnls
 
     curves = {name: calibrate(scores, dev_truth) for name, scores in dev.items()}
-    columns = np.column_stack([curves[name].apply(train[name]) for name in dev])
+    columns = np.column_stack([np.interp(train[name], *curve) for name, curve in curves.items()])
     target = np.asarray(train_truth, dtype=float)
     # Taking the means away leaves the constant free, as `nnls` itself would not.
     middle, height = columns.mean(axis=0), float(target.mean())
@@ -285,23 +205,22 @@ def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> t
     by_split, learned = [], []
     for number, split in enumerate(splits):
         estimates = {judge.name: judge.by_split[number] for judge in judges}
-        items, scores, truth = {}, {}, {}
+        scores, truth = {}, {}
         for part in ("dev", "train", "test"):
-            kept = [
-                item for item in getattr(split, part) if all(item.id in each for each in estimates.values())
-            ]
-            if len(kept) < _FEWEST and part != "test":
+            every = getattr(split, part)
+            items = [item for item in every if all(item.id in said for said in estimates.values())]
+            if len(items) < _FEWEST and part != "test":
                 raise InputError(
-                    f"{name}: {split.name} has {len(kept)} answers in {part} with a score of all of {', '.join(estimates)}; "
+                    f"{name}: {split.name} has {len(items)} answers in {part} with a score of all of {', '.join(estimates)}; "
                     "rate all parts of the splits, or leave the fusion out"
                 )
-            items[part] = kept
-            scores[part] = {judge: [each[item.id].mean for item in kept] for judge, each in estimates.items()}
-            truth[part] = [item.rating_mean for item in kept]
-        fusion = fuse(scores["dev"], truth["dev"], scores["train"], truth["train"])
-        means = fusion.predict(scores["test"]) if items["test"] else []
-        by_split.append({item.id: Estimate(mean) for item, mean in zip(items["test"], means, strict=True)})
-        learned.append(fusion)
+            scores[part] = {
+                judge: [said[item.id].mean for item in items] for judge, said in estimates.items()
+            }
+            truth[part] = [item.rating_mean for item in items]
+        learned.append(fuse(scores["dev"], truth["dev"], scores["train"], truth["train"]))
+        means = learned[-1].predict(scores["test"])
+        by_split.append({item.id: Estimate(mean) for item, mean in zip(items, means, strict=True)})
     return Rater(name, "fusion", tuple(by_split)), learned
 
 
@@ -318,39 +237,30 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
         raise InputError(
             f"--orca {text}: write NAME=PATTERN with {{split}} in it, such as orca=scored/{{split}}/test.jsonl"
         )
-    columns: dict[str, Callable[[Scored], float | None]] = {
-        name: lambda row: row.mean,
-        f"{name} clamped": lambda row: row.clamped,
-        f"{name}, {MISMATCHED}": lambda row: row.mismatched,
-        f"{name}, {NO_REFERENCE}": lambda row: row.no_reference,
-    }
-    predicted: dict[str, list[Estimates]] = {each: [] for each in columns}
+    files = []
     for split in splits:
         path = Path(pattern.replace("{split}", split.name).replace("{number}", split.number))
-        scored = read_results(path)
-        rows = {row.id: row for row in scored}
-        if len(rows) < len(scored) or "" in rows:
-            wrong = "an answer has no id" if "" in rows else "an id is there twice"
+        files.append(read_results(path))
+        ids = {row.id for row in files[-1]}
+        if len(ids) < len(files[-1]) or "" in ids:
+            wrong = "an answer has no id" if "" in ids else "an id is there twice"
             raise InputError(f"{path}: {wrong}; score the answers again")
-        for each, column in columns.items():
-            found = {
-                key: Estimate(
-                    mean, row.variance if row.predicts_variance and each in list(columns)[:2] else None
-                )
-                for key, row in rows.items()
-                if (mean := column(row)) is not None
+    raters = []
+    for title, field in ((name, "mean"), (f"{name} clamped", "clamped")):
+        by_split = tuple(
+            {
+                row.id: Estimate(getattr(row, field), row.variance if row.predicts_variance else None)
+                for row in rows
+                if getattr(row, field) is not None
             }
-            predicted[each] += [found] if found else []
-    for each, by_split in predicted.items():
-        if len(by_split) not in (0, len(splits)):
+            for rows in files
+        )
+        if (full := sum(map(bool, by_split))) not in (0, len(splits)):
             raise InputError(
-                f"--orca {text}: {len(by_split)} of {len(splits)} files have the scores of {each}; score and clamp all in the same way"
+                f"--orca {text}: {full} of {len(splits)} files have the scores of {title}; score and clamp all in the same way"
             )
-    return [
-        Rater(each, "orca" if each in list(columns)[:2] else "control", tuple(by_split))
-        for each, by_split in predicted.items()
-        if by_split
-    ]
+        raters += [Rater(title, "orca", by_split)] if full else []
+    return raters
 
 
 def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
@@ -362,30 +272,21 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
     cross = not all(split.train for split in splits)
     if cross and len(set(question_numbers(list(known)))) < 2:
         return []
-    found: dict[str, list[Estimates]] = {}
+    found: dict[str, list[Estimates]] = {name: [] for name in SHORTCUTS}
     for split in splits:
-        test = [traits_of(item) for item in split.test]
+        learned = split.test if cross else split.train
+        traits, test = ([traits_of(item) for item in items] for items in (learned, split.test))
+        ratings = [float(item.rating_mean or 0) for item in learned]
         if cross:
-            ratings = [float(item.rating_mean or 0) for item in split.test]
-            predicted = cross_predicted(test, ratings, question_numbers(split.test))
-            predicted.pop(LEFT_OUT, None)
+            predicted = cross_predicted(traits, ratings, question_numbers(learned))
         else:
-            train = [traits_of(item) for item in split.train]
-            ratings = [float(item.rating_mean or 0) for item in split.train]
-            predicted = {name: predict_by(name, train, ratings, test) for name in SHORTCUTS}
-        for name, means in predicted.items():
-            found.setdefault(name, []).append(
-                {
-                    item.id: Estimate(min(max(mean, 0.0), 1.0))
-                    for item, mean in zip(split.test, means, strict=True)
-                }
-            )
+            predicted = {name: predict_by(name, traits, ratings, test) for name in SHORTCUTS}
+        for name in SHORTCUTS:
+            means = zip(split.test, predicted[name], strict=True)
+            found[name].append({item.id: Estimate(min(max(mean, 0.0), 1.0)) for item, mean in means})
     named = any(item.model for item in known)
-    return [
-        Rater(name, "shortcut", tuple(each))
-        for name, each in found.items()
-        if named or name == "lengths only"
-    ]
+    told = [name for name in SHORTCUTS if named or name == "lengths only"]
+    return [Rater(name, "shortcut", tuple(found[name])) for name in told]
 
 
 @dataclass(frozen=True)
@@ -406,11 +307,8 @@ class Spread:
     def of(cls, values: Sequence[float]) -> "Spread":
         """Sum up a value of each split."""
         whole = not any(map(math.isnan, values))
-        return cls(
-            statistics.fmean(values) if whole else math.nan,
-            statistics.stdev(values) if whole and len(values) > 1 else math.nan,
-            tuple(values),
-        )
+        sd = stdev(values) if whole and len(values) > 1 else math.nan
+        return cls(fmean(values) if whole else math.nan, sd, tuple(values))
 
 
 @dataclass(frozen=True)
@@ -423,9 +321,8 @@ class RaterFigures:
         n_variance: those of them with three ratings or more and a predicted variance.
         rho, tau, mae: of the mean: Spearman, Kendall's tau-b, mean absolute error.
         variance_mae: mean absolute error of the variance.
-        within: mean of rho within each answering model.
-        within_interval: 95 %, of the test answers of all splits together, over whole questions.
-        by_model: rho within each answering model, mean over the splits.
+        rho_difference, mae_difference: this rater minus the one that all are compared with, over the test answers of all splits together; None
+            for that one, and without one.
     """
 
     name: str
@@ -436,27 +333,8 @@ class RaterFigures:
     tau: Spread
     mae: Spread
     variance_mae: Spread
-    within: Spread
-    within_interval: Interval
-    by_model: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Against:
-    """A rater minus another, over the test answers of all splits together that both have a score for.
-
-    Attributes:
-        name: of the first rater.
-        n, questions: answers (one that is in two test parts counts twice), and distinct questions, which are drawn whole.
-        rho, within, mae: the differences.
-    """
-
-    name: str
-    n: int
-    questions: int
-    rho: Difference
-    within: Difference
-    mae: Difference
+    rho_difference: Difference | None = None
+    mae_difference: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -465,17 +343,17 @@ class Comparison:
 
     Attributes:
         figures: of every rater.
-        total: answers in the test parts.
+        total: answers in the test parts; one that is in two test parts counts twice.
         left_out: those that did not count, as some rater has no score.
         lacking: rater to the test answers that it has no score for; only those with some.
-        against: differences to one rater, where one was named.
+        questions: of the answers that counted; differences draw them whole.
     """
 
     figures: tuple[RaterFigures, ...]
     total: int
     left_out: int
     lacking: Mapping[str, int]
-    against: tuple[Against, ...] = ()
+    questions: int
 
 
 def compare_raters(
@@ -486,7 +364,7 @@ def compare_raters(
     Args:
         splits: with ratings.
         raters: all rows of the table.
-        against: rater that the others are subtracted from, see :class:`Against`.
+        against: rater that is subtracted from all others.
 
     Raises:
         InputError: nothing is left of a split's test part, or ``against`` is none of the raters.
@@ -494,91 +372,55 @@ def compare_raters(
     by_name = {rater.name: rater for rater in raters}
     if against is not None and against not in by_name:
         raise InputError(f"--against {against}: no such rater; there are: {', '.join(by_name)}")
-    tested = list(enumerate(splits))
-    lacking = {
-        rater.name: missing
-        for rater in raters
-        if (missing := sum(item.id not in rater.by_split[at] for at, split in tested for item in split.test))
-    }
-    kept = [
-        [item for item in split.test if all(item.id in rater.by_split[at] for rater in raters)]
-        for at, split in tested
-    ]
-    for split, items in zip(splits, kept, strict=True):
-        if not items:
-            without = ", ".join(f"{each} {count}" for each, count in lacking.items()) or "none"
+    lacking: Counter[str] = Counter()
+    kept = []
+    for at, split in enumerate(splits):
+        without = {
+            item.id: [rater.name for rater in raters if item.id not in rater.by_split[at]]
+            for item in split.test
+        }
+        lacking.update(name for names in without.values() for name in names)
+        kept.append([item for item in split.test if not without[item.id]])
+        if not kept[-1]:
+            counts = ", ".join(f"{name} {count}" for name, count in lacking.items())
             raise InputError(
                 f"{split.name}: no answer of its test part has a score of every rater; its ids are such as {split.test[0].id} "
-                f"(without a score: {without})"
+                f"(without a score: {counts})"
             )
     known = all_items(splits)
-    questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
-    others = [] if against is None else [rater for rater in raters if rater.name != against]
+    numbers = dict(zip(known, question_numbers(list(known.values())), strict=True))
+    questions = [numbers[item.id] for items in kept for item in items]
     total = sum(len(split.test) for split in splits)
     return Comparison(
-        tuple(_figures(rater, kept, questions) for rater in raters),
+        tuple(_figures(rater, by_name.get(str(against)), kept, questions) for rater in raters),
         total,
-        total - sum(map(len, kept)),
-        lacking,
-        tuple(_against(rater, by_name[str(against)], kept, questions) for rater in others),
+        total - len(questions),
+        {rater.name: lacking[rater.name] for rater in raters if lacking[rater.name]},
+        len(set(questions)),
     )
 
 
-def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int]) -> RaterFigures:
-    found, within = [], []
-    pooled: list[tuple[float, float, tuple[int, str], int]] = []
-    by_model: dict[str, list[float]] = {}
-    for number, (items, predictions) in enumerate(zip(parts, rater.by_split, strict=True)):
-        estimates = [predictions[item.id] for item in items]
-        found.append(
-            item_agreement(items, [each.mean for each in estimates], [each.variance for each in estimates])
-        )
-        rows = [
-            (each.mean, float(item.rating_mean or 0), (number, item.model or ""), questions[item.id])
-            for item, each in zip(items, estimates, strict=True)
-        ]
-        own = {}
-        if rows:
-            means, truth, groups, _ = (list(column) for column in zip(*rows, strict=True))
-            rhos = rhos_within(means, truth, groups)
-            own = {str(model): rho for (_, model), rho in rhos.items() if not math.isnan(rho)}
-        within.append(statistics.fmean(own.values()) if own else math.nan)
-        for model, rho in own.items():
-            by_model.setdefault(model, []).append(rho)
-        pooled += rows
-    interval = Interval(math.nan, math.nan)
-    if pooled:
-        means, truth, groups, clusters = (list(column) for column in zip(*pooled, strict=True))
-        _, interval = rho_within(means, truth, groups, clusters)
-    return RaterFigures(
-        rater.name,
-        rater.kind,
-        sum(each.n for each in found),
-        sum(each.n_variance for each in found),
-        **{name: Spread.of([getattr(each, name) for each in found]) for name in _FIGURES},
-        within=Spread.of(within),
-        within_interval=interval,
-        by_model={model: statistics.fmean(rhos) for model, rhos in by_model.items()},
-    )
+def _figures(
+    rater: Rater, against: Rater | None, parts: Sequence[Sequence[OrcaItem]], questions: Sequence[int]
+) -> RaterFigures:
+    def estimates(of: Rater) -> list[list[Estimate]]:
+        return [[said[item.id] for item in items] for said, items in zip(of.by_split, parts, strict=True)]
 
-
-def _against(
-    first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int]
-) -> Against:
-    rows = [
-        (one[item.id].mean, other[item.id].mean, item.rating_mean, (number, item.model), questions[item.id])
-        for number, (items, one, other) in enumerate(zip(parts, first.by_split, second.by_split, strict=True))
-        for item in items
+    own = estimates(rater)
+    found = [
+        item_agreement(items, [each.mean for each in part], [each.variance for each in part])
+        for items, part in zip(parts, own, strict=True)
     ]
-    x, y, truth, models, clusters = (list(column) for column in zip(*rows, strict=True))
-    return Against(
-        first.name,
-        len(rows),
-        len(set(clusters)),
-        rho_difference(x, y, truth, clusters),
-        within_difference(x, y, truth, models, clusters),
-        mae_difference(x, y, truth, clusters),
+    differences = []
+    if against is not None and against is not rater:
+        truth = [float(item.rating_mean or 0) for items in parts for item in items]
+        x, y = ([each.mean for part in said for each in part] for said in (own, estimates(against)))
+        differences = [each(x, y, truth, questions) for each in (rho_difference, mae_difference)]
+    n, n_variance = (sum(getattr(each, name) for each in found) for name in ("n", "n_variance"))
+    rho, tau, mae, variance_mae = (
+        Spread.of([getattr(each, name) for each in found]) for name in ("rho", "tau", "mae", "variance_mae")
     )
+    return RaterFigures(rater.name, rater.kind, n, n_variance, rho, tau, mae, variance_mae, *differences)
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, Spread, Spread]]:
@@ -590,44 +432,32 @@ def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, Sprea
     for each in figures:
         name, _, wording = each.name.rpartition(":")
         groups.setdefault(name if wording in WORDINGS else each.name, []).append(each)
-    return [
-        (
-            name,
-            len(own),
-            Spread.of([each.rho.mean for each in own]),
-            Spread.of([each.mae.mean for each in own]),
-        )
-        for name, own in groups.items()
-        if len(own) > 1
-    ]
+    several = {name: own for name, own in groups.items() if len(own) > 1}
+    rhos = [Spread.of([each.rho.mean for each in own]) for own in several.values()]
+    maes = [Spread.of([each.mae.mean for each in own]) for own in several.values()]
+    return list(zip(several, map(len, several.values()), rhos, maes, strict=True))
 
 
 def compare_files(
-    stated: Mapping[str, Scale],
-    ids: Sequence[str],
-    ratings: Mapping[str, Sequence[float | None]],
+    table: RatingTable,
     splits: Sequence[SplitItems],
     *,
     named: bool = False,
-    scales: Sequence[str] = (),
     averages: Sequence[str] = (),
     fusions: Sequence[str] = (),
     orca: Sequence[str] = (),
-    **options: Any,
+    against: str | None = None,
 ) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
-    """Compare the raters of files of scores, their averages and fusions, and ORCA.
+    """Compare the raters of files of scores, their averages and fusions, ORCA and the shortcuts.
 
     Args:
-        stated: scales of the raters that the files of scores name.
-        ids: of the answers in the files.
-        ratings: rater to its scores in the order of ``ids``.
+        table: the files of scores.
         splits: with people's ratings.
-        named: the user named the raters, so people's own mean is one of them where it is named.
-        scales: ``NAME=LOW,HIGH`` each.
-        averages: ``[NAME=]a,b,c`` each, or ``none``; empty for one of all judges.
+        named: the user named the raters; else people's own mean, which rated answers among the files have, is none of them.
+        averages: texts for :func:`named_groups`.
         fusions: likewise.
-        orca: ``NAME=PATTERN`` each.
-        options: of :func:`compare_raters`.
+        orca: texts for :func:`orca_raters`.
+        against: rater that is subtracted from all others.
 
     Returns:
         The comparison of all raters, what each fusion learned in each split, and notes for the user.
@@ -635,18 +465,17 @@ def compare_files(
     Raises:
         InputError: scores and splits share no answer, a score lies outside its scale, or an option cannot be used; see the parts.
     """
-    scale_of = read_scales(stated, scales, ratings)
     plain = [
-        _single_rater(name, dict(zip(ids, scores, strict=True)), scale_of[name], len(splits))
-        for name, scores in ratings.items()
-        if named or name != _PEOPLE
+        _single_rater(name, dict(zip(table.ids, scores, strict=True)), table.scales.get(name), len(splits))
+        for name, scores in table.ratings.items()
+        if named or name != "people"
     ]
     notes = []
     known = all_items(splits)
-    if others := sum(name not in known for name in ids):
-        if others == len(ids):
+    if others := sum(name not in known for name in table.ids):
+        if others == len(table.ids):
             raise InputError(
-                f"none of the {len(ids)} rated answers is in the splits: there {min(known)}, here {ids[0]}; "
+                f"none of the {others} rated answers is in the splits: there {min(known)}, here {table.ids[0]}; "
                 "rate the answers that the splits were made of"
             )
         notes.append(f"{others} rated answers are in no split and were passed over")
@@ -661,10 +490,10 @@ def compare_files(
             if fusions:
                 raise InputError(f"--fusion: {error}") from error
             notes.append(f"no fusion: {error}")  # the default is dropped where it cannot be made
-        else:
-            fused_raters.append(rater)
+            continue
+        fused_raters.append(rater)
     raters = [*plain, *means, *fused_raters, *trained, *shortcut_raters(splits)]
-    counts = Counter(rater.name for rater in raters)
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise InputError(f"two raters are called {twice[0]}; name averages, fusions and ORCA with NAME=...")
-    return compare_raters(splits, raters, **options), learned, notes
+    (name, count), *_ = Counter(rater.name for rater in raters).most_common(1)
+    if count > 1:
+        raise InputError(f"two raters are called {name}; name averages, fusions and ORCA with NAME=...")
+    return compare_raters(splits, raters, against=against), learned, notes

@@ -1,7 +1,7 @@
 """Training the ORCA judge from files: everything cheap is checked first, then the model is loaded and trained."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from long_context_tasks.orca.checkpoint import (
     read_args,
     read_config,
 )
-from long_context_tasks.orca.data import HEAD_NAMES, check_trainable, read_items
+from long_context_tasks.orca.data import HEAD_NAMES, read_items
 from long_context_tasks.orca.inputs import InputFormat
-from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions, with_negatives
+from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions
 from long_context_tasks.schema import InputError, file_sha256
 
 
@@ -80,13 +80,7 @@ def run_training(
     judge = [] if files.judge_train is None else read_items(files.judge_train, need_ratings=True)
     dev = read_items(files.dev, need_ratings=True)
     held_out = [*dev, *(item for path in files.exclude for item in read_items(path))]
-    if settings.select in ("rho", "within", "composite"):
-        check_trainable(dev, str(files.dev))
     stages, notes = make_stages(scenario, human, judge, held_out)
-    stages = [
-        replace(stage, items=tuple(with_negatives(stage.items, settings.negatives, settings.seed)))
-        for stage in stages
-    ]
     with named_failures("training"):
         from long_context_tasks.orca.train.loop import Processes, Start, train
 

@@ -30,15 +30,13 @@ class State:
     Attributes:
         step: steps done.
         best_step: after which the best checkpoint was made; 0 for none.
-        best: its value of the measure, the smaller the better; None before the first.
-        without_gain: evaluations since.
+        best: its loss of a rating on the development part; None before the first.
         done: whether the stage has ended.
     """
 
     step: int = 0
     best_step: int = 0
     best: float | None = None
-    without_gain: int = 0
     done: bool = False
 
 

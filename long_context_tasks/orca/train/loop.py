@@ -1,4 +1,4 @@
-"""Training: stages one after the other, each until its steps are done or the development part no longer gains.
+"""Training: stages one after the other; each ends with the model of the epoch that has the lowest loss on the development part.
 
 A run can be stopped at any moment; the same call goes on from its last checkpoint, and the loss curve is that of a run that was never stopped (bit for bit
 on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
@@ -29,8 +29,8 @@ from long_context_tasks.orca.checkpoint import (
 )
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
-from long_context_tasks.orca.metrics import COMPOSITES, Agreement, composite_of, item_agreement
-from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches, rarity
+from long_context_tasks.orca.metrics import item_agreement
+from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
 from long_context_tasks.orca.scoring import predict
 from long_context_tasks.orca.train.folder import (
     LOG,
@@ -47,27 +47,22 @@ from long_context_tasks.orca.train.folder import (
     write_state,
 )
 from long_context_tasks.orca.train.plan import (
-    Measure,
+    CLIP,
+    HEAD_FACTOR,
+    LORA_ALPHA,
+    LORA_DROPOUT,
+    SAVE_STEPS,
+    WEIGHT_DECAY,
     Stage,
     TrainSettings,
-    balanced_weights,
     rate,
     seed_of,
     step_items,
     steps_per_epoch,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.raters import mean_rho_within
 
 Report = Callable[[str], None]
-_MEASURES: dict[Measure, tuple[str, Callable[[float, float, Agreement], float]]] = {
-    "loss": ("loss", lambda loss, _, __: loss),
-    "mae": ("MAE", lambda _, __, figures: figures.mae),
-    "rho": ("-rho", lambda _, __, figures: -figures.rho),
-    "within": ("-rho within models", lambda _, within, __: -within),
-    "composite": ("-(rho + tau - MAE)", lambda _, __, figures: -composite_of(figures, COMPOSITES["paper"])),
-}
-"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating, rho within models and the agreement."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +170,10 @@ def train(
         InputError: the model or the place cannot be used, a run with other arguments is there, no item fits the window, or the loss
             is not a number.
     """
-    settings = settings.resolved(processes.device)
     output = output.absolute()
-    args = {**settings.args(), **(args or {}), "score_type": start.head}
+    # A run goes on only where it computes as before.
+    kind = {"precision": _precision(processes.device), "score_type": start.head}
+    args = {**settings.args(), **(args or {}), **kind}
     report = report if processes.is_first else lambda _: None
     work = work_folder(output)
     finished = is_finished(output, args)
@@ -203,6 +199,11 @@ def train(
     return not finished
 
 
+def _precision(device: str) -> str:
+    """Return how a device computes: frozen weights in bfloat16 and autocast on a GPU, as the released code does, else float32."""
+    return "fp32" if device.startswith("cpu") else "bf16"
+
+
 def _trainable(
     start: Start, checkpoint: Path | None, settings: TrainSettings, device: str
 ) -> tuple[OrcaModel, Any]:
@@ -213,7 +214,7 @@ def _trainable(
     """
     lora = settings.method == "lora"
     # Trained weights stay in float32, since small steps are lost in bfloat16.
-    dtype = "bfloat16" if settings.precision == "bf16" and lora else "float32"
+    dtype = "bfloat16" if _precision(device) == "bf16" and lora else "float32"
     if checkpoint is not None:
         found = load_checkpoint(checkpoint, device="cpu", dtype=dtype, trainable=lora)
         model, tokenizer = found.model, found.tokenizer
@@ -228,10 +229,8 @@ def _trainable(
     if not lora:
         # The vocabulary projection is never run, so it must not wait for gradients.
         model.lm.requires_grad_(False)
-        model.body().requires_grad_(settings.method == "full")
-    if settings.gradient_checkpointing:
-        model.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    return model.to(device).train(settings.method != "head"), tokenizer
+        model.body().requires_grad_(True)
+    return model.to(device).train(), tokenizer
 
 
 def _adapted(lm: Any, settings: TrainSettings) -> Any:
@@ -239,10 +238,10 @@ def _adapted(lm: Any, settings: TrainSettings) -> Any:
 
     config = LoraConfig(
         r=settings.lora_rank,
-        lora_alpha=settings.lora_alpha,
-        lora_dropout=settings.lora_dropout,
+        lora_alpha=LORA_ALPHA,
+        lora_dropout=LORA_DROPOUT,
         target_modules="all-linear",
-        task_type="CAUSAL_LM" if hasattr(lm, "prepare_inputs_for_generation") else "FEATURE_EXTRACTION",
+        task_type="CAUSAL_LM",
     )
     torch.manual_seed(seed_of("adapter", settings.seed))
     return get_peft_model(lm, config)
@@ -254,9 +253,9 @@ def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
     trained = [each for each in model.parameters() if each.requires_grad]
     body = [each for each in trained if id(each) in own]
     groups = [
-        ([each for each in body if each.ndim > 1], settings.lr, settings.weight_decay),
-        ([each for each in body if each.ndim <= 1], settings.lr, 0.0),
-        ([each for each in trained if id(each) not in own], settings.head_lr, 0.0),
+        ([each for each in body if each.ndim > 1], settings.peak_lr, WEIGHT_DECAY),
+        ([each for each in body if each.ndim <= 1], settings.peak_lr, 0.0),
+        ([each for each in trained if id(each) not in own], HEAD_FACTOR * settings.peak_lr, 0.0),
     ]
     return torch.optim.AdamW(
         [
@@ -297,18 +296,11 @@ class _Run:
                 torch.load(last / OPTIMIZER, map_location="cpu", weights_only=True)["optimizer"]
             )
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
-        self.states: dict[tuple[int, ...], torch.Tensor] = {}
-        if settings.form.compare and self.model.token_weights is None:
-            vocabulary = self.model.body().get_input_embeddings().num_embeddings
-            self.model.begin_comparing(rarity([each.ids for _, each in self.train_set], vocabulary))
-        trained = [item for item, _ in self.train_set]
-        self.weights = balanced_weights(trained) if settings.balance else [1.0] * len(trained)
         self.dev_set = self._fitting(self.dev_items, "development part")
         if self.processes.is_first:
             cut_log(self.folder / LOG, state.step)
         an_epoch = steps_per_epoch(len(self.train_set), settings.batch_size)
-        steps = settings.steps or settings.epochs * an_epoch
-        every = settings.eval_steps or an_epoch
+        steps = settings.epochs * an_epoch
         self.report(
             f"stage {self.stage.name}: {len(self.train_set)} answers, {steps} steps"
             + (f", going on after step {state.step}" if resumed else "")
@@ -320,17 +312,15 @@ class _Run:
                 state = replace(state, step=state.step + 1)
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-                ended = state.step >= steps
-                evaluated = ended or state.step % every == 0
+                evaluated = state.step % an_epoch == 0
                 if evaluated:
-                    state = self._evaluated(state, ended)
-                if evaluated or state.step % settings.save_steps == 0:
+                    state = self._evaluated(state, ended=state.step == steps)
+                if evaluated or state.step % SAVE_STEPS == 0:
                     self._save("last", state)
-        name, _ = _MEASURES[settings.select]
-        best = f"{name} {state.best:.4f} on the development part after step {state.best_step}"
-        self.report(f"stage {self.stage.name}: {state.step} of {steps} steps; best: {best}")
+        best = f"loss {state.best:.4f} on the development part after step {state.best_step}"
+        self.report(f"stage {self.stage.name}: {steps} steps; best: {best}")
         guess = self.model.head.loss_of_guess()
-        if settings.select == "loss" and state.best is not None and state.best > guess:
+        if state.best is not None and state.best > guess:
             self.report(
                 f"warning: that is no better than {guess:.4f}, the loss of a guess to which every rating is as likely as any other: this judge has "
                 "learned nothing. Train longer, or with a lower --lr"
@@ -354,7 +344,8 @@ class _Run:
 
     def _autocast(self) -> torch.autocast:
         kind = torch.device(self.processes.device).type
-        return torch.autocast(kind, torch.bfloat16, enabled=self.settings.precision == "bf16")
+        enabled = _precision(self.processes.device) == "bf16"
+        return torch.autocast(kind, torch.bfloat16, enabled=enabled)
 
     def _terms(self, ratings: Sequence[Sequence[float]]) -> int:
         """Count the terms of the loss of some items: one for each rating, or under the bernoulli head for each item."""
@@ -366,7 +357,6 @@ class _Run:
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
         ids = [self.train_set[place][1].ids for place in places]
         ratings = [self.train_set[place][0].ratings for place in places]
-        weights = [self.weights[place] for place in places]
         terms = self._terms(ratings)
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
@@ -374,18 +364,17 @@ class _Run:
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
             labels = model.head.labels([ratings[place] for place in batch]).to(model.device)
             with self._autocast():
-                params = self._params([ids[place] for place in batch])
-            each = torch.tensor([weights[place] for place in batch], device=model.device)
-            loss = (model.head.loss(params, labels).reshape(len(batch), -1).sum(1) * each).sum() / terms
+                params = model(*collate([ids[place] for place in batch], self.pad, model.device))
+            loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
             losses.append((number, loss.item()))
         loss_of_all = math.fsum(self.processes.join(losses))
         parameters = [each for each in model.parameters() if each.requires_grad]
         self.processes.sum_gradients(parameters)
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip))
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, CLIP))
         self._check_finite("loss", loss_of_all, step + 1)
         self._check_finite("gradient", norm, step + 1)
-        share = rate(step, steps, settings.warmup)
+        share = rate(step, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         self.optimizer.step()
@@ -397,31 +386,17 @@ class _Run:
                 "epoch": (step + 1) / an_epoch,
                 "loss": loss_of_all,
                 "ratings": sum(map(len, ratings)),
-                "lr": (settings.lr or 0) * share,
+                "lr": settings.peak_lr * share,
                 "grad_norm": norm,
             }
         )
         return loss_of_all
 
-    def _params(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Compute the parameters of rows of tokens; where the head alone is trained, each row is read once in the whole stage."""
-        model = self.model
-        if self.settings.method != "head":
-            found: torch.Tensor = model(*collate(ids, self.pad, model.device))
-            return found
-        keys = [tuple(row) for row in ids]
-        if fresh := [key for key in dict.fromkeys(keys) if key not in self.states]:
-            with torch.no_grad():
-                self.states |= dict(
-                    zip(fresh, model.state(*collate(fresh, self.pad, model.device)), strict=True)
-                )
-        return model.of_state(torch.stack([self.states[key] for key in keys]))
-
     def _check_finite(self, what: str, value: float, step: int) -> None:
         if not math.isfinite(value):
             raise InputError(
                 f"stage {self.stage.name}, step {step}: the {what} is not a number ({value}); nothing of this step was "
-                "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --out"
+                "kept. Train anew with a lower --lr under another --out"
             )
 
     def _evaluated(self, state: State, ended: bool) -> State:
@@ -444,24 +419,11 @@ class _Run:
         self._check_finite("loss", loss, state.step)
         mean, variance = (each.tolist() for each in head.moments(params))
         figures = item_agreement(items, mean, None if head.quantiles is None else variance)
-        _, value_of = _MEASURES[settings.select]
-        within = mean_rho_within(
-            mean, [float(item.rating_mean or 0) for item in items], [item.model or "" for item in items]
-        )
-        value = value_of(loss, within, figures)
-        gains = not math.isnan(value) and (state.best is None or value < state.best)
-        if state.best is None and math.isnan(value):
-            # Nothing to compare yet, as when all predictions are equal; but a stage needs a best checkpoint.
-            gains, value = True, math.inf
-        without = 0 if gains else state.without_gain + 1
-        state = State(
-            step=state.step,
-            best_step=state.step if gains else state.best_step,
-            best=value if gains else state.best,
-            without_gain=without,
-            done=ended or without >= settings.patience,
-        )
-        row = {"loss": loss, "rho_within": within, **asdict(figures)}
+        gains = state.best is None or loss < state.best
+        if gains:
+            state = replace(state, best_step=state.step, best=loss)
+        state = replace(state, done=ended)
+        row = {"loss": loss, **asdict(figures)}
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
         if gains:
             self._save("best", metrics={"stage": self.stage.name, "step": state.step, "dev": row})

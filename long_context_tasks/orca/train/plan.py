@@ -18,98 +18,71 @@ would have, without the state of any generator.
 
 import hashlib
 import random
-import statistics
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from long_context_tasks.orca.data import SCALE, OrcaItem, check_trainable
+from long_context_tasks.orca.data import OrcaItem, check_trainable
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.splits import normalised_question, question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
-Measure = Literal["loss", "mae", "rho", "within", "composite"]
-"""What is best on the development part: the loss of a rating, the mean absolute error of the mean, Spearman's rho, its mean within the answers of each
-model, or rho + tau - MAE."""
 Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
 SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 
-_LR = {"lora": 2e-4, "full": 2e-5, "head": 2e-4}
-_HEAD_FACTOR = 5
+# The paper (section 5.5) names the objective and no settings of the optimizer; all these are usual for fine-tuning.
+_LR = {"lora": 2e-4, "full": 2e-5}
+HEAD_FACTOR = 5
+"""Learning rate of the head, which begins at random, over that of the language model."""
+WARMUP = 0.1
+"""Share of the steps in which the learning rate rises."""
+WEIGHT_DECAY = 0.01
+CLIP = 1.0
+"""Greatest norm of the gradient."""
+LORA_ALPHA, LORA_DROPOUT = 32, 0.05
+SAVE_STEPS = 200
+"""Steps between checkpoints, beside the one after every epoch."""
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
-_Share = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class TrainSettings(Checked):
-    """How a model is trained; the descriptions are the help of the command's options. All but ``save_steps`` decide the loss curve.
+    """How a model is trained, all of which decides the loss curve; the descriptions are the help of the command's options.
 
-    ``lora`` trains an adapter and the head, ``full`` the whole body and the head, ``head`` the head alone, for which each answer is read once. Under ``bf16`` frozen weights are in bfloat16, trained weights in
-    float32, and autocast computes. A step with more than ``batch_tokens`` tokens, padding included, is computed in parts.
+    ``lora`` trains an adapter and the head, ``full`` the whole body and the head. A step with more than ``batch_tokens`` tokens, padding included, is
+    computed in parts.
 
     Attributes:
-        clip: greatest norm of the gradient.
         window: most tokens of an item, to use less than the model's window.
         form: the parts of the text.
     """
 
-    method: Literal["lora", "full", "head"] = Field("lora", description="lora, full or head.")
-    precision: Literal["auto", "fp32", "bf16"] = Field(
-        "auto", description="fp32 or bf16; auto: bf16 on a GPU."
-    )
+    method: Literal["lora", "full"] = Field("lora", description="lora or full.")
     epochs: _Count = Field(3, description="Of each stage.")
-    steps: _Count | None = Field(None, description="Of each stage, in place of --epochs.")
     batch_size: _Count = Field(16, description="Answers a step, over all processes.")
     batch_tokens: _Count = Field(8192, description="Most tokens computed at once.")
     lr: _Positive | None = Field(None, description="Learning rate. Default: 2e-4; for full 2e-5.")
-    head_lr: _Positive | None = Field(None, description="Of the head. Default: five times --lr.")
-    warmup: _Share = Field(0.1, description="Share of the steps.")
-    weight_decay: _Share = Field(0.01, description="Of AdamW.")
-    clip: _Positive = 1.0
     lora_rank: _Count = Field(16, description="Rank of the adapter.")
-    lora_alpha: _Count = Field(32, description="Its scale is alpha / rank.")
-    lora_dropout: _Share = Field(0.05, description="Share of the adapter's input.")
     seed: int = Field(0, description="Of everything random.")
-    eval_steps: _Count | None = Field(
-        None, description="Steps between evaluations on --dev. Default: an epoch."
-    )
-    save_steps: _Count = Field(200, description="Steps between checkpoints.")
-    patience: _Count = Field(3, description="Evaluations without a gain that end a stage.")
-    select: Measure = Field(
-        "loss", description="What is best on --dev: loss, mae, rho, within (models) or composite."
-    )
-    negatives: Annotated[Number, Field(ge=0)] = Field(
-        0.0,
-        description="Wrong answers to add, as a share: another question's reference or answer, rated lowest.",
-    )
-    balance: bool = Field(
-        False, description="Weigh answers so that all models have the same share of each rating."
-    )
     window: int | None = None
-    gradient_checkpointing: bool = Field(False, description="Less memory, more time.")
     form: InputFormat = InputFormat()
 
-    def resolved(self, device: str) -> "TrainSettings":
-        """Fill in everything that depends on other settings or the device."""
-        lr = self.lr or _LR[self.method]
-        precision = self.precision
-        if precision == "auto":
-            precision = "fp32" if device.startswith("cpu") else "bf16"
-        head_lr = self.head_lr or _HEAD_FACTOR * lr
-        return self.model_copy(update={"precision": precision, "lr": lr, "head_lr": head_lr})
+    @property
+    def peak_lr(self) -> float:
+        """The highest learning rate of the language model."""
+        return self.lr or _LR[self.method]
 
     def args(self) -> dict[str, Any]:
-        """Return what decides the loss curve, as plain values for ``args.yaml``."""
-        return {**self.model_dump(exclude={"save_steps", "form"}), **self.form.args()}
+        """Return all settings as plain values for ``args.yaml``."""
+        return {**self.model_dump(exclude={"form"}), "lr": self.peak_lr, **self.form.args()}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Items to train on, until the development part no longer gains.
+    """Items to train on; the stage ends with the model that was best on the development part.
 
     Attributes:
         name: ``human``, ``judge`` or ``mixed``.
@@ -184,73 +157,6 @@ def make_stages(
     return _checked(stages, notes)
 
 
-def with_negatives(items: Sequence[OrcaItem], share: float, seed: int) -> list[OrcaItem]:
-    """Add answers that are wrong for certain, rated lowest by as many raters.
-
-    By turns an answer has the reference of another question of its domain, and a question with its reference has the answer to another one.
-
-    Args:
-        items: rated; all stay, in front.
-        share: wrong answers for each of them; 1.5 takes each answer once and half of them again.
-        seed: of the draws.
-
-    Raises:
-        InputError: no domain has two questions with different references.
-    """
-    domains: dict[str, list[int]] = {}
-    numbers = question_numbers(items)
-    for place, item in enumerate(items):
-        domains.setdefault(item.domain, []).append(place)
-
-    def differs(place: int, other: int) -> bool:
-        a, b = items[place], items[other]
-        same = (a.reference or "").strip().casefold() == (b.reference or "").strip().casefold()
-        return numbers[place] != numbers[other] and not same
-
-    able = [
-        place
-        for place, item in enumerate(items)
-        if any(differs(place, other) for other in domains[item.domain])
-    ]
-    if share and not able:
-        raise InputError(
-            "--negatives: no two questions of a domain have different references, so no answer can be made wrong; leave it out"
-        )
-    rng = random.Random(seed_of("negatives", seed))
-    order: list[int] = []
-    while share and len(order) < round(share * len(items)):
-        order += rng.sample(able, len(able))
-    made = []
-    for number, place in enumerate(order[: round(share * len(items))]):
-        item = items[place]
-        other = place
-        while not differs(place, other):
-            other = rng.choice(domains[item.domain])
-        changes: dict[str, Any] = (
-            {"reference": items[other].reference}
-            if number % 2
-            else {"candidate": items[other].candidate, "model": items[other].model}
-        )
-        lowest = (SCALE[0],) * len(item.ratings)
-        made.append(replace(item, id=f"{item.id} wrong {number}", ratings=lowest, **changes))
-    return [*items, *made]
-
-
-def balanced_weights(items: Sequence[OrcaItem]) -> list[float]:
-    """Weigh answers so that each model has the same share of each rating as all models together: who answered then says nothing about the rating.
-
-    The share of a rating in all answers through its share in those of the model, ratings rounded to 1 ... 5; the mean weight is 1. A rating that a model
-    never has stays lacking there.
-    """
-    kinds = [(item.model, round(statistics.fmean(item.ratings))) for item in items]
-    of_model = Counter(model for model, _ in kinds)
-    of_rating = Counter(rating for _, rating in kinds)
-    of_both = Counter(kinds)
-    weights = [of_rating[kind[1]] * of_model[kind[0]] / of_both[kind] for kind in kinds]
-    mean = statistics.fmean(weights)
-    return [weight / mean for weight in weights]
-
-
 def _checked(stages: list[Stage], notes: list[str]) -> tuple[list[Stage], list[str]]:
     for stage in stages:
         if not stage.items:
@@ -305,16 +211,15 @@ def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[in
     return order[place * batch_size : (place + 1) * batch_size]
 
 
-def rate(step: int, steps: int, warmup: float) -> float:
+def rate(step: int, steps: int) -> float:
     """Return the share of the highest learning rate at a step: it rises in a line over the warm-up, then falls in a line to 0 behind the last step.
 
     Args:
         step: from 0.
         steps: of the whole stage.
-        warmup: share of the steps.
 
-    >>> [rate(step, 4, 0.5) for step in range(4)]
-    [0.5, 1.0, 1.0, 0.5]
+    >>> [rate(step, 10) for step in range(3)]
+    [1.0, 1.0, 0.8888888888888888]
     """
-    rising = round(steps * warmup)
+    rising = round(steps * WARMUP)
     return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
