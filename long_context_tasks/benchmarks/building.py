@@ -341,7 +341,7 @@ class BuiltFile:
         Raises:
             InputError: an option was given that contradicts them.
         """
-        recorded = read_manifest(self.folder).get("options") or {}
+        recorded = read_manifest(self.folder)["options"]
         return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
 
 

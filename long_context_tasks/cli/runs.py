@@ -133,7 +133,7 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
     values: list[dict[str, object]] = []
     for rescored in made:
         run, old, new = rescored.evaluation.run, rescored.evaluation.version, rescored.scored.version
-        version = str(new) if old == new else f"{'?' if old is None else old} → {new}"
+        version = str(new) if old == new else f"{old} → {new}"
         for metric in rescored.metrics:
             n = rescored.changed_cases(metric)
             if only_changed and not n:

@@ -155,7 +155,7 @@ class StoredRun:
         model: as the host names it.
         task: task name.
         options: the ``lct_*`` options that the host wrote down; :func:`long_context_tasks.schema.resolve_options` reads them.
-        version: of the task's scores when it ran; None where unknown.
+        version: of the task's scores when it ran.
         folder: the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp).
         label: distinguishes the runs that share a folder; good for a file name.
         made: when the run was made, as the host wrote it in its names.
@@ -173,7 +173,7 @@ class StoredRun:
     model: str
     task: str
     options: Mapping[str, Any]
-    version: int | None
+    version: int
     folder: Path
     label: str
     made: str
@@ -215,19 +215,17 @@ CASES_SHA256 = "cases_sha256"
 def cases_digest(task: LoadedTask) -> str:
     """Return 16 digits of the hashes that a folder of built cases has of its cases and texts; empty for tasks that were not built.
 
-    The same wherever the folder lies, and however many of its cases run.
+    The same wherever the folder lies, and however many of its cases run. Cases that a benchmark makes itself have no manifest.
     """
-    return "" if task.options.cases is None else manifest_digest(task.cases.manifest)
+    built = task.options.cases is not None and task.cases.manifest
+    return manifest_digest(task.cases.manifest) if built else ""
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """Return the same for the manifest of a case folder."""
-    tasks = manifest.get("tasks")
-    if not isinstance(tasks, Mapping):
-        return ""
-    hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
-    texts = manifest.get("documents_sha256")
-    return hashlib.sha256(json.dumps([hashes, texts], sort_keys=True).encode()).hexdigest()[:16]
+    hashes = {name: row["sha256"] for name, row in manifest["tasks"].items()}
+    made_from = json.dumps([hashes, manifest["documents_sha256"]], sort_keys=True)
+    return hashlib.sha256(made_from.encode()).hexdigest()[:16]
 
 
 def facts_of(task: LoadedTask, judge: TaskJudge | None = None) -> dict[str, Any]:
@@ -256,14 +254,13 @@ def run_with(
         provenance: what else the host tells.
         of_host: the other fields of the run.
     """
-    points = facts.get("points")
     names = ("package", "n_cases_available", CASES_SHA256, *known)
     return StoredRun(
         task=str(facts["task"]),
         options={key: value for key, value in facts.items() if key.startswith("lct_")},
-        version=facts.get("version"),
-        headline=facts.get("headline"),
-        points=None if points is None else tuple(points),
+        version=facts["version"],
+        headline=facts["headline"],
+        points=tuple(facts["points"]),
         judge=facts.get("judge") or {},
         provenance={**provenance, **{name: facts.get(name) or None for name in names}},
         **of_host,

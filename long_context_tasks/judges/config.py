@@ -276,10 +276,8 @@ class JudgeConfig(Checked):
             "extra_body": self.extra_body,
             "seed": draw.seed,
             "attempt": draw.attempt,
+            "logprobs": self.logprobs,
         }
-        if self.logprobs is not None:
-            # Absent otherwise, so that the keys of calls without it stay what they were.
-            row["logprobs"] = self.logprobs
         # ASCII, so that a lone surrogate in a model's response has bytes too.
         text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()

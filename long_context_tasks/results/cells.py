@@ -162,7 +162,7 @@ class Cell:
     variant: str
     wer: int | None
     judge: str | None
-    version: int | None
+    version: int
     metric: str
     points: bool
     mean: Mean
@@ -211,12 +211,12 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     newest: dict[str, int] = {}
     for cell in cells:
         today = (versions or {}).get(cell.benchmark, 0)
-        newest[cell.task] = max(newest.get(cell.task, 0), cell.version or 0, today)
+        newest[cell.task] = max(newest.get(cell.task, 0), cell.version, today)
     return sorted(
         (_ranked(cell, newest[cell.task]) for cell in cells),
         key=lambda one: (
             *(one.benchmark, one.task, one.model, one.judge or "", one.settings),
-            -(one.version or 0),
+            -one.version,
         ),
     )
 
@@ -353,15 +353,13 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
 
 
-def older_version(version: int | None, newest: int) -> str:
+def older_version(version: int, newest: int) -> str:
     """What is said of scores by an older version of a task; empty where it is the newest.
 
     >>> older_version(1, 2), older_version(2, 2)
     ('version 1 of the task, the newest is 2', '')
     """
-    if (version or 0) >= newest:
-        return ""
-    return f"{'an unknown version' if version is None else f'version {version}'} of the task, the newest is {newest}"
+    return "" if version >= newest else f"version {version} of the task, the newest is {newest}"
 
 
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
@@ -410,7 +408,7 @@ def pooled_cells(
             if cell.task in tasks:
                 parts = keyed.setdefault((cell.model, cell.judge or "", cell.settings), {})
                 held = parts.get(cell.task)
-                if held is None or (cell.version or 0) > (held.version or 0):
+                if held is None or cell.version > held.version:
                     parts[cell.task] = cell
         complete = (parts for parts in keyed.values() if len(parts) == len(tasks))
         groups += [(group, [parts[task] for task in tasks]) for parts in complete]

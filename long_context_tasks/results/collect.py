@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import polars as pl
@@ -395,7 +394,7 @@ def _row(
         "variant": spec.variant,
         "wer": _whole(labels.get("wer")),
         "made": run.made,
-        "version": _whole(evaluation.version),
+        "version": evaluation.version,
         "options": as_json(run.options),
         "settings": as_json(settings_of(run)),
         "seed": seed_of(run),
@@ -454,14 +453,14 @@ def check_version(evaluation: Evaluation) -> None:
     """Refuse a run of a later version than this package scores.
 
     Raises:
-        InputError: a later version, or none that can be compared; names the run and the remedy.
+        InputError: a later version, or no whole number; names the run and the remedy.
     """
-    if type(evaluation.version) not in (int, NoneType):
+    if type(evaluation.version) is not int or evaluation.version < 0:
         raise InputError(
             f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is no whole number; {_REMEDY}"
         )
     today = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).version
-    if evaluation.version is not None and evaluation.version > today:
+    if evaluation.version > today:
         raise InputError(
             f"{_place(evaluation)}: version {evaluation.version} of the task, and this package has {today}; update long_context_tasks, or run again "
             "where the file was changed"

@@ -65,7 +65,7 @@ class Compared:
 
     benchmark: str
     tasks: tuple[str, ...]
-    version: int | None
+    version: int
     judge: str | None
     settings: str
     metric: str
@@ -366,8 +366,7 @@ def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Itera
             others = [own[model] for model in own if model != name]
             if any(key in held for held in others):
                 continue
-            version = "" if cell.version is None else f", version {cell.version}"
-            line = f"{cell.task}{version}{f', judge {cell.judge}' if cell.judge else ''}: only {name} has it"
+            line = f"{cell.task}, version {cell.version}{f', judge {cell.judge}' if cell.judge else ''}: only {name} has it"
             near = [
                 candidate for held in others for candidate in held.values() if candidate.task == cell.task
             ]

@@ -98,9 +98,9 @@ class Evaluation:
     stated: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def version(self) -> int | None:
+    def version(self) -> int:
         """Of the task's scores."""
-        version: int | None = self.stated.get("version", self.run.version)
+        version: int = self.stated.get("version", self.run.version)
         return version
 
     @property
@@ -186,9 +186,8 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
             later.append(_read_judged(run, path, path.relative_to(place).parts[0], "lct judge run"))
         except InputError as error:
             damaged.append(str(error))
-    own = _without_rubric(run.judge)
-    if own and own not in [_without_rubric(evaluation.description) for evaluation in later]:
-        label = judge_label(str(own.get("name", "judge")), run.judge)
+    if run.judge and run.judge not in [evaluation.description for evaluation in later]:
+        label = judge_label(str(run.judge.get("name", "judge")), run.judge)
         later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
     return later, damaged
 
@@ -218,7 +217,7 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
     if not path.is_file():
         return None
     found = _read_judged(evaluation.run, path, evaluation.judge, "lct runs rescore")
-    same_judge = _without_rubric(found.description) == _without_rubric(evaluation.description)
+    same_judge = found.description == evaluation.description
     return found if same_judge and found.stated.get(BEFORE) == evaluation.state() else None
 
 
@@ -293,15 +292,15 @@ def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
             for number, line in enumerate(file, start=1):  # noqa: B007
                 row = loads(line)
                 scores = {name: value_of(value) for name, value in row["scores"].items()}
-                verdicts = tuple(map(labels_of, row.get("verdicts") or ()))
+                verdicts = tuple(map(labels_of, row["verdicts"]))
                 yield TurnScores(
                     case=str(row["case"]),
                     turn=_count(row["turn"]),
                     repeat=_count(row["repeat"]),
                     scores=scores,
-                    reason=_text_or_none((row.get("reasons") or {}).get(headline or next(iter(scores), ""))),
+                    reason=_text_or_none(row["reasons"].get(headline or next(iter(scores), ""))),
                     stds=_stds(scores, verdicts, evaluation.description),
-                    cluster=_text_or_none(row.get("cluster")),
+                    cluster=_text_or_none(row["cluster"]),
                     verdicts=verdicts,
                 )
     except _UNREADABLE as error:
@@ -331,10 +330,6 @@ def _stds(
     return {metric: std for metric, std in stds.items() if scores.get(metric) is not None}
 
 
-def _without_rubric(judge: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in judge.items() if key != "rubric"}
-
-
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     return {key: math.nan if value is None else float(value) for key, value in row.items()}
 
@@ -344,15 +339,14 @@ def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evalua
         row = loads(path.read_bytes())
         if not isinstance(row["judge"], dict):
             raise ValueError("no judge in it")
-        word_of(row.get("headline"))
-        if "points" in row:
-            row["points"] = [str(name) for name in row["points"] or ()]
+        word_of(row["headline"])
+        row["points"] = [str(name) for name in row["points"]]
         return Evaluation(
             run=run,
             judge=label,
             numbers=_numbers(row["numbers"]),
             rows=path.with_suffix(".jsonl"),
-            by_seed={seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()},
+            by_seed={seed: _numbers(numbers) for seed, numbers in row["by_seed"].items()},
             description=row["judge"],
             stated={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
         )

@@ -136,7 +136,7 @@ def _scores(turns: pl.DataFrame) -> LengthScores:
 
 def _precedence(cell: Cell) -> tuple[int, bool, int]:
     """The newest version, then what is ranked, then a task with a name of its own for the length."""
-    return cell.version or 0, cell.ranked, -len(held_settings(cell.settings))
+    return cell.version, cell.ranked, -len(held_settings(cell.settings))
 
 
 def settings_without_length(settings: str) -> str:

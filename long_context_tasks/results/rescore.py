@@ -124,7 +124,7 @@ class ScoredAgain:
             notes.append(f"holds {n} of the task's {available} cases")
         if len(self.repeats) > 1:
             notes.append(f"every case was answered {len(self.repeats)} times; all answers count")
-        if run.version is not None and run.version != task.version:
+        if run.version != task.version:
             word = "judged" if self.rubric is not None else "scored"
             notes.append(f"ran as version {run.version} of the task, {word} as version {task.version}")
         return tuple(notes)
@@ -375,26 +375,26 @@ def with_seeds(config: JudgeConfig, text: str) -> JudgeConfig:
 
 
 _Text = Annotated[str, Field(strict=True)] | None
-_Count = Annotated[int, Field(strict=True, ge=0)] | None
+_Count = Annotated[int, Field(strict=True, ge=0)]
 
 
 class _VerdictRow(Checked):
     """A row of a verdict in a file; see :meth:`long_context_tasks.judges.Verdict.row`."""
 
     model_config = ConfigDict(extra="ignore")
-    feedback: _Text = None
-    first_reply: _Text = None
-    attempts: _Count = None
-    seed: Any = None
-    key: Any = ""
-    error: _Text = None
-    prompt_tokens: _Count = None
-    completion_tokens: _Count = None
+    feedback: _Text
+    first_reply: _Text
+    attempts: _Count
+    seed: Any
+    key: Any
+    error: _Text
+    prompt_tokens: _Count
+    completion_tokens: _Count
     top_logprobs: list[tuple[Any, float | None]] | None = None
 
     def replies(self) -> list[Reply]:
         """The first reply and the last, which had the score or was the last try. Those between had none, and count as empty."""
-        attempts = min(self.attempts or 0, _MOST_REPLIES)
+        attempts = min(self.attempts, _MOST_REPLIES)
         if self.feedback is None:
             return []
         tops = None
@@ -429,7 +429,7 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: 
         replies=tuple(reply.text for reply in seen),
         seed=held.seed,
         key=str(held.key),
-        usage=Usage(len(replies), held.prompt_tokens or 0, held.completion_tokens or 0),
+        usage=Usage(len(replies), held.prompt_tokens, held.completion_tokens),
         error=held.error,
         top_logprobs=seen[-1].top_logprobs if seen else None,
     )
@@ -502,7 +502,7 @@ def to_rescore(runs: Sequence[StoredRun], tasks: "RunTasks") -> Iterator[tuple[E
         if isinstance(task, str):
             yield task
             continue
-        if run.version is not None and run.version > task.version:
+        if run.version > task.version:
             yield (
                 f"{run}: has scores of version {run.version} of the task, and this package has version {task.version}; update it "
                 "(pip install -U long_context_tasks)"
@@ -680,5 +680,5 @@ def _told_again(evaluation: Evaluation, task: LoadedTask) -> str:
     was = f", {headline} {value:.4g}" if math.isfinite(value) else ", without scores"
     return (
         f"scored again by long_context_tasks {long_context_tasks.__version__} as version {task.version} of the task; before: version "
-        f"{evaluation.version if evaluation.version is not None else 'unknown'}, package {package or 'unknown'}{was}"
+        f"{evaluation.version}, package {package or 'unknown'}{was}"
     )

@@ -300,9 +300,8 @@ def _marked(cell: Cell, notes: list[str]) -> str:
     if cell.ranked:
         return text
     reasons = reasons_text(cell.mean)
-    version = "" if cell.version is None else f", version {cell.version}"
     notes.append(
-        f"{escape_markdown(cell.model)}, {escape_markdown(cell.task)}{version}: {escape_markdown(cell.why_unranked)}"
+        f"{escape_markdown(cell.model)}, {escape_markdown(cell.task)}, version {cell.version}: {escape_markdown(cell.why_unranked)}"
         + (f" ({escape_markdown(reasons)})" if reasons else "")
     )
     return f"({text}) [{len(notes)}]"

@@ -16,7 +16,7 @@ RUNS: dict[str, pl.DataType] = {
     "variant": pl.String(),  # "" for the plain task
     "wer": pl.Int64(),  # target word error rate, percent; null without noise
     "made": pl.String(),  # as the host wrote it
-    "version": pl.Int64(),  # of the task's scores; null where nothing tells
+    "version": pl.Int64(),  # of the task's scores
     "options": pl.String(),  # JSON
     "settings": pl.String(),  # JSON: what repeats of one another share; seeds and places of files are not in it
     "seed": pl.String(),

@@ -130,8 +130,8 @@ class CaseSet:
             InputError: no such folder or task, or a damaged file (named with its line).
         """
         manifest = read_manifest(folder)
-        path = folder / f"{task}.jsonl"
-        if not path.is_file():
+        path, stated = folder / f"{task}.jsonl", manifest["tasks"].get(task)
+        if stated is None or not path.is_file():
             has = ", ".join(sorted(manifest["tasks"])) or "none"
             raise InputError(
                 f"{folder}: holds no cases of {task} (it has: {has}); name the tasks that it has instead of a group, or build "
@@ -146,13 +146,11 @@ class CaseSet:
                     raise InputError(
                         f"{path}, line {number}: not a case ({error}); build the cases again"
                     ) from error
-        expected = manifest["tasks"].get(task, {}).get("n")
-        if expected is not None and expected != len(cases):
+        if stated["n"] != len(cases):
             raise InputError(
-                f"{path}: {len(cases)} cases instead of {expected}; the file was cut, build it again"
+                f"{path}: {len(cases)} cases instead of {stated['n']}; the file was cut, build it again"
             )
-        sha256 = manifest["tasks"].get(task, {}).get("sha256")
-        if sha256 is not None and sha256 != file_sha256(path):
+        if stated["sha256"] != file_sha256(path):
             raise InputError(f"{path}: was changed after it was built; build it again")
         return cls(cases, Documents(folder / DOCUMENTS), manifest)
 
@@ -184,11 +182,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = loads(path.read_bytes())
         form = int(manifest["format"])
-        if not all(
-            isinstance(about, dict) for about in (manifest.get("options", {}), *manifest["tasks"].values())
-        ):
+        options, tasks, _ = (manifest[name] for name in ("options", "tasks", "documents_sha256"))
+        if not all(isinstance(about, dict) for about in (options, *tasks.values())):
             raise TypeError("a task, or the options, are no mapping")
-        if any(Path(task).name != task or len(task) > _LONGEST_NAME for task in manifest["tasks"]):
+        if not all({"n", "sha256"} <= about.keys() for about in tasks.values()):
+            raise ValueError("a task has no number of cases, or no hash")
+        if any(Path(task).name != task or len(task) > _LONGEST_NAME for task in tasks):
             raise ValueError("a task has a name that no file has")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
@@ -273,7 +272,7 @@ def check_texts(path: Path) -> None:
         state = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); build the cases again") from error
-    if read_manifest(path.parent).get("documents_sha256") != _texts_sha256(
+    if read_manifest(path.parent)["documents_sha256"] != _texts_sha256(
         path, state.st_size, state.st_mtime_ns
     ):
         raise InputError(f"{path}: was changed after it was built; build the cases again")
@@ -579,7 +578,7 @@ def _check_equal(manifests: Mapping[Path, Mapping[str, Any]], path: Path) -> Non
 
 
 def _made_from(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    facts = {name: manifest.get(name) for name in ("format", "long_context_tasks")}
+    facts = {name: manifest[name] for name in ("format", "long_context_tasks")}
     parts = {f"parts of {task}": len(row["parts"]) for task, row in manifest["tasks"].items()}
     return facts | {"number of shards": manifest["shard"]["of"]}, manifest["options"], parts
 

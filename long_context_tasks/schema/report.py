@@ -60,7 +60,7 @@ class ScoredRun:
     model: str
     task: str
     judge: str
-    version: int | None
+    version: int
     settings: Mapping[str, Any]
     metric: str
     points: bool

@@ -61,9 +61,9 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
 
 
 def read_agreement(path: Path) -> dict[str, str]:
-    """Return rater to a sentence on its agreement with people, from the file of ``lct judge compare --out``, with or without ``--splits``.
+    """Return rater to a sentence on its agreement with people, from the file of ``lct judge compare --out`` or ``lct orca study compare --out``.
 
-    In a file without ``--splits``, people are the rater of a pair whose name contains gold, human, people, annotator or rater.
+    In a file of ``lct judge compare``, people are the rater of a pair whose name contains gold, human, people, annotator or rater.
 
     Raises:
         InputError: it cannot be read, has another form, or names no people.
@@ -115,9 +115,9 @@ def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
     return found
 
 
-def _mean(value: Any) -> float | None:
-    """Of a figure over splits: a number, or an object with its mean."""
-    number = value.get("mean") if isinstance(value, Mapping) else value
+def _mean(value: Mapping[str, Any]) -> float | None:
+    """Of a figure over splits."""
+    number = value["mean"]
     return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
 

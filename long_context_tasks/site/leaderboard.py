@@ -62,7 +62,7 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
     others: list[Cell] = []
 
     def place(cell: Cell) -> tuple[int, bool, str]:
-        return (cell.version if cell.version is not None else -1, cell.ranked, moment(cell.made))
+        return cell.version, cell.ranked, moment(cell.made)
 
     for cell in cells:
         held = first.setdefault((cell.model, leaf_of(cell)), cell)

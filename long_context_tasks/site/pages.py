@@ -112,11 +112,11 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
         text = {name: "" if value is None else str(value) for name, value in row.items()}
-        settings, commit = _known_settings(row["options"], row["judge_settings"], row["provenance"])
+        settings = _known_settings(row["options"], row["judge_settings"], row["provenance"])
         facts = {
             "Host": f"{text['host']} {text['host_version']}".strip(),
             "Package": text["package"],
-            "Commit": text["commit"] or commit,
+            "Commit": text["commit"],
             "Window": text["window"],
             "Judge": text["judge"],
         }
@@ -127,15 +127,12 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1_000)
-def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> tuple[str, str]:
-    """All settings of a run as JSON for people, without secrets, and the commit that the provenance names."""
+def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> str:
+    """All settings of a run as JSON for people, without secrets."""
     texts = {"options": options, "judge": judge, "provenance": provenance}
     values = {name: _public_json(text) for name, text in texts.items() if text}
     kept = {name: value for name, value in values.items() if value}
-    source = values.get("provenance")
-    commits = [source.get(name) for name in ("commit", "git_hash")] if isinstance(source, Mapping) else []
-    commit = next((commit for commit in commits if isinstance(commit, str)), "")
-    return json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True), commit
+    return json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def _public_json(text: str) -> Any:
@@ -400,7 +397,7 @@ def notes_of(cell: Cell) -> list[str]:
         notes.append(f"{cell.n_runs} runs{spread}")
     if cell.apart is not None:
         notes.append(f"{n_hosts} hosts{_hosts_note(cell.apart, points=cell.points)}")
-    if cell.version is not None and cell.version > 1:
+    if cell.version > 1:
         notes.append(f"version {cell.version}")
     return notes
 

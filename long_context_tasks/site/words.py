@@ -14,8 +14,6 @@ from long_context_tasks.stats import EffectiveLength, Mean
 
 _REASONS = {
     "does_not_fit": "did not fit the window",
-    "not_judged": "not judged",
-    "truncated": "truncated",
     "answer_cut": "answer cut off",
 }
 _SETTINGS = {"lct_cases": "built cases", "cases": "built cases"}

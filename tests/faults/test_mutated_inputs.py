@@ -49,6 +49,8 @@ QUESTION = {
     "candidates": [{"id": "c", "model": "m", "text": "Anne"}],
 }
 REPLY = {"key": "k", "reply": "x", "prompt_tokens": 1, "completion_tokens": None, "finish_reason": "stop"}
+_OF_TOY = {"n": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+_MANIFEST = {"format": 1, "tasks": {"toy": _OF_TOY}, "options": {}, "documents_sha256": ""}
 POTATO = {"instance_id_to_label_to_value": {"q/c": [[{"schema": "rating", "name": "4"}, "4"]]}}
 
 
@@ -259,7 +261,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "args of a judge": ("args.yaml", _calls("orca.checkpoint", "read_yaml_mapping"), b"a: 1\nb: {c: [1]}\n"),
     "judge store": ("store.jsonl", _store, lines(REPLY, {**REPLY, "key": "l"})),
     "case folder": ("toy.jsonl", _cases, CASE),
-    "manifest": ("manifest.json", _manifest, b'{"format": 1, "tasks": {"toy": {"n": 0}}, "options": {}}'),
+    "manifest": ("manifest.json", _manifest, json.dumps(_MANIFEST).encode()),
     "questions": ("q.jsonl", _calls("annotation.exchange", "read_questions"), lines(QUESTION)),
     "documents": (
         "d.jsonl",

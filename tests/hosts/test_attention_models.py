@@ -43,9 +43,10 @@ def test_reports_tell_the_attention_from_the_models_own(tmp_path: Path) -> None:
 
     from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
 
+    metadata = {"benchmark": "ada_leval", "task": TASK, "version": 1, "headline": "x", "points": []}
     for number, method in enumerate((None, "rerope_window64")):
         row = {
-            "configs": {TASK: {"metadata": {"benchmark": "ada_leval"}}},
+            "configs": {TASK: {"metadata": metadata}},
             "config": {"model": "hf", **({"lct_method": method} if method else {})},
             "model_name": "org/owl",
         }

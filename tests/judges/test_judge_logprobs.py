@@ -72,11 +72,6 @@ def test_they_are_asked_for_in_the_form_of_either_api() -> None:
     assert "logprobs" not in plain.description() and chat.description()["logprobs"] == 10
 
 
-def test_keys_of_calls_without_them_stay_what_they_were() -> None:
-    config = JudgeConfig(model="m", base_url="http://x/v1")
-    assert config.key(*ASK) == "ae36e35191c680a4f408507d240d0caff754715c74082acc3639db39585d3bb6"
-
-
 def test_the_store_keeps_them_and_reads_lines_that_have_none(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     old = {"key": "old", "reply": "7", "prompt_tokens": 1, "completion_tokens": 1, "finish_reason": "stop"}

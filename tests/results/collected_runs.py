@@ -113,9 +113,10 @@ def write_lm_eval(root: Path, run: Run) -> Path:
         for place, (case, turns) in enumerate(run.cases.items()):
             file.write(json.dumps(_sample(run, place, case, turns, keys), ensure_ascii=False) + "\n")
     turns = [turn for one in run.cases.values() for turn in one]
-    metadata = {"version": run.version, **run.options, "benchmark": "b", "headline": run.metrics[0]}
+    metadata = {"version": run.version, **run.options, "benchmark": "b", "task": run.task}
     metadata |= {
-        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")])
+        "headline": run.metrics[0],
+        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")]),
     } | {
         "n_cases_available": run.available or len(run.cases),
         "window": "8192 (host)",
@@ -277,7 +278,7 @@ def judged_later(folder: Path, name: str, *, seed: int = 1, version: int = 1, fe
         ]
         counts = {"n": len(told), "n_scored": len(told)}
         numbers = {"judge": description, "numbers": counts, "headline": "judge_score"}
-        more = {"version": version, "points": ["judge_score"], "package": "9.9"}
+        more = {"version": version, "points": ["judge_score"], "package": "9.9", "by_seed": {}}
         write_judged(judged_path(run, name, description), {**numbers, **more}, told)
 
 

@@ -231,9 +231,7 @@ def test_later_judges_stand_beside_one_another(tmp_path: Path) -> None:
 
 def test_the_host_s_judge_asked_again_counts_once(tmp_path: Path) -> None:
     talk = {"m1": [Turn({"judge_score": 3.0, "answered": 1.0})]}
-    folder = write_lm_eval(
-        tmp_path, Run(talk, task=CONVERSATION, judge={"name": "j", "seeds": [1], "rubric": "gpt"})
-    )
+    folder = write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, judge={"name": "j", "seeds": [1]}))
     assert [row["judge"] for row in collect([tmp_path]).runs.iter_rows(named=True)] == ["j"]
     judged_later(folder, "j", seed=1)
     collection = collect([tmp_path])

@@ -176,7 +176,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         row = {"case": "m1", "turn": 0, "repeat": 0, "cluster": "m1", "scores": {"judge_score": 3.0}}
         rows = [{**row, "reasons": {"judge_score": "empty"}, "verdicts": [verdict]}]
         numbers = {"judge": description, "numbers": {"n": 1}, "headline": "judge_score", "version": 1}
-        write_judged(judged_path(run, "later", description), numbers, rows)
+        more = {"points": ["judge_score"], "by_seed": {}}
+        write_judged(judged_path(run, "later", description), {**numbers, **more}, rows)
     return root
 
 

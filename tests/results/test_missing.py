@@ -39,7 +39,6 @@ from long_context_tasks.results.plan.missing import (
         # OpenCompass writes down what was given.
         ({"options": {}, "host": "opencompass"}, DONE, ""),
         ({"version": 0}, OLD, f"version 0, today it is {ASKED.version}"),
-        ({"version": None}, OLD, "no version recorded"),
         ({"numbers": {}}, FAILED, "no scores"),
         ({"numbers": {}, "host": "opencompass"}, FAILED, "answers without scores"),
         ({"numbers": {"n": 4, "n_scored": 4}}, PARTIAL, "4 of 10"),
@@ -82,7 +81,8 @@ def test_a_run_that_a_judge_has_scored_later_is_done(tmp_path: Path) -> None:
     run = stored(folder=tmp_path, numbers={"n": 10, "n_scored": 0, "n_not_judged": 10})
     path = tmp_path / "judged" / "judge-12345678" / f"{run.label}.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"judge": {"name": "judge"}, "numbers": {"n": 10, "n_scored": 10}}))
+    judged = {"judge": {"name": "judge"}, "numbers": {"n": 10, "n_scored": 10}, "by_seed": {}}
+    path.write_text(json.dumps({**judged, "headline": "judge_score", "points": ["judge_score"]}))
     assert only_cell(run).state == DONE
 
 

@@ -54,6 +54,8 @@ def test_other_rules_on_stored_replies() -> None:
         "seed": 1,
         "key": "k",
         "error": None,
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
     }
     assert read_again(row, RUBRIC, weighed=False).score == 9.0
     first = Rubric("first", 1, 10, lambda reply: float(reply[-1]) if reply[-1:].isdigit() else None)

@@ -125,7 +125,7 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
             "host_version": "0.4.13",
             "package": "0.1.0",
             "commit": "0123abc",
-            "provenance": json.dumps({"git_hash": "0123abc", "model_args": "pretrained=m,api_key=sk-secret"}),
+            "provenance": json.dumps({"commit": "0123abc", "model_args": "pretrained=m,api_key=sk-secret"}),
             "source": "results/first",
         }
         for cell in cells

@@ -115,7 +115,7 @@ def _countable_in(
     other = options.tokenizer
     if other is None or other == CL100K:
         return (CL100K,)
-    recorded = cases.manifest.get("options", {}).get("tokenizer") if options.cases is not None else None
+    recorded = cases.manifest["options"].get("tokenizer") if options.cases is not None else None
     if other == recorded and not all(other in case.num_tokens for case in chosen):
         try:
             tokenizer_identity(other)

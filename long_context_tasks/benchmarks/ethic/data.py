@@ -44,7 +44,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     synthetic = spec.source in EDITIONS
     if options.cases is not None:
         folder = built_folder(spec, options.cases)
-        options = options.as_built(read_manifest(folder).get("options", {}), folder, same_tokenizer)
+        options = options.as_built(read_manifest(folder)["options"], folder, same_tokenizer)
     elif synthetic:
         options = with_length(options)
     else:
@@ -99,9 +99,7 @@ def check_data(name: str, options: EthicOptions) -> None:
 
 def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     asked = case.turns[turn]
-    if asked.question is None:
-        raise InputError(f"case {case.id}: holds no question; build its folder again")
-    return asked.question, str(asked.gold[0])
+    return str(asked.question), str(asked.gold[0])
 
 
 def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:

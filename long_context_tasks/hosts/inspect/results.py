@@ -118,9 +118,9 @@ def _case(sample: Any) -> StoredCase:
     common: dict[str, Any] = {
         "id": str(sample.id),
         "repeat": sample.epoch - 1,
-        "cluster": labels.get("cluster"),
-        "labels": labels.get("labels") or {},
-        "turn_labels": tuple(labels.get("turn_labels") or ()),
+        "cluster": labels["cluster"],
+        "labels": labels["labels"],
+        "turn_labels": tuple(labels["turn_labels"]),
     }
     if not sample.scores:  # it failed, and the user let the run go on
         return StoredCase(responses=(Response(None, ENDPOINT_FAILED),) * len(common["turn_labels"]), **common)

@@ -66,7 +66,7 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
     try:
         row = loads(path.read_bytes())
         for task, config in row["configs"].items():
-            if "benchmark" in (config.get("metadata") or {}):
+            if {"benchmark", "task"} <= (config.get("metadata") or {}).keys():
                 name = samples.get((time, task))
                 yield _run(path, time, row, task, (path.with_name(name),) if name else ())
             elif _has_our_name(task):
@@ -104,7 +104,7 @@ _OF_TASK = ("command", "window", "rope")
 def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[Path, ...]) -> StoredRun:
     config = row["configs"][task]
     metadata = config["metadata"]
-    name = str(metadata.get("task") or task)
+    name = str(metadata["task"])
     if len(name) > 200:  # it becomes the name of files
         raise ValueError(f"a task's name of {len(name)} characters")
     settings = row.get("config") or {}
@@ -117,7 +117,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     numbers = {} if "bypass" in numbers else numbers
     model, method = str(row.get("model_name") or path.parent.name), settings.get("lct_method")
     return run_with(
-        {**metadata, "task": name},
+        metadata,
         *_OF_TASK,
         provenance={
             "host_version": row.get("lm_eval_version"),
@@ -210,9 +210,9 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
         reasons=reasons,
         verdicts=verdicts,
         log_likelihoods=tuple(likelihoods) or None,
-        cluster=doc.get("cluster"),
-        labels=loads(doc.get("labels") or "{}"),
-        turn_labels=tuple(loads(doc.get("turn_labels") or "[]")),
+        cluster=doc["cluster"],
+        labels=loads(doc["labels"]),
+        turn_labels=tuple(loads(doc["turn_labels"])),
     )
 
 

@@ -132,7 +132,7 @@ def _entries(results: Mapping[str, Any], ours: Mapping[str, Mapping[str, Any]]) 
         if f"{metadata['headline']}{_FILTER}" in numbers:
             given = metadata.get("lct_length")
             length = format_length(int(given)) if given else None
-            name = str(metadata.get("task") or task)
+            name = str(metadata["task"])
             yield Entry(model, task, place_of(name, length), _percent(numbers, metadata), name)
 
 

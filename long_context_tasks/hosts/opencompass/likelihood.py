@@ -201,7 +201,7 @@ class CasePPLEvaluator(CheckedEvaluator):
         lct_status: Sequence[str | None],
         n_prompt_tokens: Sequence[int],
         lct_window: Sequence[str],
-        lct_given: Sequence[Mapping[str, Any] | None],
+        lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
 

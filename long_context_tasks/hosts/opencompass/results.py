@@ -292,7 +292,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         model=model,
         task=task,
         options={key: value for key, value in given.items() if key.startswith("lct_")},
-        version=given.get("version"),
+        version=given["version"],
         folder=setup.folder,
         label=f"{model}/{name}",
         made=setup.folder.name,

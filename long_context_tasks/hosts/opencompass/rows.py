@@ -29,14 +29,12 @@ def given_of(version: int, options: Options) -> dict[str, Any]:
     return {"version": version, **resolved}
 
 
-def difference(then: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What two runs were given differently, in words; empty when nothing.
 
     >>> difference({"version": 1, "lct_n": 5}, {"version": 1, "lct_n": 9, "lct_seed": 1})
     'lct_n was 5, is 9; lct_seed was not given, is 1'
     """
-    if not isinstance(then, Mapping):
-        return "made by an older version, which did not write its options down"
     missing = "not given"
     return "; ".join(
         f"{name} was {then.get(name, missing)}, is {now.get(name, missing)}"
@@ -89,7 +87,7 @@ class RowStore:
                     break
                 whole += len(line)
                 self.rows.append(row)
-        changes = {change for row in self.rows if (change := difference(row.get(GIVEN), self._given))}
+        changes = {change for row in self.rows if (change := difference(row[GIVEN], self._given))}
         if not changes and [row[CASE] for row in self.rows] != list(cases[: len(self.rows)]):
             changes = {"its cases are others"}
         if changes:
@@ -131,6 +129,6 @@ def _parse(line: bytes) -> Row | None:
         row = loads(line)
     except ValueError:
         return None
-    if not line.endswith(b"\n") or not isinstance(row, dict) or CASE not in row:
+    if not line.endswith(b"\n") or not isinstance(row, dict) or not {CASE, GIVEN} <= row.keys():
         return None
     return row

@@ -80,15 +80,15 @@ def _change(result: Result | None, config: Mapping[str, Any]) -> str:
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
     version = catalogue.card(catalogue.parse_task(task).benchmark).version
-    change = difference(result.get(GIVEN), given_of(version, catalogue.task_options(task, options)))
+    change = difference(result[GIVEN], given_of(version, catalogue.task_options(task, options)))
     return change or _other_judge(result, config)
 
 
 def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
     """How the judge of a result differs from that of now, in words; empty when it does not."""
-    if result.get("judged") != "yes":
+    if result["judged"] != "yes":
         return ""
-    then = dict(result.get("judge") or {})
+    then = dict(result["judge"])
     judge = load_judge(resolve_options({"lct_judge": config.get("lct_judge")}).judge)
     now = {} if judge is None else judge.description()
     if judge is not None and judge.rubric:

@@ -379,7 +379,7 @@ class CaseEvaluator(CheckedEvaluator):
         n_prompt_tokens: Sequence[int | None],
         truncated: Sequence[bool],
         lct_window: Sequence[str],
-        lct_given: Sequence[Mapping[str, Any] | None],
+        lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
         task, judge = with_judge(task_of(test_set))

@@ -102,8 +102,8 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
                     reasons=tuple(row["reasons"]),
                     repeat=seen[case],
                     cluster=row["cluster"],
-                    labels=row.get("labels"),
-                    turn_labels=tuple(row.get("turn_labels") or ()),
+                    labels=row["labels"],
+                    turn_labels=tuple(row["turn_labels"]),
                 )
                 seen[case] += 1
     except (OSError, *DAMAGE) as error:

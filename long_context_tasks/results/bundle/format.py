@@ -161,25 +161,25 @@ class RunRow(Checked):
     benchmark: str
     task: _Name
     family: str
-    length: _Count | None = None
-    variant: str | None = None
-    wer: _Count | None = None
+    length: _Count | None
+    variant: str
+    wer: _Count | None
     made: _Name
-    version: _Count | None = None
+    version: _Count
     options: _Json
     settings: _Json
-    seed: str | None = None
-    judge: str | None = None
+    seed: str
+    judge: str | None
     judge_settings: _Json
     headline: _Name
     metrics: list[str]
     points: list[str]
-    n_cases_available: _Count | None = None
-    n_truncated: float | None = None
-    window: str | None = None
-    host_version: str | None = None
-    package: str | None = None
-    commit: str | None = None
+    n_cases_available: _Count | None
+    n_truncated: float | None
+    window: str | None
+    host_version: str | None
+    package: str | None
+    commit: str | None
     provenance: _Json
 
     @model_validator(mode="after")
@@ -193,7 +193,7 @@ class RunRow(Checked):
         family = "_".join(part for part in (spec.family, spec.split) if part)
         named = {"benchmark": spec.benchmark, "family": family, "variant": spec.variant}
         for name, value in named.items():
-            if (getattr(self, name) or "") != value:
+            if getattr(self, name) != value:
                 raise ValueError(f"{name} {str(getattr(self, name))[:60]!r} is not that of {self.task}")
         if spec.tokens and self.length != spec.tokens:
             raise ValueError(f"length {self.length} is not that of {self.task}")

@@ -182,7 +182,10 @@ def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "first"})
     [run] = find_runs(tmp_path / "runs").runs
     rows = [
-        {"case": case.id, "turn": 0, "repeat": 0, "scores": {"judge_score": 6.0 if place else None}}
+        {
+            **{"case": case.id, "turn": 0, "repeat": 0, "cluster": case.cluster},
+            **{"scores": {"judge_score": 6.0 if place else None}, "reasons": {}, "verdicts": []},
+        }
         for place, case in enumerate(run.cases())
     ]
     description = {"name": "second", "seeds": [1, 2]}
@@ -190,6 +193,9 @@ def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -
         "judge": {**description, "rubric": "gpt"},
         "numbers": {"judge_score": 6.0, "n": 3, "n_scored": 2},
         "by_seed": {"1": {"judge_score": 5.0}, "2": {"judge_score": 7.0}},
+        "headline": "judge_score",
+        "points": ["judge_score"],
+        "version": run.version,
     }
     write_judged(judged_path(run, "second", description), numbers, rows)
     found = tables(tmp_path)

@@ -304,11 +304,13 @@ def test_summaries_that_were_judged_later(tmp_path: Path, options: Options) -> N
     [run] = find_runs(tmp_path / "runs").runs
     rows = [
         {"case": case.id, "turn": 0, "repeat": 0, "scores": {"summary_score": scores["summary_score"].value}}
-        | {"verdicts": verdicts}
+        | {"cluster": case.cluster, "reasons": {}, "verdicts": verdicts}
         for case, _, verdicts, scores in scored(task, forgets_the_end, rate)
     ]
     path = judged_path(run, "later", JUDGE)
-    write_judged(path, {"judge": {**JUDGE, "name": "later"}, "numbers": {"summary_score": 3.0}}, rows)
+    numbers = {"judge": {**JUDGE, "name": "later"}, "numbers": {"summary_score": 3.0}, "by_seed": {}}
+    more = {"version": run.version, "headline": "summary_score", "points": ["summary_score"]}
+    write_judged(path, {**numbers, **more}, rows)
     heat = tables(tmp_path)["heat_map"]
     assert {row["judge"] for row in heat} == {"later"}
     assert len(heat) == 2
