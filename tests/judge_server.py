@@ -19,11 +19,14 @@ from typing import Any
 
 @dataclass
 class Answer:
-    """What the server does with one call: wait, then send a status with headers and a body; ``drop`` hangs up instead."""
+    """What the server does with one call: wait for so many calls in flight and so many seconds, then send a status with headers and a body;
+    ``drop`` hangs up instead.
+    """
 
     text: str | None = r"Good. \boxed{7}"
     status: int = 200
     delay: float = 0.0
+    together: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     raw: bytes | None = None
     drop: bool = False
@@ -97,6 +100,8 @@ class _Handler:
                 answer = self.behave(self.server.bodies[-1], number)
                 self.in_flight += 1
                 self.server.most_in_flight = max(self.server.most_in_flight, self.in_flight)
+                while self.in_flight < answer.together:
+                    await asyncio.sleep(0.01)
                 await asyncio.sleep(answer.delay)
                 self.in_flight -= 1
                 if answer.drop:
@@ -142,7 +147,7 @@ def judge_server(
     stop, started = asyncio.Event(), threading.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
-    started.wait(10)
+    started.wait(300)
     try:
         yield server
     finally:
@@ -175,10 +180,10 @@ class ServerProcess:
     def start(self) -> None:
         command = [sys.executable, __file__, str(self.port), str(self.delay), str(self.log)]
         self.process = subprocess.Popen(command)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", self.port), timeout=60).close()
                 return
             except OSError:
                 time.sleep(0.02)

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -350,22 +349,3 @@ def test_new_renderer_is_left_as_it_is(shared: Path) -> None:
     )
     assert len(bodies) > 200
     assert same >= 0.98 * len(bodies)
-
-
-@pytest.mark.speed
-def test_speed_on_a_whole_dump(shared: Path) -> None:
-    """Not slower than a few times the bare parsing of the same bodies."""
-    dump = shared / "data/stack_exchange/quantumcomputing.stackexchange.com.Posts.xml.gz"
-    bodies = [post.get("Body", "") for post in read_posts(dump)]
-
-    def best(work: object) -> float:
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            for body in bodies:
-                work(body)  # type: ignore[operator]
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    bare = best(lambda body: etree.fromstring(f"<div>{body}</div>", etree.HTMLParser()))
-    assert best(html_to_text) < 8 * bare

@@ -89,7 +89,7 @@ def server(made: Path) -> Iterator[str]:
 
 
 def metrics(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as reply:
         return str(reply.read().decode())
 
 

@@ -7,17 +7,16 @@ repetitions beside one another that share characters (``\\s*\\s*$``), and nested
 
 import ast
 import importlib
-import math
 import pkgutil
 import re
-import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hang_guard import Hangs, hang_guard
 
 import long_context_tasks
 
@@ -227,31 +226,32 @@ def attacks(pattern: "re.Pattern[Any]") -> list[Attack]:
     return [Attack(head, unit, tail) for head, unit in pairs if unit for tail in _BAD]
 
 
-class TooSlow(Exception):
-    """An expression took over :data:`MOST` seconds for a text."""
+SHORT, LONG = 8_000, 1 << 19
+"""Characters of the texts: a square expression takes minutes for a long one, another a second."""
 
 
-MOST = 1.0
+def slow_attack(expression: Expression, most: float = 20) -> Attack | None:
+    """Return an attack that takes more seconds of processor time than any busy machine makes of a second; None without one.
+
+    The clock below only saves work: a text grows until it is read quickly, or in time that grows no faster than the text.
+    """
+    for attack in attacks(expression.pattern):
+        try:
+            with hang_guard(most):
+                n, before = SHORT, _seconds(expression, attack.text(SHORT))
+                while before > 4e-7 * n and n < LONG:
+                    n *= 2
+                    now = _seconds(expression, attack.text(n))
+                    if now < 2.5 * before:
+                        break
+                    before = now
+        except Hangs:
+            return attack
+    return None
 
 
-@contextmanager
-def limited() -> Iterator[None]:
-    """Stop the block after :data:`MOST` seconds of CPU time; the engine looks for signals."""
-
-    def stop(*_: object) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
-def seconds(expression: Expression, text: str) -> float:
-    """CPU time of the slowest of its methods on a text."""
+def _seconds(expression: Expression, text: str) -> float:
+    """Processor time of the slowest of its methods on a text."""
     given: Any = text if isinstance(expression.pattern.pattern, str) else text.encode("utf-8")
     slowest = 0.0
     for method in expression.methods:
@@ -265,29 +265,3 @@ def seconds(expression: Expression, text: str) -> float:
             call(given)
         slowest = max(slowest, time.process_time() - start)
     return slowest
-
-
-def _again(expression: Expression, attack: Attack, n: int) -> float:
-    """Return the least of three more measured factors: other work on the machine shows in one, hardly in all."""
-    return min(
-        seconds(expression, attack.text(n)) / seconds(expression, attack.text(n // 2)) for _ in range(3)
-    )
-
-
-def slow_attack(expression: Expression) -> tuple[Attack, float] | None:
-    """Return an attack under which a text of twice the length takes over three times as long, and the factor; None without one."""
-    for attack in attacks(expression.pattern):
-        try:
-            with limited():
-                n, before = 2000, seconds(expression, attack.text(2000))
-                while before > 4e-7 * n and n < 32_000:  # some ten times what a linear one takes
-                    n *= 2
-                    now = seconds(expression, attack.text(n))
-                    if now > 0.02 and now > 3 * before and _again(expression, attack, n) > 3:
-                        return attack, now / before
-                    if now > 0.1:
-                        break
-                    before = now
-        except TooSlow:
-            return attack, math.inf
-    return None

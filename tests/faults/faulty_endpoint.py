@@ -52,6 +52,7 @@ def _drip(connection: socket.socket, _: str) -> None:
 
 def _hang(connection: socket.socket, _: str) -> None:
     time.sleep(30)
+    connection.sendall(http("200 OK", GOOD))
 
 
 def _huge(connection: socket.socket, _: str) -> None:

@@ -3,7 +3,6 @@
 import logging
 import re
 import resource
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +27,8 @@ from long_context_tasks.schema import InputError, Message
 pytestmark = pytest.mark.faults
 
 # Those that take seconds each are tried in all ways by `make faults` only.
-SLOW = ("slow drip", "hanging", "huge body", "packed bomb")
+ENDLESS = ("slow drip", "hanging")
+SLOW = (*ENDLESS, "huge body", "packed bomb")
 QUICK = [name for name in PASSING if ALL or name not in SLOW]
 RUBRIC = Rubric("ten", 1, 10, last_boxed(1, 10))
 
@@ -42,20 +42,19 @@ class Judged:
 
 
 class Judge(Protocol):
-    def __call__(self, fault: Fault, times: int | None = None, timeout: float = 0.7) -> Judged: ...
+    def __call__(self, fault: Fault, times: int | None = None, timeout: float = 60) -> Judged: ...
 
 
 @pytest.fixture
 def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Judge:
-    """Judge an item with an endpoint; afterwards no file and no log holds the key, and neither time nor memory was wasted."""
+    """Judge an item with an endpoint; afterwards no file and no log holds the key, and no memory was wasted."""
     monkeypatch.setenv("JUDGE_KEY", SECRET)
     caplog.set_level(logging.DEBUG)
 
-    def judge(fault: Fault, times: int | None = None, timeout: float = 0.7) -> Judged:
-        started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    def judge(fault: Fault, times: int | None = None, timeout: float = 60) -> Judged:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with faulty_endpoint(fault, times) as endpoint:
             verdict = judge_at(endpoint.url, tmp_path, timeout)
-        assert time.monotonic() - started < 10
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
         shown = repr(verdict) + str(verdict.row()) + caplog.text
         assert SECRET not in shown + "".join(file.read_text() for file in tmp_path.iterdir())
@@ -64,7 +63,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     return judge
 
 
-def judge_at(url: str, folder: Path, timeout: float = 0.7) -> Verdict:
+def judge_at(url: str, folder: Path, timeout: float = 60) -> Verdict:
     config = JudgeConfig(
         model="m", base_url=url, api_key_env="JUDGE_KEY", retries=2, retry_wait=0.01, timeout=timeout, asks=2
     )
@@ -75,21 +74,22 @@ def judge_at(url: str, folder: Path, timeout: float = 0.7) -> Verdict:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_fault_that_passes_is_tried_again(judged: Judge, name: str) -> None:
-    found = judged(PASSING[name], 1)
+    found = judged(PASSING[name], 1, timeout=5 if name in ENDLESS else 60)
     assert (found.verdict.score, found.calls) == (7, 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(dict.fromkeys([*QUICK, "slow drip", "hanging"])))
+@pytest.mark.parametrize("name", list(dict.fromkeys([*QUICK, *ENDLESS])))
 def test_a_fault_that_does_not_pass_gives_no_score(judged: Judge, name: str) -> None:
-    found = judged(PASSING[name])
+    found = judged(PASSING[name], timeout=2 if name in ENDLESS else 60)
     assert (found.verdict.score, found.verdict.reason, found.calls) == (None, "endpoint_failed", 3)
     assert found.verdict.error and "Traceback" not in found.verdict.error
+    assert found.verdict.error.startswith("no answer within 2 s") or name not in ENDLESS
 
 
 @pytest.mark.parametrize("name", ["huge body", *(["packed bomb"] if ALL else [])])
 def test_a_body_without_end_is_not_read_to_its_end(judged: Judge, name: str) -> None:
-    found = judged(PASSING[name], timeout=60)
+    found = judged(PASSING[name])
     assert found.verdict.error == "an answer of over 64 MiB"
 
 
@@ -119,7 +119,11 @@ def test_the_check_of_a_judge_says_what_is_wrong(name: str, monkeypatch: pytest.
     fault = PASSING.get(name) or LASTING[name][0]
     with faulty_endpoint(fault) as endpoint:
         config = JudgeConfig(
-            model="m", base_url=endpoint.url, api_key_env="JUDGE_KEY", retry_wait=0.01, timeout=0.7
+            model="m",
+            base_url=endpoint.url,
+            api_key_env="JUDGE_KEY",
+            retry_wait=0.01,
+            timeout=2 if name in ENDLESS else 60,
         )
         with pytest.raises(InputError, match=re.escape(f"judge m at {endpoint.url} ")) as caught:
             check_judge(config)

@@ -121,7 +121,7 @@ def test_progress_in_a_log_is_repeated_and_no_half_line(
     with console.followed(log), log.open("w") as file:
         file.write("noise\nprogress: 1 of 2\nprogress: 2 o")
         file.flush()
-        assert repeated.wait(10)
+        assert repeated.wait(300)
         assert shown == ["1 of 2"]
         file.write("f 2\n")
     assert shown == ["1 of 2", "2 of 2"]

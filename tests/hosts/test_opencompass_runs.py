@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -131,21 +132,25 @@ def test_results_of_other_options_are_not_reused(tmp_path: Path, toy: Callable[.
 
 
 def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:
-    def slowly(_: Any) -> str:
-        time.sleep(0.2)
+    killed = threading.Event()
+
+    def held_after_five(_: Any) -> str:
+        if len(stub.requests) >= 5:
+            killed.wait(300)
         return "yes"
 
-    with stub_server(slowly) as stub:
+    with stub_server(held_after_five) as stub:
         config = toy([("stub", stub.url)], 12)
         words = ["opencompass", str(config), "--debug"]
         process = preloaded_host("opencompass").start(
             words, tmp_path, {"PYTHONPATH": PATHS}, tmp_path / "log"
         )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while len(stub.requests) < 5 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        killed.set()
         assert 5 <= len(stub.requests) < 12
         code, output = run(tmp_path, config, "--debug", "-r")
     assert code == 0, output

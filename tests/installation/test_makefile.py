@@ -20,7 +20,7 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(REPOSITORY / name, folder)
     command = ["make", "--no-print-directory", "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])
@@ -54,6 +54,6 @@ def test_a_right_version_is_used_and_what_is_there_is_reused(tmp_path: Path) -> 
     stamp.parent.mkdir()
     stamp.touch()
     make_again = ["make", "--dry-run", "-C", str(tmp_path), "demo"]
-    again = subprocess.run(make_again, capture_output=True, text=True, check=True, timeout=60)
+    again = subprocess.run(make_again, capture_output=True, text=True, check=True, timeout=600)
     assert "venv .venv" not in again.stdout
     assert "lct demo" in again.stdout

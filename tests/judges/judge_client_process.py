@@ -1,4 +1,4 @@
-"""Judges numbered items against a server, in a process that a test may kill: URL, store, number, in flight, retries."""
+"""Judges numbered items against a server, in a process that a test may kill: URL, store, number, in flight."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ def main() -> None:
         seeds=(2023,),
         retries=12,
         retry_wait=0.1,
-        timeout=20,
+        timeout=300,
     )
     requests = items(n)
     open_store = Store(store)

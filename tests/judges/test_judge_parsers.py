@@ -1,11 +1,11 @@
 """Scores in judges' replies: the official rules against their outputs, the repaired ones against ugly replies."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 import yaml
+from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,9 +112,8 @@ def test_every_score_comes_back(score: int, end: str) -> None:
     assert BOX(rf"Feedback. \boxed{{{score}}}{end}") == score
 
 
-def test_long_replies_are_read_in_no_time() -> None:
-    began = time.process_time()
+def test_long_replies_are_read_to_the_end() -> None:
     for piece in ("\\boxed{", "\\boxed{ ", "[RESULT] (", " ", "$", "boxed ", "\\", "<|a", "*"):
-        text = piece * (200_000 // len(piece))
-        BOX(text), RESULT(text), last_boxed(1, 10, closing=False)("\\boxed{3}" + text)
-    assert time.process_time() - began < 10
+        text = piece * (1_000_000 // len(piece))
+        with hang_guard():
+            BOX(text), RESULT(text), last_boxed(1, 10, closing=False)("\\boxed{3}" + text)

@@ -1,4 +1,4 @@
-"""How fast many items are judged, and that neither a killed server nor a killed client loses or repeats answers."""
+"""Neither a killed server nor a killed client loses or repeats answers."""
 
 import json
 import subprocess
@@ -14,67 +14,45 @@ from judge_server import ServerProcess
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).with_name("judge_client_process.py")
-IN_FLIGHT = 32
 KILLS = 10
+ITEMS = 600
+ANSWERS = 10  # from one kill to the next: far fewer than a tenth of the items, as a busy machine kills late
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    process = ServerProcess(tmp_path, delay=0.2)
+    process = ServerProcess(tmp_path, delay=0.05)
     try:
         yield process
     finally:
         process.kill()
 
 
-def start_client(
-    server: ServerProcess, store: Path, n: int, in_flight: int, *flags: str
-) -> subprocess.Popen[str]:
-    command = [sys.executable, str(SCRIPT), server.url, str(store), str(n), str(in_flight), *flags]
+def start_client(server: ServerProcess, store: Path, n: int, in_flight: int) -> subprocess.Popen[str]:
+    command = [sys.executable, str(SCRIPT), server.url, str(store), str(n), str(in_flight)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def result(client: subprocess.Popen[str]) -> dict[str, object]:
-    out, _ = client.communicate(timeout=120)
+    out, _ = client.communicate(timeout=600)
     assert client.returncode == 0
     return json.loads(out.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-@pytest.mark.speed
-def test_a_thousand_items_at_the_endpoints_own_rate(server: ServerProcess, tmp_path: Path) -> None:
-    """The best of three: client and server share the cores with whatever else runs, which can only slow them."""
-    server.start()
-    n = 1000
-    ideal = n * server.delay / IN_FLIGHT
-    ratio = 0.0
-    for attempt in range(3):
-        done = result(start_client(server, tmp_path / f"store{attempt}.jsonl", n, IN_FLIGHT, "--check"))
-        ratio = max(ratio, ideal / float(str(done["seconds"])))
-        print(
-            f"\n{n} items in {done['seconds']:.2f} s, ideal {ideal:.2f} s: at best {ratio:.1%} of the ideal rate"
-        )
-        assert done["scores"] == [7.0] * n
-        assert len(server.received()) == n * (attempt + 1)
-        if ratio >= 0.9:
-            break
-    assert ratio >= 0.9
-
-
 def wait_for_answers(server: ServerProcess, n: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(server.answered()) < n:
         assert time.monotonic() < deadline, f"{len(server.answered())} answers, waited for {n}"
         time.sleep(0.005)
 
 
 def test_client_killed_and_resumed_ten_times(server: ServerProcess, tmp_path: Path) -> None:
-    server.delay = 0.05
     server.start()
-    store, n, in_flight = tmp_path / "store.jsonl", 400, 8
+    store, n, in_flight = tmp_path / "store.jsonl", ITEMS, 8
     for _ in range(KILLS):
         before = len(server.answered())
         client = start_client(server, store, n, in_flight)
-        wait_for_answers(server, before + 25)
+        wait_for_answers(server, before + ANSWERS)
         client.kill()
         client.wait()
     assert len(server.answered()) < n, "the kills came too late to show anything"
@@ -88,12 +66,11 @@ def test_client_killed_and_resumed_ten_times(server: ServerProcess, tmp_path: Pa
 
 
 def test_server_killed_and_restarted_ten_times(server: ServerProcess, tmp_path: Path) -> None:
-    server.delay = 0.05
     server.start()
-    store, n, in_flight = tmp_path / "store.jsonl", 400, 8
+    store, n, in_flight = tmp_path / "store.jsonl", ITEMS, 8
     client = start_client(server, store, n, in_flight)
     for _ in range(KILLS):
-        wait_for_answers(server, len(server.answered()) + 25)
+        wait_for_answers(server, len(server.answered()) + ANSWERS)
         server.kill()
         server.start()
     assert client.poll() is None, "the client was done before the last kill"
@@ -107,7 +84,6 @@ def test_server_killed_and_restarted_ten_times(server: ServerProcess, tmp_path: 
 
 @pytest.mark.faults
 def test_two_clients_of_one_store_share_the_calls(server: ServerProcess, tmp_path: Path) -> None:
-    server.delay = 0.05
     server.start()
     store, n = tmp_path / "store.jsonl", 200
     clients = [start_client(server, store, n, 4) for _ in range(2)]

@@ -75,7 +75,7 @@ def test_the_settings_are_sent(tmp_path: Path) -> None:
 
 
 def test_calls_in_flight_are_limited(tmp_path: Path) -> None:
-    with judge_server(lambda *_: Answer(delay=0.02)) as server:
+    with judge_server(lambda _, n: Answer(delay=0.02, together=5 if n < 5 else 0)) as server:
         config = JudgeConfig(model="m", base_url=server.url, concurrency=5)
         judge_all(requests(40), config, RUBRIC, Store(tmp_path / "s"), progress=False)
         assert server.most_in_flight == 5
@@ -90,21 +90,33 @@ def test_calls_in_flight_are_limited(tmp_path: Path) -> None:
         Answer(drop=True),
         Answer(raw=b"<html>", status=200),
         Answer(raw=b'{"choices": []}'),
-        Answer(delay=0.6),
     ],
 )
 def test_passing_failures_are_tried_again(tmp_path: Path, bad: Answer) -> None:
-    verdicts, bodies = judged(tmp_path, lambda _, n: bad if n < 2 else Answer(), n=1, timeout=0.3)
+    verdicts, bodies = judged(tmp_path, lambda _, n: bad if n < 2 else Answer(), n=1)
     assert verdicts[0][0].score == 7
     assert len(bodies) == 3
 
 
-def test_retry_after_is_honoured(tmp_path: Path) -> None:
-    start = time.monotonic()
-    slow = Answer(status=429, headers={"Retry-After": "1"})
-    verdicts, _ = judged(tmp_path, lambda _, n: slow if n == 0 else Answer(), n=1)
+@pytest.mark.slow
+def test_a_call_without_an_answer_is_tried_again(tmp_path: Path) -> None:
+    verdicts, bodies = judged(tmp_path, lambda _, n: Answer(delay=0 if n else 600), n=1, timeout=5)
     assert verdicts[0][0].score == 7
-    assert time.monotonic() - start >= 1
+    assert len(bodies) == 2
+
+
+def test_retry_after_is_honoured(tmp_path: Path) -> None:
+    from stamina.instrumentation import set_on_retry_hooks
+
+    waits: list[float] = []
+    slow = Answer(status=429, headers={"Retry-After": "0.25"})
+    set_on_retry_hooks([lambda retry: waits.append(retry.wait_for)])
+    try:
+        verdicts, _ = judged(tmp_path, lambda _, n: slow if n == 0 else Answer(), n=1)
+    finally:
+        set_on_retry_hooks(None)
+    assert verdicts[0][0].score == 7
+    assert waits == [0.25]
 
 
 @pytest.mark.parametrize("status", [400, 500])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from made_up_site import HOSTILE_TEXT
 
-SECONDS = 30
+SECONDS = 300
 SEEN = HOSTILE_TEXT.replace("\ud800", "\ufffd")  # WebDriver speaks UTF-8, which has no bytes for half a pair
 
 

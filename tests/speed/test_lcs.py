@@ -1,6 +1,7 @@
 """The length of the common subsequence against a plain reference, in one run on the same sequences."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from rapidfuzz.distance import LCSseq
@@ -26,7 +27,7 @@ def naive_lcs(prediction: list[str], answer: list[str]) -> int:
     return table[-1][-1]
 
 
-def test_lcs_of_200() -> None:
+def test_lcs_of_200(compared: Callable[[str, float, str, float], None]) -> None:
     rng = random.Random(0)
     answers = [[str(n) for n in rng.sample(range(1, SIZE + 1), SIZE)] for _ in range(PAIRS)]
     pairs = [(rng.sample(answer, SIZE), answer) for answer in answers[: PAIRS // 2]]
@@ -38,7 +39,5 @@ def test_lcs_of_200() -> None:
         pairs.append((order, answer))
     both = [lambda run=run: [run(*pair) for pair in pairs] for run in (naive_lcs, LCSseq.similarity)]
     assert both[0]() == both[1]()
-    best = best_in_turns(*both, times=5, enough=lambda slow, fast: slow / fast >= 50)
-    slow, fast = (1000 * seconds / PAIRS for seconds in best)
-    print(f"LCS of {SIZE}: {slow / fast:.0f} x ({slow:.2f} to {fast:.3f} ms)")
-    assert slow / fast >= 50
+    slow, fast = best_in_turns(*both, times=3)
+    compared(f"LCS of {SIZE}, {PAIRS} pairs", fast, "a table of lengths", slow)

@@ -1,6 +1,7 @@
 """ORCA's scoring against a plain reference, in one run on the same items."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,9 @@ def checkpoint(items: list[OrcaItem]) -> Checkpoint:
     return Checkpoint(Path(), model, tokenizer, {})
 
 
-def test_scoring(checkpoint: Checkpoint, items: list[OrcaItem]) -> None:
+def test_scoring(
+    checkpoint: Checkpoint, items: list[OrcaItem], compared: Callable[[str, float, str, float], None]
+) -> None:
     def ours() -> list[float]:
         return [score.mean or 0.0 for score in scorer.score_items(checkpoint, items).scores]
 
@@ -101,11 +104,7 @@ def test_scoring(checkpoint: Checkpoint, items: list[OrcaItem]) -> None:
     torch.set_num_threads(1)  # on a model this small, threads only wait for each other
     try:
         assert ours() == pytest.approx(naive_scores(checkpoint, items), abs=1e-5)
-        best = best_in_turns(
-            lambda: naive_scores(checkpoint, items), ours, times=4, enough=lambda slow, fast: slow / fast >= 3
-        )
+        fast, slow = best_in_turns(ours, lambda: naive_scores(checkpoint, items), times=3)
     finally:
         torch.set_num_threads(threads)
-    slow, fast = (ITEMS / seconds for seconds in best)
-    print(f"ORCA, {ITEMS} items: {fast / slow:.1f} x ({slow:.0f} to {fast:.0f} items/s)")
-    assert fast / slow >= 3
+    compared(f"ORCA, {ITEMS} items", fast, "two at a time", slow)

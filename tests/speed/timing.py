@@ -10,16 +10,14 @@ def best_in_turns(
     times: int,
     clock: Callable[[], float] = time.perf_counter,
     before: Callable[[], object] = lambda: None,
-    enough: Callable[..., bool] = lambda *best: False,
 ) -> list[float]:
     """The quickest of several runs of each function, taken in turns: other work on the machine meets all of them.
 
     Args:
         runs: the functions.
-        times: runs of each at most.
+        times: runs of each.
         clock: gives seconds.
         before: is called before every run, unmeasured.
-        enough: takes the best seconds of each so far, and says whether further runs are not needed.
     """
     gc.collect()
     gc.freeze()  # what pytest and the other tests hold is not searched for garbage again and again
@@ -30,6 +28,4 @@ def best_in_turns(
             start = clock()
             run()
             best[place] = min(best[place], clock() - start)
-        if enough(*best):
-            break
     return best

@@ -3,11 +3,11 @@
 import itertools
 import json
 import math
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_extraction import naive_bestanswer, naive_tsort
@@ -161,9 +161,8 @@ def test_perplexity_without_numbers_is_no_zero() -> None:
 @pytest.mark.parametrize(
     "unit", ["1", " ", "[1 ", "A1 ", "A1, ", "Answer: ", "[", "answer", "- ", "[4, 1, 3, 2] "]
 )
-def test_a_model_that_repeats_itself_costs_no_time(unit: str) -> None:
-    response = f"[1{unit * 20_000}a"
-    start = time.perf_counter()
-    for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 100)):
-        scoring.score_case(case, response)
-    assert time.perf_counter() - start < 2
+def test_a_model_that_repeats_itself_is_read_to_the_end(unit: str) -> None:
+    response = f"[1{unit * (1_000_000 // len(unit))}a"
+    with hang_guard():
+        for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 100)):
+            scoring.score_case(case, response)

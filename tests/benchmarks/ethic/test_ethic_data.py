@@ -5,7 +5,6 @@ import json
 import logging
 import re
 import shutil
-import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from contract_data import (
     write_built_cases,
     write_published_files,
 )
+from hang_guard import hang_guard
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, resolve_options, task_specs
@@ -295,12 +295,10 @@ def test_a_change_in_a_file_of_one_name_with_others_makes_new_cases(data: Path) 
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '[{"ID": ' + "[" * 100_000, '{"ID": ' + "[" * 100_000])
-def test_values_deep_inside_one_another_are_told_at_once(data: Path, text: str) -> None:
+def test_values_deep_inside_one_another_are_told(data: Path, text: str) -> None:
     (data / "Recalling.json").write_text(text)
-    begin = time.process_time()
-    with pytest.raises(InputError, match=r"Recalling.json.*fetch it again"):
+    with hang_guard(), pytest.raises(InputError, match=r"Recalling.json.*fetch it again"):
         load(data)
-    assert time.process_time() - begin < 5
 
 
 def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,11 @@
 """Responses to scores: official and repaired, what is counted with a reason, and laws that hold for any text."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hang_guard import hang_guard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,22 +117,13 @@ UNITS = (*" \n\t#1[(`", "- ", "1 ", "```\n", "and ", "Core IDs ", "Core IDs: ", 
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_reading_a_degenerate_response_takes_time_in_proportion_to_its_length(unit: str) -> None:
-    def seconds(read: Callable[[str], Any], text: str) -> float:
-        begin = time.process_time()
-        read(text)
-        return time.process_time() - begin
-
+def test_a_degenerate_response_is_read_to_the_end(unit: str) -> None:
     for before, after in (("", ""), ("Anne", "x"), ("Core IDs: [1]", "x"), ("[1], [2]", "x")):
-        short, long = (before + unit * (size // len(unit)) + after for size in (4_000, 16_000))
-        readers: list[Callable[[str], Any]] = [
-            lambda text: repaired.recalled_items(text, "medicine"),
-            repaired.attributed_ids,
-            repaired.listed_order,
-        ]
-        for read in readers:
-            # Quadratic time is 16 times as much, and seconds.
-            assert seconds(read, long) < 8 * seconds(read, short) + 0.1
+        text = before + unit * (300_000 // len(unit)) + after
+        with hang_guard():
+            repaired.recalled_items(text, "medicine")
+            repaired.attributed_ids(text)
+            repaired.listed_order(text)
 
 
 def test_a_marker_given_twice_keeps_its_last_text() -> None:
