@@ -12,8 +12,8 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.stats.shortcuts import Traits
 
-_NO_RATERS = ("id", "cluster", "turn", "repeat")
-"""Fields that may hold a number and are no scores; the last two are in the rows of ``lct judge run``."""
+_NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
+"""Fields that may hold a number but are not scores: of ``lct judge run`` (turn, repeat) and of ``lct annotate export`` (version)."""
 # As `results.evaluations.judged_path` makes it.
 _JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from long_context_tasks.annotation import annotate, open_study
 from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.cli import app
+from long_context_tasks.judges.ratings import read_ratings
 
 Rows = list[dict[str, Any]]
 
@@ -193,6 +194,17 @@ def test_an_export_says_what_was_not_reviewed() -> None:
     assert lct("review s.db --out r.jsonl").exit_code == 0
     assert lct("correct s.db r.jsonl --editor eva").exit_code == 0
     assert "note:" not in lct("export s.db --out t.jsonl").output
+
+
+def test_an_export_can_be_compared_with_a_judge() -> None:
+    """The version of a question is a number, but not a rating."""
+    with make_study(Path("s.db")) as study:
+        annotate(study, [Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 5)])
+    assert lct("export s.db --out t.jsonl").exit_code == 0
+    write(
+        "j.jsonl", [{"id": row["id"], "cluster": row["question_id"], "judge": 4} for row in rows("t.jsonl")]
+    )
+    assert set(read_ratings([Path("t.jsonl"), Path("j.jsonl")]).ratings) == {"people", "judge"}
 
 
 def test_annotators_far_from_the_gold_ratings_are_left_out() -> None:

@@ -93,7 +93,8 @@ def write_lm_eval(root: Path, number: int) -> None:
     made = "2026-01-01T10-00-00.000000"
     with (folder / f"samples_{TASK}_{made}.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in samples(number))
-    metadata = {**GIVEN, "benchmark": "ada_leval", "headline": METRICS[0], "n_cases_available": CASES}
+    metadata = {**GIVEN, "benchmark": "ada_leval", "task": TASK, "headline": METRICS[0], "points": []}
+    metadata["n_cases_available"] = CASES
     content = {
         "model_name": f"model_{number}",
         "results": {TASK: {f"{key},none": value for key, value in means(number).items()}},

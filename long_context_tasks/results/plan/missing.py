@@ -231,8 +231,7 @@ def _state(run: StoredRun, task: WantedTask) -> CellState:
             "answers without scores" if run.host == OPENCOMPASS else "no scores (--predict_only, or stopped)"
         )
     elif scores.version != task.version:
-        ran = f"version {scores.version}" if scores.version is not None else "no version recorded"
-        state, why = OLD, f"{ran}, today it is {task.version}"
+        state, why = OLD, f"version {scores.version}, today it is {task.version}"
     else:
         state, why = _complete(run, task, scores.numbers)
     return CellState(run.task, run.model, state, why, run)
