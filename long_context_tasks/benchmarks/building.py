@@ -64,12 +64,10 @@ class Work(Progress):
         engine: runs what makes the cases.
         shard: the part of the cases that is made; None for all. Only builders that say so in their
             :class:`~long_context_tasks.benchmarks.plugin.Builder` are given one.
-        beside: builders to the case folders that are written from the same texts.
     """
 
     engine: Engine = field(default_factory=InProcess)
     shard: Shard | None = None
-    beside: Mapping[str, Path] = field(default_factory=dict)
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
         """Return a writer of a case folder."""
@@ -99,42 +97,38 @@ class Work(Progress):
 
     def cases_by_length(
         self,
-        writers: Sequence[CaseWriter],
-        make: Callable[[tuple[int, Sequence[int]]], Mapping[int, Sequence[MadeCases]]],
+        writer: CaseWriter,
+        make: Callable[[tuple[int, Sequence[int]]], Mapping[int, MadeCases]],
         numbers: Mapping[int, int],
         what: str,
-    ) -> Sequence[Mapping[int, Iterator[Case]]]:
+    ) -> Mapping[int, Iterator[Case]]:
         """Make cases whose texts begin as those of the shorter lengths do: number by number, all lengths of one together.
 
         Args:
-            writers: of the cases; several where other cases show the same texts.
-            make: takes a number, from 0, and lengths; returns its cases of each, for each writer.
+            writer: of the cases.
+            make: takes a number, from 0, and lengths; returns its cases of each.
             numbers: length to how many numbers it has.
             what: is made, for the user.
 
         Returns:
-            For each writer the cases of each length in the order of their numbers, for the writer to write.
+            The cases of each length in the order of their numbers, for the writer to write.
         """
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
-        made = [{length: writer.spool() for length in numbers} for writer in writers]
+        kept = {length: writer.spool() for length in numbers}
         for found in self._mapped(make, wanted, what):
-            for length, of_writers in found.items():
-                for writer, kept, built in zip(writers, made, of_writers, strict=True):
-                    writer.add_documents(built.documents)
-                    kept[length].writelines(case.to_json() + "\n" for case in built.cases)
+            for length, built in found.items():
+                writer.add_documents(built.documents)
+                kept[length].writelines(case.to_json() + "\n" for case in built.cases)
 
-        def written(writer: CaseWriter, lines: TextIO) -> Iterator[Case]:
+        def written(lines: TextIO) -> Iterator[Case]:
             writer.begin_part()
             with lines:
                 lines.seek(0)
                 yield from map(Case.from_json, lines)
 
-        return [
-            {length: written(writer, lines) for length, lines in kept.items()}
-            for writer, kept in zip(writers, made, strict=True)
-        ]
+        return {length: written(lines) for length, lines in kept.items()}
 
 
 @dataclass(frozen=True)

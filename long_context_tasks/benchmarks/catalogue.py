@@ -84,8 +84,8 @@ class TaskSpec:
 
     @property
     def headline(self) -> str:
-        """The metric that stands for the task: its variant's, where that has one of its own."""
-        return next((v.headline for v in self.variants if v.headline), self.card.headline)
+        """The metric that stands for the task."""
+        return self.card.headline
 
     @property
     def source(self) -> Source:
@@ -100,7 +100,7 @@ class TaskSpec:
     @property
     def judged(self) -> bool:
         """Whether a judge reads the answers."""
-        return next((v.judged for v in self.variants if v.judged is not None), self.card.judged)
+        return self.card.judged
 
     @property
     def conversation(self) -> bool:

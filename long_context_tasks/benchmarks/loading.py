@@ -42,8 +42,8 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
     known = catalogue.card(spec.benchmark).metrics
     if unknown := [metric for metric in task.metrics if metric not in known]:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
-    missing = {spec.headline, *spec.card.main_metrics} - set(task.metrics)
-    if spec.scoring == "generate" and missing - {spec.card.headline}:
+    missing = set(spec.card.main_metrics) - set(task.metrics)
+    if spec.scoring == "generate" and missing - {spec.headline}:
         raise InputError(
             f"{place}: the card promises {', '.join(sorted(missing))}, the task has {list(task.metrics)}"
         )

@@ -41,8 +41,6 @@ class Builder:
             cases are written from a seed.
         lengths: what ``...`` stands for in ``--length 2k,...,16k``; the lengths of the task's card when empty.
         sharded: every case is made from the settings and its number, by ``work.cases``; so shards of them can be made apart.
-        beside: builders with the same settings whose cases show the same texts: with their folders in ``work.beside``, these are
-            written once for all.
     """
 
     task: str
@@ -51,7 +49,6 @@ class Builder:
     source: str | None = None
     lengths: tuple[str, ...] = ()
     sharded: bool = False
-    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -161,7 +161,6 @@ def _parameters() -> list[Any]:
     cls=_BuildCommand,
     epilog=examples(
         "lct build BUILDER --length 4k,32k --n 50 --seed 7 --out cases/",
-        "lct build BUILDER,BUILDER --length 2k,...,128k --out cases/",
         "lct build BUILDER --length 128k --out cases/ --shard 2/7 --jobs 16",
         "lct build merge --out cases/",
     ),
@@ -172,8 +171,7 @@ def build(
         str,
         typer.Argument(
             autocompletion=complete_family,
-            help="What to build; without it, or with a wrong name, all builders are listed. Builders whose cases show the same "
-            "texts go with a comma, and write these once.",
+            help="What to build; without it, or with a wrong name, all builders are listed.",
             show_default=False,
         ),
     ] = "",
@@ -221,23 +219,18 @@ def build(
         _merge(out, bool(length or shard or engine or jobs > 1 or typed_options(ctx)))
         return
     typed = typed_options(ctx)
-    name, *others = builder.split(",")
-    ready = ready_build(name, length, typed)
-    if wrong := [other for other in others if other not in ready.builder.beside]:
-        raise InputError(
-            f"{builder}: cases of {wrong[0]} show other texts than those of {name}; build them alone"
-        )
+    ready = ready_build(builder, length, typed)
     part = Shard.read(shard) if shard else None
     if part is not None and not ready.builder.sharded:
         raise InputError(
-            f"{name}: cases are chosen among all that the texts give, so a shard would do the work of all; leave out --shard, "
+            f"{builder}: cases are chosen among all that the texts give, so a shard would do the work of all; leave out --shard, "
             "and give --jobs for more processes"
         )
-    folder, *beside = (part.folder(out / each) if part else out / each for each in (name, *others))
+    folder = part.folder(out / builder) if part else out / builder
     with engine_of(jobs, engine) as running:
-        reports = ready.write(folder, _work(running, part, dict(zip(others, beside, strict=True))))
+        reports = ready.write(folder, _work(running, part))
     show_reports(reports, ready.settings.measure.name, folder if part else out)
-    give(None, folder=folder, **({"beside": beside} if beside else {}))
+    give(None, folder=folder)
     if typed.get("check_labels") is not None:
         show_label_quality(folder)
 
@@ -269,7 +262,7 @@ def _merge(out: Path, others: bool) -> None:
     give(None, folders=folders)
 
 
-def _work(engine: "Engine", shard: "Shard | None", beside: Mapping[str, Path]) -> "Work":
+def _work(engine: "Engine", shard: "Shard | None") -> "Work":
     """Work with bars and a rate on stderr, where somebody can see them and it takes a while."""
     from tqdm import tqdm
 
@@ -279,4 +272,4 @@ def _work(engine: "Engine", shard: "Shard | None", beside: Mapping[str, Path]) -
         def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
             return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
 
-    return Bars(engine, shard, beside)
+    return Bars(engine, shard)

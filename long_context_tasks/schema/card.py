@@ -35,9 +35,8 @@ class Variant(_CardPart):
             appear in the card; a variant without an axis does not combine.
         names: which of its names lm-eval lists: ``all``, those for ``any`` length, or ``none``. The others are the plain task's name
             and ``lct_variant``.
-        headline: metric name, where it is not the task's.
         splits: of the task for which it exists; empty means all.
-        source, scoring, judged, conversation: where they are not the task's.
+        source, scoring, conversation: where they are not the task's.
     """
 
     name: str
@@ -45,11 +44,9 @@ class Variant(_CardPart):
     lengths: tuple[str, ...] = ()
     axis: str = ""
     names: Literal["all", "any", "none"] = "all"
-    headline: str = ""
     splits: tuple[str, ...] = ()
     source: Source | None = None
     scoring: Scoring | None = None
-    judged: bool | None = None
     conversation: bool | None = None
 
 
@@ -180,8 +177,8 @@ class Card(_CardPart):
             cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
         )
         for name, task in card.tasks.items():
-            for metric in (*task.main_metrics, *(variant.headline for variant in task.variants)):
-                if metric and metric not in card.metrics:
+            for metric in task.main_metrics:
+                if metric not in card.metrics:
                     raise InputError(
                         f"{place}: task {name} names the metric {metric!r}, which metrics does not describe (there are: "
                         f"{', '.join(card.metrics)})"

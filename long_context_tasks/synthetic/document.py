@@ -10,35 +10,18 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """Something that a paragraph says, which a faithful summary of its part of the text would say too.
-
-    Attributes:
-        statement: one plain sentence.
-        words: groups of words or numbers; a text states the fact when, of each group, it has one member.
-        weight: how much it matters: 1 for what a short summary has to say, less for details.
-        end: of the sentences that say it, in the paragraph; 0 where its words alone tell whether they are there.
-    """
-
-    statement: str
-    words: tuple[tuple[str, ...], ...]
-    weight: float = 1.0
-    end: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Paragraph:
     """One paragraph.
 
     Attributes:
         text: without line breaks.
         labels: what a recall task asks for and this paragraph has, as the text writes it, in order, each once.
-        facts: in order.
+        reported: end of the first sentence of an abstract that reports on a study; 0 if there is none.
     """
 
     text: str
     labels: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    reported: int = 0
 
 
 @dataclass(frozen=True)

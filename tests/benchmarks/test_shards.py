@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.building import Work
-from long_context_tasks.benchmarks.ethic.synthetic.maker import Maker
 from long_context_tasks.cli import app
 from long_context_tasks.engines import Engine, engine_of
 from long_context_tasks.schema import InputError
@@ -257,26 +256,6 @@ def test_the_command_builds_shards_and_merges_them(tmp_path: Path) -> None:
     assert contents(tmp_path / "parts" / TASK) == contents(tmp_path / "whole" / TASK)
 
 
-def test_builders_that_show_the_same_texts_write_them_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = TASK, "ethic_summarize_synthetic"
-    common = "--length", "1k,2k", "--n", "3", "--out"
-    for name in names:
-        assert run(name, *common, str(tmp_path / "apart"))[0] == 0
-    asked = []
-    own = Maker.together
-    monkeypatch.setattr(
-        Maker, "together", lambda maker: (asked.append((maker.seed, maker.length)), own(maker))[1]
-    )
-    for number in ("1/2", "2/2"):
-        assert run(",".join(names), *common, str(tmp_path / "together"), "--shard", number)[0] == 0
-    assert len(asked) == len(set(asked)) >= 6
-    assert run("merge", "--out", str(tmp_path / "together"))[0] == 0
-    for name in names:
-        assert contents(tmp_path / "together" / name) == contents(tmp_path / "apart" / name)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -291,7 +270,6 @@ def test_builders_that_show_the_same_texts_write_them_once(
             ["ada_leval_tsort", "--length", "2k", "--books", ".", "--shard", "1/2"],
             "leave out --shard, and give --jobs",
         ),
-        ([f"{TASK},ethic_attribute_synthetic", "--length", "1k"], "attribute_synthetic show other texts"),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -1,7 +1,6 @@
 """The synthetic edition is found by the cards, fits its length, and is the same on every machine: a hash of a small set stands on the card.
 
-The hash is of what a model sees, what is right, and all that scores are made from (``inputs``: facts of summaries, forms of
-answers). Where one changes the benchmark's version rises; ``version`` beside the hashes says of which one they are.
+The hash is of what a model sees, what is right, and all that scores are made from (``inputs``: forms of answers). Where one changes the benchmark's version rises; ``version`` beside the hashes says of which one they are.
 """
 
 import subprocess
@@ -71,7 +70,7 @@ def test_a_task_loads_without_data_and_fits_its_length(
     task = load_task(spec.name, options)
     assert len(task.cases) == 2 and task.description()["lct_seed"] == 7
     assert task.metrics[0] == spec.headline
-    # A prompt may show the context of another task, whose instruction is longer.
+    # A prompt may leave room for a longer one that shows the same context.
     assert all(0.98 * length - 150 <= case.num_tokens["cl100k"] <= length for case in task.cases.cases)
     for case in task.cases.cases:
         # Texts are counted in parts; the sum is the count of the whole.
@@ -127,7 +126,6 @@ def git(*arguments: str) -> str | None:
 @pytest.mark.parametrize(
     ("task", "field", "other"),
     [
-        ("ethic_summarize_medicine_synthetic", "facts", []),
         ("elitr_bench_qa_synthetic", "stated", [{"right": ["x"], "wrong": []}]),
     ],
 )

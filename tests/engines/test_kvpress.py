@@ -15,7 +15,7 @@ from long_context_tasks.schema import InputError
 pytest.importorskip("kvpress", reason="kvpress is not installed (make test-kvpress)")
 pytestmark = pytest.mark.engines
 
-SECTIONS = "ethic_sections_medicine"
+MEETINGS = "elitr_bench_qa_nano"
 PRESSES = ("streaming_llm", "snapkv", "expected_attention", "knorm", "tova", "pyramid_kv", "keydiff", "lagkv")
 # They change values or scores of a head's cache, or its length by layer; or they move what is left.
 AROUND = ("key_rerotation+streaming_llm", "ada_kv+snapkv", "chunk_kv+knorm", "criticalkv+expected_attention")
@@ -72,9 +72,9 @@ def test_ratio_0_gives_the_hosts_answers_of_the_small_model(press: str) -> None:
     path = str(demo_model())
     pressed = model(path, press, 0.0, dtype="float32")
     with reads(pressed) as lengths:
-        found = responses(pressed, SECTIONS, limit=4)
-    assert found == responses(HFLM(path, device="cpu", dtype="float32"), SECTIONS, limit=4)
-    assert len(lengths) == 2  # two questions on each of two documents
+        found = responses(pressed, MEETINGS, limit=4)
+    assert found == responses(HFLM(path, device="cpu", dtype="float32"), MEETINGS, limit=4)
+    assert len(lengths) == 2  # two questions on each of two meetings
 
 
 def test_every_press_on_offer_works_or_says_why(tiny_path: str) -> None:

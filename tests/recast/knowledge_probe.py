@@ -40,7 +40,7 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
     genres = {domain: Genre(lambda seed: partial(write, seed), ())}
-    [[made]] = make_cases(["organize"], domain, LENGTH, settings, number, genres)
+    [made] = make_cases("organize", domain, LENGTH, settings, number, genres)
     shown = dict(_OPTION.findall(made.draft.slots["options"]))
     new = [shown[number] for number in made.draft.gold]
     return new, [_WORD.sub(lambda word: real.get(word[0], word[0]), one) for one in new]

@@ -16,7 +16,7 @@ from long_context_tasks.stats.comparison import spread_of
 from long_context_tasks.stats.intervals import moments, wilson_ends
 
 ALONE = 200
-DESIGNS = {"meetings": (20, 16), "sections, one kind of question": (36, 8)}
+DESIGNS = {"meetings": (20, 16), "sections": (36, 8)}
 """Texts and questions on each."""
 CORRELATIONS = (0.001, 0.02, 0.05, 0.1, 0.2)
 """Of the scores of two questions on a text."""

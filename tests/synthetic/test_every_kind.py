@@ -31,7 +31,7 @@ def _written(name: str) -> str:
 
 
 GOLDEN = {
-    "abstracts": "986791704de2546cfe9a8e9d7036e9951faab3bc526d6ce0744ae4d07d78fa94",
+    "abstracts": "25338ef65ae03a4e8161ef6c13f991ed2ed1ec3ac824143578f8add9e0d91fee",
     "review": "58a2bb1ad0220236624492eb67504f91c34c92099d6e062a9c40f7b0138163d0",
     "forum": "c304f638150f3743c4052781e4b048cccd80f8759af990890765fb85c5cb533f",
     "meeting": "5ab7dfac3d847f0286b953797d981f833bc159e036eb96245da463d8e1183082",

@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def check_sizes(task: LoadedTask, tokenizer: str = "cl100k") -> None:
     """Prompts are at most two per cent below the length in a tokenizer; they are counted in cl100k, too."""
     length = task.description()["lct_length"]
-    # Recalling shows the context of summarizing, whose instruction is longer.
+    # Recalling leaves room for a prompt that names the sections of its context.
     spared = (150 if tokenizer == "cl100k" else 300) if "recall" in task.name else 0
     for case in task.cases.cases:
         later = [str(turn.question).strip() for turn in case.turns[1:]]

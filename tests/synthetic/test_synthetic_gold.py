@@ -5,7 +5,6 @@ For the figures in the docs, ``LCT_SYNTHETIC_CASES`` is the number of cases of e
 """
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,9 @@ import pytest
 from case_readers import READERS, settled
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
-from long_context_tasks.benchmarks.ethic.prompts import sections_of
-from long_context_tasks.benchmarks.ethic.scoring import fact_recall
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
-from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.schema import Case, LoadedTask, Options
-from long_context_tasks.synthetic.document import Fact
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +26,6 @@ if CASES:
 """Length to number of cases."""
 LENGTHS = pytest.mark.parametrize("length", NUMBERS)
 MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
-SUMMARIES = tuple(f"ethic_summarize_{domain}_synthetic" for domain in GENRES)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +63,7 @@ def difference(found: Any, gold: Any) -> str:
 
 
 def test_every_synthetic_task_is_checked() -> None:
-    assert {spec.name for spec in synthetic_tasks()} == {*READERS, *MEETINGS, *SUMMARIES}
+    assert {spec.name for spec in synthetic_tasks()} == {*READERS, *MEETINGS}
 
 
 @LENGTHS
@@ -109,36 +101,3 @@ def test_a_reader_of_the_transcript_confirms_what_was_settled(name: str, length:
                 print(f"{name} {case.id}, question {number + 1}: reader {one}, gold {turn.gold}")
     print(f"{name}, {length} tokens: {wrong} of {total} questions otherwise")
     assert wrong == 0
-
-
-@LENGTHS
-@pytest.mark.parametrize("domain", GENRES)
-def test_key_facts_of_a_section_are_stated_there(
-    domain: str, length: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There always; by another section now and then, where a text comes back to the same thing."""
-    # Every fact is looked for in every section.
-    monkeypatch.setattr(fact_recall, "plain_words", lru_cache(256)(fact_recall.plain_words))
-    name = f"ethic_summarize_{domain}_synthetic"
-    task = load(name, length)
-    facts = own = elsewhere = 0
-    pairs: list[bool] = []
-    for case in task.cases.cases:
-        [turn], sections = case.turns, sections_of(case, task.cases.documents)
-        assert list(sections) == turn.gold and all(sections.values())
-        for marker, row in zip(turn.gold, case.inputs[FACTS], strict=True):
-            for statement, groups, weight in row["facts"]:
-                fact = Fact(statement, tuple(map(tuple, groups)), weight)
-                besides = [states(text, fact) for other, text in sections.items() if other != marker]
-                there = states(sections[marker], fact)
-                assert states(statement, fact), fact
-                facts, own, elsewhere = facts + 1, own + there, elsewhere + any(besides)
-                pairs += besides
-                if not there:
-                    print(f"{name} {case.id} {marker}: not stated: {fact}")
-    print(
-        f"{name}, {length} tokens: {own} of {facts} key facts stated by their section, {100 * elsewhere / facts:.1f} % by any other too; "
-        f"a single other section states {100 * sum(pairs) / len(pairs):.1f} %"
-    )
-    assert own == facts
-    assert sum(pairs) < 0.15 * len(pairs)

@@ -5,8 +5,7 @@
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
 some of these tasks; names of other files are left to those.
 
-    ethic_recall_medicine_synthetic ethic_summarize_medicine_synthetic ethic_attribute_medicine_synthetic
-    ethic_sections_medicine
+    ethic_recall_medicine_synthetic ethic_attribute_medicine_synthetic ethic_sections_medicine
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
 

@@ -26,6 +26,11 @@ _SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 """What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
 _TASKS = ("recall", "summarize", "organize", "attribute")
+_WRITTEN = {
+    "ethic_recall_synthetic": "recall",
+    "ethic_attribute_synthetic": "attribute",
+    "ethic_sections": "sections",
+}
 _FAMILIES = {**{f"ethic_{task}": task for task in _TASKS}, "ethic_recall_counterparts": "recall"}
 
 BENCHMARK = Benchmark(
@@ -42,19 +47,9 @@ BENCHMARK = Benchmark(
             for name, task in _FAMILIES.items()
         },
         **{
-            f"ethic_{task}_synthetic": Builder(
-                task,
-                _SYNTHETIC,
-                f"{__name__}.synthetic:build",
-                lengths=_LENGTHS,
-                sharded=True,
-                beside=("ethic_summarize_synthetic",) if task == "recall" else (),
-            )
-            for task in ("recall", "summarize", "attribute")
+            name: Builder(task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True)
+            for name, task in _WRITTEN.items()
         },
-        "ethic_sections": Builder(
-            "sections", _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True
-        ),
         "ethic_organize_recast": Builder(
             "organize",
             _SYNTHETIC,

@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks.building import family_folder, with_length
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
-from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
+from long_context_tasks.benchmarks.ethic.scoring import summaries
 from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, family_of
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
 from long_context_tasks.judges import Judging
@@ -57,13 +57,11 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         options = replace(options, length=None)
     cases = load(spec, options)
     judged = spec.task == "summarize"
-    # The facts of synthetic documents are known, so that their summaries have a score without a judge.
-    summary_scores: Any = fact_recall if synthetic else summaries
-    metrics = summary_scores.METRICS if judged else scoring.METRICS[spec.task]
+    metrics = scoring.METRICS[spec.task]
     judging = Judging(
         rubric=summaries.rubric,
         requests=partial(summaries.judge_requests, documents=cases.documents),
-        score_turn=summary_scores.score_turn,
+        score_turn=summaries.score_turn,
         default=summaries.DEFAULT,
         metrics=summaries.POINTS,
     )
@@ -76,7 +74,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         intervals=metrics[:2],
         answer_budget=options.answer_budget or spec.card.answer_budget,
         render=prompts.messages,
-        score=summary_scores.score_case if judged else scoring.SCORES[spec.task],
+        score=summaries.score_case if judged else scoring.SCORES[spec.task],
         judging=judging if judged else None,
         points=frozenset(summaries.POINTS) if judged else frozenset(),
         own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",

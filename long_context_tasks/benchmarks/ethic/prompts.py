@@ -11,7 +11,6 @@ The official script sends messages, except to three families of models, for whic
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
@@ -33,8 +32,6 @@ _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
-BEGINNINGS = "beginnings"
-"""Input of a case whose context has no markers: the first words of each section, which occur once."""
 
 
 def template(name: str) -> str:
@@ -105,21 +102,8 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
 
 
 def sections_of(case: Case, documents: Documents | Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each section of a summarizing case's context by its marker, which may stand in the context or behind it.
-
-    Raises:
-        InputError: the first words of a section are not in the context.
-    """
-    context = context_of(user_text(case, documents)) or ""
-    if BEGINNINGS not in case.inputs:
-        return split_sections(context, str(case.labels["domain"]))
-    places = [context.find(words) for words in case.inputs[BEGINNINGS]]
-    if -1 in places:
-        raise InputError(
-            f"case {case.id}: a section is not in its context; the cases are damaged, make them again"
-        )
-    texts = [context[start:end].strip() for start, end in pairwise([*places, len(context)])]
-    return dict(zip(case.turns[0].gold, texts, strict=True))
+    """Return the text of each section of a summarizing case's context by its marker."""
+    return split_sections(context_of(user_text(case, documents)) or "", str(case.labels["domain"]))
 
 
 def split_case(case: Case, turn: int, documents: Documents) -> Parts:

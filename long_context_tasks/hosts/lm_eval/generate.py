@@ -57,8 +57,6 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
         metrics = list(spec.card.main_metrics)
         if spec.scoring == "likelihood":
             metrics = [spec.headline]
-        elif spec.headline not in metrics:
-            metrics = [spec.headline, *metrics]
         groups.setdefault(spec.group, ([], metrics))[0].append(spec.name)
     published = {name: task for name, task in card.tasks.items() if task.source == "published"}
     # Without published tasks, the benchmark's group holds those that are written from a seed.

@@ -7,14 +7,14 @@ one: what an abstract mentions is then the same for studies that are included an
 which of the two tells.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import atanh, erfc, exp, log, sqrt
 from random import Random
 from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import Document, Fact, Growing, Paragraph, begun
+from long_context_tasks.synthetic.document import Document, Growing, Paragraph, begun
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, without_gaps, words
@@ -85,7 +85,6 @@ class TrialWriter(Writer):
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
-        self.told: set[str] = set()
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
         """So many different names, made of one word of each list; no two share their first word."""
@@ -129,7 +128,6 @@ class TrialWriter(Writer):
             text = self.text[role]
             return capital(text) if form == "cap" else text
         if role in self.people:
-            self.told.add(role)
             return self._count(self.people[role], spelled=form == "w")
         if role in ("n", "few", "big"):
             low, high = {
@@ -281,7 +279,7 @@ class TrialWriter(Writer):
 
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> tuple[str, Paragraph]:
         """Write title and abstract of a study that mentions an ``earlier`` one by others."""
-        self.labels, self.told = {}, set()
+        self.labels = {}
         self._sizes()
         self._set_names(topic, own, earlier)
         self.text |= self._results()
@@ -290,11 +288,10 @@ class TrialWriter(Writer):
         earlier_study = self.say("intro.earlier")
         background = [*burden, earlier_study, *self.several("intro.aim", 0, 1)]
         order = ("methods.main", "methods.count")
-        study = {name: self.say(name) for name in (order if self.chance(0.7) else order[::-1])}
-        methods = [*study.values(), *self.several("methods.detail", 1, 4)]
-        flow = self.several("results.flow", 0, 1)
+        study = [self.say(name) for name in (order if self.chance(0.7) else order[::-1])]
+        methods = [*study, *self.several("methods.detail", 1, 4)]
         results = [
-            *flow,
+            *self.several("results.flow", 0, 1),
             *self.several("results.base", 0, 1),
             *self.several("results.main", 1, 2),
             *self.several("results.harm", 0, 2),
@@ -305,32 +302,8 @@ class TrialWriter(Writer):
         text = " ".join(
             head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
         )
-        said = {"main": study["methods.main"], "earlier": earlier_study, "total": study["methods.count"]}
-        said |= dict(zip(("kept",), flow, strict=False))
-        ends = {name: _end(text, sentence) for name, sentence in said.items()}
-        return title, Paragraph(text, tuple(self.labels), tuple(self._facts(ends)))
-
-    def _facts(self, ends: Mapping[str, int]) -> Iterator[Fact]:
-        """Yield what the abstract says and a summary would; ``ends`` are those of the sentences that say it."""
-        drug, disease, comp, pop = (self.text[name] for name in ("drug", "disease", "comp", "pop"))
-        yield Fact(
-            f"{drug.capitalize()} was compared with {comp} in {pop} with {disease}.",
-            ((drug, drug.capitalize()), (comp,), (disease,)),
-            end=ends["main"],
-        )
-        earlier = (self.text["drugb"], self.text["compb"], self.text["popb"], self.text["diseaseb"])
-        yield Fact(
-            f"Earlier, {earlier[0]} had been set against {earlier[1]} in {earlier[2]} with {earlier[3]}.",
-            ((earlier[0], earlier[0].capitalize()), (earlier[3],)),
-            0.4,
-            ends["earlier"],
-        )
-        for name, told in (("total", "{} people took part."), ("kept", "{} people stayed until the end.")):
-            number = self.people[name]
-            forms = (f"{number:,}", str(number), *((in_words(number),) if number < 1000 else ()))
-            if name in self.told:
-                words = (*forms, *(form.capitalize() for form in forms[2:]))
-                yield Fact(told.format(forms[0]), (words,), 0.6, ends[name])
+        reported = _tidy(earlier_study)
+        return title, Paragraph(text, tuple(self.labels), text.index(reported) + len(reported))
 
     def background(self, topic: Topic, wanted: Features) -> str:
         """Return the paragraph of a review that says what it asks for."""
@@ -365,11 +338,6 @@ def _p(z: float) -> str:
 
 def _tidy(text: str) -> str:
     return without_gaps(repair(text), ".,;:")
-
-
-def _end(text: str, sentence: str) -> int:
-    tidy = _tidy(sentence)
-    return text.index(tidy) + len(tidy)
 
 
 _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
@@ -447,5 +415,4 @@ def _abstracts(seed: int) -> Iterator[Paragraph]:
             features = writer.features(topic, wanted, included=writer.chance(INCLUDED))
             title, abstract = writer.abstract(topic, *features)
             before = f"ID: {next(ids)} Title: {title} Abstract: "
-            facts = (replace(fact, end=len(before) + fact.end) for fact in abstract.facts)
-            yield Paragraph(before + abstract.text, abstract.labels, tuple(facts))
+            yield Paragraph(before + abstract.text, abstract.labels, len(before) + abstract.reported)

@@ -31,8 +31,7 @@ from long_context_tasks.benchmarks.ethic.build.attribute import (
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.ethic.scoring import fact_recall, score_qa
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states, written_summaries
+from long_context_tasks.benchmarks.ethic.scoring import score_qa
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     attributed_ids,
     is_refusal,
@@ -45,7 +44,6 @@ from long_context_tasks.benchmarks.ethic.scoring.summaries import stated_rating
 from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
 from long_context_tasks.schema import Case, InputError, Turn
-from long_context_tasks.synthetic.document import Fact
 
 ROWS = [
     json.loads(line)
@@ -60,16 +58,6 @@ def case(gold: list[str], **inputs: Any) -> Case:
 
 def short_answer(gold: str, response: str) -> list[float | None]:
     return [score.value for score in score_qa(case([gold]), response).values()]
-
-
-def wheel_and_mill(response: str) -> float | None:
-    """Fact recall of a context whose first section has a wheel mended, and whose second has a mill burned."""
-    facts = (
-        Fact("x", (("Anne", "Finch"), ("mended", "repaired"), ("wheel",))),
-        Fact("x", (("mill",), ("burned", "fire"))),
-    )
-    rows = [SectionFacts.of([fact], "word " * 100).row() for fact in facts]
-    return fact_recall.fact_recall(case(MARKERS, facts=rows), response).value
 
 
 def masked_of(text: str, quotes: list[str], cited: Cited = Cited()) -> tuple[str, int]:  # noqa: B008
@@ -87,9 +75,6 @@ READERS: dict[str, Callable[..., Any]] = {
     "stated rating": stated_rating,
     "final score": read_score,
     "short answer": short_answer,
-    "states": lambda text, groups: states(text, Fact("", groups)),
-    "written summaries": lambda answer: written_summaries(answer, MARKERS),
-    "fact recall": wheel_and_mill,
 }
 
 

@@ -43,7 +43,7 @@ def test_the_card_names_headline_and_official_metric_first() -> None:
         # Where the paper has no metric, the headline stands for both.
         first = dict.fromkeys((of_card.headline, of_card.official))
         assert metrics[: len(first)] == tuple(first)
-        assert len(first) == (1 if of_card.source == "built" or of_card.nano else 2)
+        assert len(first) == (1 if of_card.source == "built" else 2)
         assert set(metrics) <= set(card("ethic").metrics)
 
 

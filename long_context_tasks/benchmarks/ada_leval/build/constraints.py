@@ -52,7 +52,7 @@ def build_constraints(
     """
     numbers = dict.fromkeys(settings.lengths, settings.n or 0)
     tasks = {length: name.replace("*", format_length(length)) for length in numbers}
-    [made] = work.cases_by_length([writer], partial(_made, settings, tasks), numbers, f"writing {name}")
+    made = work.cases_by_length(writer, partial(_made, settings, tasks), numbers, f"writing {name}")
     return [
         write_task(writer, tasks[length], cases, settings, lambda case: 1 / len(case.inputs["answers"]), {})
         for length, cases in made.items()
@@ -61,12 +61,12 @@ def build_constraints(
 
 def _made(
     settings: ConstraintSettings, tasks: Mapping[int, str], wanted: tuple[int, Sequence[int]]
-) -> Mapping[int, Sequence[MadeCases]]:
+) -> Mapping[int, MadeCases]:
     place, lengths = wanted
     tokenizer = settings.measure.fresh()
     asked = Requirements(stream(settings.seed, f"question {place}"))
     posed = _Posed(f"{settings.seed}_{place}", asked, Growing(map(asked.answer, count())))
-    return {length: [_case(settings, tokenizer, posed, tasks[length], length)] for length in lengths}
+    return {length: _case(settings, tokenizer, posed, tasks[length], length) for length in lengths}
 
 
 def _case(

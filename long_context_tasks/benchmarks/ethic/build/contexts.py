@@ -215,22 +215,6 @@ def beginnings(sections: Sequence[Sequence[Chunk]]) -> list[str] | None:
     return found
 
 
-def named_sections_draft(window: Window, sections: Sequence[Sequence[Chunk]], begin: Sequence[str]) -> Draft:
-    """Return a case whose sections are named behind the context, by their first words, so that other tasks show the same context."""
-    name = "Segment" if window.source.domain == "law" else "Section"
-    markers = [f"<{name} {number}>" for number in range(1, len(sections) + 1)]
-    listed = "\n".join(f'{marker} "{words}"' for marker, words in zip(markers, begin, strict=True))
-    rewrite = {"section(s). For": "section(s), which begin with these words:\n<beginnings>\nFor"}
-    return _draft(
-        window,
-        "build_summarize",
-        markers,
-        {"num_sections": len(sections)},
-        slots={"num_sections": str(len(sections)), "beginnings": listed},
-        rewrite=rewrite | ({" section": " segment", "<Section": "<Segment"} if name == "Segment" else {}),
-    )
-
-
 def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
     """Split whole chunks into sections of about ``size`` tokens each; a short rest belongs to the section before it."""
     sections: list[list[Chunk]] = []

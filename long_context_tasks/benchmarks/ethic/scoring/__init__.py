@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import LCSseq
 
-from long_context_tasks.benchmarks.ethic.scoring import fact_recall, official, repaired
+from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, rates
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
@@ -30,7 +30,6 @@ F1_METRICS = (
 ORDER_METRICS = ("strict_lcs", "official_lcs", "length_adjusted_lcs")
 QA_METRICS = ("answer_f1", "answer_found")
 FOCUSED_METRICS = ("rouge_l_f1", "rouge_l_precision", "rouge_l_recall")
-SECTION_METRICS = ("section_score",)
 METRICS = {
     "recall": F1_METRICS,
     "attribute": F1_METRICS,
@@ -39,7 +38,7 @@ METRICS = {
     "single_qa": QA_METRICS,
     "multi_qa": QA_METRICS,
     "focused_summary": FOCUSED_METRICS,
-    "sections": SECTION_METRICS,
+    "sections": F1_METRICS,
 }
 """Task to its metrics, headline first; second the official one, where the paper has one."""
 
@@ -201,23 +200,6 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
     }
 
 
-def score_section(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a question on one section of a context: a list by the F1 of recalling, a summary by the key facts that it states.
-
-    Args:
-        case: one with the facts of its section asks for a summary, any other for a list.
-        response: None counts as empty.
-        status: a failure of ours: no score then.
-    """
-    [name] = SECTION_METRICS
-    if status is not None or fact_recall.INPUT not in case.inputs:
-        return {name: score_recall(case, response, status)["strict_f1"]}
-    answer = answer_of(response)
-    [row] = case.inputs[fact_recall.INPUT]
-    value = 0.0 if answer.failure else fact_recall.recall(row, answer.text)
-    return {name: Score(value, answer.why(None) if value == 0 else None)}
-
-
 SCORES = {
     "recall": score_recall,
     "attribute": score_attribute,
@@ -225,6 +207,6 @@ SCORES = {
     "single_qa": score_qa,
     "multi_qa": score_qa,
     "focused_summary": score_focused_summary,
-    "sections": score_section,
+    "sections": score_recall,
 }
 """Task to its function; summaries are judged, see ``summaries.score_turn``."""

@@ -1,11 +1,9 @@
 """The way in to synthetic and recast cases, for ``lct build`` and for the hosts, which have them made at first use.
 
-Questions on single sections show the context of recalling and summarizing to the byte, so that a document is computed once for sixteen
-of them.
+Questions on single sections show the context of recalling to the byte, so that a document is computed once for eight of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from math import nan
@@ -18,7 +16,6 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
@@ -33,8 +30,8 @@ EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
 CASES = 200
 """Cases of each task and length when no number is asked for."""
 SECTIONS = "sections"
-NANO_CASES = 576
-"""Questions on sections, of each domain and length, when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
+NANO_CASES = 288
+"""Questions on sections of each length when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
 WRITINGS = 48
 """Documents that are tried for a case. At 1k an eighth of the reviews make none for attributing."""
 
@@ -80,17 +77,13 @@ def build(
     if edition == RECAST:
         recast_genres(Options(carriers=source), domains)  # carriers that are missing are reported now
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
-    tasks = (task, *(BENCHMARK.builders[name].task for name in work.beside))
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
     reports: list[TaskReport] = []
-    with ExitStack() as stack:
-        folders = (folder, *work.beside.values())
-        writers = [stack.enter_context(work.writer(each, options)) for each in folders]
+    with work.writer(folder, options) as writer:
         for domain in domains:
-            make = partial(_made, family, tasks, domain, source, settings)
-            made = work.cases_by_length(writers, make, documents, f"writing {family} {domain}")
-            for own, writer, cases in zip(tasks, writers, made, strict=True):
-                reports += _write(writer, name_of(own, domain, edition), cases, settings.measure.name)
+            make = partial(_made, family, domain, source, settings)
+            cases = work.cases_by_length(writer, make, documents, f"writing {family} {domain}")
+            reports += _write(writer, name_of(task, domain, edition), cases, settings.measure.name)
     return reports
 
 
@@ -124,52 +117,49 @@ def _questions(task: str, length: int) -> int:
 
 def _made(
     family: str,
-    tasks: Sequence[str],
     domain: str,
     source: Path | None,
     settings: SyntheticSettings,
     wanted: tuple[int, Sequence[int]],
-) -> Mapping[int, Sequence[MadeCases]]:
-    """Return the cases of each wanted length that a number has, for each task."""
+) -> Mapping[int, MadeCases]:
+    """Return the cases of each wanted length that a number has."""
     number, lengths = wanted
     builder = BENCHMARK.builders[family]
+    task = builder.task
     edition, genres = SYNTHETIC, GENRES
     if builder.source is not None:
         edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,))
     own = settings.fitted().fresh()
     begun: dict[tuple[Any, int], Any] = {}
 
-    def drafted(task: str, questions: Sequence[Made]) -> MadeCases:
+    def of_length(length: int) -> MadeCases:
+        found = make_cases(task, domain, length, own, number, genres, begun)
+        # Of the last document as many as are wanted.
+        left = (settings.n or CASES) - number * _questions(task, length)
         cases: list[Case] = []
         texts: dict[str, str] = {}
-        for made in questions:
+        for made in found[:left]:
             case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
-            cases.append(replace(case, inputs={**case.inputs, **made.inputs}))
+            cases.append(case)
             texts.update(documents)
         return MadeCases(tuple(cases), tuple(texts.items()))
-
-    def of_length(length: int) -> list[MadeCases]:
-        found = make_cases(tasks, domain, length, own, number, genres, begun)
-        # Of the last document as many as are wanted.
-        left = (settings.n or CASES) - number * _questions(tasks[0], length)
-        return [drafted(task, made[:left]) for task, made in zip(tasks, found, strict=True)]
 
     return {length: of_length(length) for length in lengths}
 
 
 def make_cases(
-    tasks: Sequence[str],
+    task: str,
     domain: str,
     length: int,
     settings: FittedSettings,
     number: int,
     genres: Mapping[str, Genre] = GENRES,
     begun: dict[tuple[Any, int], Any] | None = None,
-) -> Sequence[Sequence[Made]]:
-    """Return for each task the case of a number, or all that ask about one document, from the first of a few documents that makes them.
+) -> Sequence[Made]:
+    """Return the case of a number, or all that ask about one document, from the first of a few documents that makes them.
 
     Args:
-        tasks: recall, summarize or both; or one of organize, attribute and sections.
+        task: recall, organize, attribute or sections.
         domain: of the documents.
         length: most tokens of a prompt.
         settings: with tokenizers.
@@ -181,19 +171,12 @@ def make_cases(
         InputError: none does.
     """
     begun = {} if begun is None else begun
-    alone = {"attribute": attribute, "organize": organize}.get(tasks[0])
+    make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
-        maker = Maker(domain, length, settings, number, attempt, genres, begun)
-        if tasks[0] == SECTIONS:
-            if questions := section_questions(maker):
-                return [questions]
-        elif alone is not None:
-            if made := alone(maker):
-                return [made]
-        elif shown := maker.together():
-            return [[shown[maker.genre.together.index(task)]] for task in tasks]
+        if made := make[task](Maker(domain, length, settings, number, attempt, genres, begun)):
+            return made
     raise InputError(
-        f"{task_name(tasks[0], domain)}: no case of {format_length(length)} could be made; use a longer length"
+        f"{task_name(task, domain)}: no case of {format_length(length)} could be made; use a longer length"
     )
 
 
@@ -217,62 +200,46 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     )
 
 
-LIST, SUMMARY = "list", "summary"
 MOST_SECTIONS = 8
 LEAST_TOKENS = 1_000
 """Of a length for each section: an eighth of it from 8k on."""
 
 
-def sections_at(length: int) -> int:
-    """Return the number of sections of a document."""
-    return max(1, min(MOST_SECTIONS, length // LEAST_TOKENS))
-
-
 def questions_at(length: int) -> int:
-    """Return the number of questions on a document: two on each section, sixteen from 8k on."""
-    return 2 * sections_at(length)
+    """Return the number of questions on a document: one on each of its sections, eight from 8k on."""
+    return max(1, min(MOST_SECTIONS, length // LEAST_TOKENS))
 
 
 def section_questions(maker: Maker) -> list[Made] | None:
     """Return the questions on a document, section by section.
 
-    None where a section has no facts, a prompt is too long (at 1k), or the document makes no other case.
+    None where a section reports on no study, a prompt is too long (at 1k), or the document makes no case of recall.
     """
-    number, shown = sections_at(maker.length), maker.together()
-    if shown is None or len(shown[0].paragraphs) < number:
+    number, recall = questions_at(maker.length), maker.recall()
+    if recall is None or len(recall[0].paragraphs) < number:
         return None
-    found = maker.in_sections(shown[0].paragraphs, number)
-    if found is None or not all(section.facts for section in found.facts):
+    found = maker.sections(recall[0].paragraphs, number)
+    if found is None or not all(section.reports for section in found):
         return None
     ends = [
-        *(f'ends before the words "{words}"' for words in found.begin[1:]),
+        *(f'ends before the words "{section.begin}"' for section in found[1:]),
         "goes on to the end of the context",
     ]
     made = []
-    sections = zip(found.begin, ends, found.paragraphs, found.facts, strict=True)
-    for place, (begin, end, own, facts) in enumerate(sections, start=1):
-        labels = gold_labels(merge_labels(paragraph.labels for paragraph in own))
-        stated = [fact.statement for fact in facts.facts]
-        for kind, prompt, gold in (
-            (LIST, f"build_recall_{maker.domain}", labels),
-            (SUMMARY, "build_section_summary", stated),
-        ):
-            draft = replace(
-                shown[0].draft,
-                prompt=prompt,
-                gold=gold,
-                part=f"{kind}{place}",
-                slots={"section": _ABOUT.format(begin, end) if number > 1 else _WHOLE},
-                turn_labels={},
-                labels={**shown[0].draft.labels, "asked": kind, "section": place},
-                rewrite=_ASKED if number > 1 and kind == LIST else {},
-            )
-            scored = ((facts,), {INPUT: [facts.row()]}) if kind == SUMMARY else ()
-            made.append(Made(draft, tuple(own), *scored))
+    for place, (section, end) in enumerate(zip(found, ends, strict=True), start=1):
+        draft = replace(
+            recall[0].draft,
+            gold=gold_labels(merge_labels(paragraph.labels for paragraph in section.paragraphs)),
+            part=f"list{place}",
+            slots={"section": _ABOUT.format(section.begin, end)} if number > 1 else {},
+            turn_labels={},
+            labels={**recall[0].draft.labels, "asked": "list", "section": place},
+            rewrite=_ASKED if number > 1 else {},
+        )
+        made.append(Made(draft, tuple(section.paragraphs)))
     return made if all(maker.tokens(case.draft) <= maker.length for case in made) else None
 
 
-_WHOLE = "This is about the whole context."
 _ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
 # The whole context is asked about as in recalling, or the prompt would be longer than the length.
 _ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}

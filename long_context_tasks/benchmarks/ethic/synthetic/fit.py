@@ -1,48 +1,42 @@
-"""Paragraphs of a written document cut to a number of tokens, with the labels and facts that are still there."""
+"""Paragraphs of a written document cut to a number of tokens, with the labels that are still there."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Paragraph, filled
+from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens.chunks import JOINT
 
 Count = Callable[[str], int]
 """Tokens of a text."""
-Forms = Callable[[str], tuple[str, ...]]
-"""A label to the words that it may have in the text."""
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
 # Titles, names of cases and of reporters: "Capt.", "Hest. L. J.", "the hon. Member". A sentence that ends with such a word is not cut.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
-def as_written(label: str) -> tuple[str, ...]:
-    """Return a name as its only form."""
-    return (label,)
+def has_number(label: str, text: str) -> bool:
+    """Return whether a text has a number as a separate word: in digits or, below 1,000, in words.
 
-
-def whole_word(forms: Sequence[str], text: str) -> bool:
-    """Return whether a text has a label as a separate word, in one of its forms.
-
-    >>> whole_word(("24", "Twenty-four"), "twenty-four of 240"), whole_word(("24",), "240 patients, 1,24 and 0.24 %")
+    >>> has_number("24", "Twenty-four of 240"), has_number("24", "240 patients, 1,24 and 0.24 %")
     (True, False)
     """
-    either = "|".join(map(re.escape, forms))
-    # A number has several forms, of which some are words that may begin a sentence.
-    flags = re.IGNORECASE if len(forms) > 1 else 0
-    return re.search(rf"(?<!\w)(?<!\d[.,])(?:{either})(?!\w|[.,]\d)", text, flags) is not None
+    number = int(label)
+    forms = (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
+    # Words may begin a sentence.
+    return (
+        re.search(rf"(?<!\w)(?<!\d[.,])(?:{'|'.join(forms)})(?!\w|[.,]\d)", text, re.IGNORECASE) is not None
+    )
 
 
-def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Paragraph | None:
-    """Return a paragraph up to a place in its text, with the labels and facts that are left.
+def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
+    """Return a paragraph up to a place in its text, with the labels that are left.
 
     Args:
-        paragraph: any.
+        paragraph: its labels are numbers. One in both parts may be a label in only one of them, which is ambiguous.
         end: of what stays.
-        forms: of labels that are numbers. One in both parts may be a label in only one of them, which is ambiguous.
 
     Returns:
         None where no sentence ends, where a quotation or a parenthesis would stay open, or where the labels are ambiguous.
@@ -56,43 +50,34 @@ def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Par
         return None
     labels = []
     for label in paragraph.labels:
-        words = (forms or as_written)(label)
-        there, behind = whole_word(words, kept), whole_word(words, rest)
-        if not (there or behind) or (forms is not None and there and behind):
+        there = has_number(label, kept)
+        if there == has_number(label, rest):
             return None
         if there:
             labels.append(label)
-    # The words of a fact may also stand in a title, or a number count something else.
-    facts = (fact for fact in paragraph.facts if fact.end <= len(kept) and states(kept, fact))
-    return Paragraph(kept, tuple(labels), tuple(facts))
+    return Paragraph(kept, tuple(labels), paragraph.reported if paragraph.reported <= len(kept) else 0)
 
 
-def shorter_forms(paragraph: Paragraph, forms: Forms | None = None) -> Iterator[Paragraph]:
+def shorter_forms(paragraph: Paragraph) -> Iterator[Paragraph]:
     """Yield the paragraph without its last sentence, its last two, and so on."""
     for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
-        if (shorter := shortened(paragraph, match.end(), forms)) is not None:
+        if (shorter := shortened(paragraph, match.end())) is not None:
             yield shorter
 
 
 def fit(
-    paragraphs: Iterable[Paragraph],
-    room: int,
-    slack: int,
-    count: Count,
-    *,
-    forms: Forms | None = None,
-    fillers: Sequence[str] = (),
+    paragraphs: Iterable[Paragraph], room: int, slack: int, count: Count, fillers: Sequence[str]
 ) -> list[Paragraph]:
     """Return the first paragraphs that fit, the last one shortened to whole sentences.
 
-    A blank line behind each paragraph counts too. Where more than ``slack`` tokens stay free, ``fillers`` that hold no label and
-    no fact are added.
+    A blank line behind each paragraph counts too. Where more than ``slack`` tokens stay free, ``fillers`` that hold no label are
+    added.
     """
     taken: list[Paragraph] = []
     left = room
     for paragraph in paragraphs:
         # Lazily: nearly every paragraph fits as it is.
-        candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph, forms))
+        candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph))
         sized = ((each, count(each.text + JOINT)) for each in candidates)
         shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
         if shorter is not None:

@@ -1,31 +1,22 @@
 """Synthetic cases: documents written from a seed, of any length, with answers that are known because the writer decided them.
 
-Every case has a document of its own, which depends on the seed, the domain and the number of the case. Recalling and summarizing ask about
-the same documents, as in the paper, and show the same context to the byte: what is asked, and where sections begin, stands behind it. So a
-cache of prefixes computes it once. A case is written, cut to its length, and stored before the next one is begun.
+Every case has a document of its own, which depends on the seed, the domain and the number of the case. A case is written, cut to its
+length, and stored before the next one is begun.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
-from long_context_tasks.benchmarks.ethic.build.contexts import (
-    beginnings,
-    even_sections,
-    named_sections_draft,
-    recall_draft,
-)
+from long_context_tasks.benchmarks.ethic.build.contexts import beginnings, even_sections, recall_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.prompts import BEGINNINGS
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT, SectionFacts
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic import trials
-from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.numbers import in_words
+from long_context_tasks.synthetic.document import Document, Paragraph
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
@@ -38,22 +29,13 @@ class Genre:
 
     Attributes:
         begin: seed to a function that returns, for tokens of cl100k, the beginning of a document that has at least about so many.
-        fillers: short sentences that hold no label and no fact, for what is left of a length.
-        forms: a label that is a number to the words that it may have in the text; None where labels are names.
+        fillers: short sentences that hold no label, for what is left of a length.
         parts: paragraphs to the number of the document that each belongs to; cases count them as ``num_documents``.
-        together: tasks that show the same context; the longest prompt of them is fitted to the length.
     """
 
     begin: Callable[[int], Callable[[int], Document]]
     fillers: tuple[str, ...]
-    forms: Callable[[str], tuple[str, ...]] | None = None
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
-    together: tuple[str, ...] = ("recall", "summarize")
-
-
-def _forms_of_count(label: str) -> tuple[str, ...]:
-    number = int(label)
-    return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
 
 
 GENRES: Mapping[str, Genre] = {
@@ -66,7 +48,6 @@ GENRES: Mapping[str, Genre] = {
             "The findings were much the same in the sensitivity analysis.",
             "The funder had no part in design, conduct, analysis or reporting of the study.",
         ),
-        forms=_forms_of_count,
         parts=lambda paragraphs: list(range(len(paragraphs))),
     ),
 }
@@ -77,12 +58,6 @@ SLACK = 0.012
 MOST_FREE = 0.02
 LEAST_CHUNK, MOST_CHUNK = 128, 1024
 LEAST_SECTION = 256
-FACT_TOKENS = 512
-"""Tokens of a section for which one more fact is a key fact."""
-LEAST_FACTS = 6
-"""Key facts of a section, where it has so many."""
-_DETAIL = 0.5
-"""Facts that weigh less are details."""
 _INSTRUCTION = 150
 _TRIES = 12
 _WRITINGS = 5
@@ -95,31 +70,27 @@ class Made:
     Attributes:
         draft: of the case.
         paragraphs: of its context, in order.
-        facts: of each section, in summarizing.
-        inputs: of the case, beside its texts.
     """
 
     draft: Draft
     paragraphs: tuple[Paragraph, ...]
-    facts: tuple[SectionFacts, ...] = ()
-    inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Sections:
-    """A context in sections.
+class Section(NamedTuple):
+    """A part of a context.
 
     Attributes:
-        sections: a chunk for each paragraph.
-        paragraphs: of each section.
-        begin: the first words of each.
-        facts: of each.
+        begin: its first words, which occur once in the context.
+        paragraphs: in order.
     """
 
-    sections: list[list[Chunk]]
-    paragraphs: list[list[Paragraph]]
-    begin: list[str]
-    facts: tuple[SectionFacts, ...]
+    begin: str
+    paragraphs: list[Paragraph]
+
+    @property
+    def reports(self) -> bool:
+        """Whether it reports on a study; an abstract that is cut may end before."""
+        return any(paragraph.reported for paragraph in self.paragraphs)
 
 
 @dataclass(frozen=True)
@@ -207,8 +178,7 @@ class Maker:
 
     def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
         """Return the first paragraphs that fit a room."""
-        genre = self.genre
-        return fit(paragraphs, room, self.slack, self.count, forms=genre.forms, fillers=genre.fillers)
+        return fit(paragraphs, room, self.slack, self.count, self.genre.fillers)
 
     def window(self, document: Document, chunks: Sequence[Chunk]) -> Window:
         """Return chunks as the builders of cases want them."""
@@ -242,20 +212,20 @@ class Maker:
             return None
         return best[1]
 
-    def together(self) -> tuple[Made, ...] | None:
-        """Return the cases of all tasks that show one context, in the order of the genre's ``together``; None if one cannot be made."""
+    def recall(self) -> tuple[Made, ...] | None:
+        """Return the recalling case, whose prompt leaves room for one that names the sections of its context; None if there is none."""
         document = self.document()
-        ways = {"recall": self._recall, "summarize": self._summarize}
 
         def make(room: int) -> tuple[Made, ...] | None:
             paragraphs = self.fitted(document.paragraphs, room)
             if not paragraphs:
                 return None
-            made = [ways[task](document, paragraphs) for task in self.genre.together]
-            found = tuple(case for case in made if case is not None)
-            return found if len(found) == len(made) else None
+            recall = self._recall(document, paragraphs)
+            naming = self._naming(recall)
+            return (recall, naming) if naming else None
 
-        return self.tuned(self.length - _INSTRUCTION, make)
+        found = self.tuned(self.length - _INSTRUCTION, make)
+        return found and found[:1]
 
     def _recall(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made:
         pieces = self.pieces(paragraphs)
@@ -265,58 +235,40 @@ class Maker:
         labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
         return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
 
-    def _summarize(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made | None:
+    def _naming(self, recall: Made) -> Made | None:
+        """Return a case that shows the same context and names its sections; None if these cannot be named.
+
+        It is not asked. A question on one section is shorter, so it fits the length of a context that leaves room for this one.
+        """
         size = max(LEAST_SECTION, self.length // 8)
-        for number in range(min(len(paragraphs), max(2, round((self.length - _INSTRUCTION) / size))), 1, -1):
-            made = self._in_sections(document, paragraphs, number)
-            # Every section should have a fact; where even halves have none on one side, the other one counts.
-            if made is not None and (number == 2 or all(section.facts for section in made.facts)):
-                return made
+        most = min(len(recall.paragraphs), max(2, round((self.length - _INSTRUCTION) / size)))
+        for number in range(most, 1, -1):
+            sections = self.sections(recall.paragraphs, number)
+            # With two sections one report is enough.
+            enough = any if number == 2 else all
+            if sections is not None and enough(section.reports for section in sections):
+                listed = "\n".join(
+                    f'<Section {place}> "{section.begin}"' for place, section in enumerate(sections, start=1)
+                )
+                draft = replace(
+                    recall.draft,
+                    prompt="build_summarize",
+                    slots={"num_sections": str(number), "beginnings": listed},
+                    rewrite={
+                        "section(s). For": "section(s), which begin with these words:\n<beginnings>\nFor"
+                    },
+                )
+                return replace(recall, draft=draft)
         return None
 
-    def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
-        """Return a case of so many sections; None where there is no fact at all."""
-        found = self.in_sections(paragraphs, number)
-        if found is None or not any(section.facts for section in found.facts):
-            return None
-        window = self.window(document, [one for own in found.sections for one in own])
-        inputs = {INPUT: [section.row() for section in found.facts], BEGINNINGS: found.begin}
-        draft = named_sections_draft(window, found.sections, found.begin)
-        return Made(draft, tuple(paragraphs), found.facts, inputs)
-
-    def in_sections(self, paragraphs: Sequence[Paragraph], number: int) -> "Sections | None":
+    def sections(self, paragraphs: Sequence[Paragraph], number: int) -> list[Section] | None:
         """Return paragraphs in so many sections; None where one of these begins with a paragraph that comes again."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
-        left = iter(paragraphs)
-        owners = [[next(left) for _ in section] for section in sections]
         begin = beginnings(sections)
         if begin is None:
             return None
-        facts = [
-            SectionFacts.of(
-                key_facts(own, [chunk.tokens for chunk in section]), JOINT.join(one.text for one in own)
-            )
-            for own, section in zip(owners, sections, strict=True)
+        left = iter(paragraphs)
+        return [
+            Section(words, [next(left) for _ in section])
+            for words, section in zip(begin, sections, strict=True)
         ]
-        return Sections(sections, owners, begin, tuple(facts))
-
-
-def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
-    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
-
-    Details are left out where enough others remain: a long section says of a statute what others say of it too.
-    """
-    total = sum(tokens)
-    stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
-    best: dict[int, Fact] = {}
-    done = 0
-    for paragraph, size in zip(paragraphs, tokens, strict=True):
-        for place, fact in enumerate(paragraph.facts):
-            at = done + size * (place + 0.5) / len(paragraph.facts)
-            stretch = min(stretches - 1, int(at * stretches / total))
-            if stretch not in best or fact.weight > best[stretch].weight:
-                best[stretch] = fact
-        done += size
-    found = [best[stretch] for stretch in sorted(best)]
-    weighty = [fact for fact in found if fact.weight >= _DETAIL]
-    return weighty if len(weighty) >= LEAST_FACTS else found
