@@ -49,7 +49,7 @@ KVPRESS_STAMP := $(KVPRESS_VENV)/.installed
 KVPRESS_PIP    = $(KVPRESS_VENV)/bin/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo check test test-vllm test-kvpress test-ray speed faults lint docs env clean
+.PHONY: help demo check test test-vllm test-kvpress test-ray speed faults audit lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -72,6 +72,9 @@ test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environme
 
 faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
 	OMP_NUM_THREADS=1 LCT_FAULTS=150 $(PYTEST) -m faults -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+audit: $(STAMP)  ## cheap attacks on the generated tasks (LCT_CARRIERS=folder for recast ones, AUDIT_ARGS="--lengths 2k")
+	OMP_NUM_THREADS=$(WORKERS) $(BIN)/python tests/audit/run_audit.py $(AUDIT_ARGS)
 
 test-ray: $(STAMP)  ## a Ray cluster of two nodes on this machine (installs Ray)
 	$(PIP) --editable '.[ray]'
