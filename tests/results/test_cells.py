@@ -161,11 +161,11 @@ WHOLE, PART = simple([1.0, 0.0]), simple([1.0])
             {},
             {"first": "only the first cases (lct_n)"},
         ),
-        ({"old": Run(PART, version=1), "new": Run(PART, version=2)}, {}, {"old": OLD.format(1, 2)}),
+        ({"old": Run(PART, version=0), "new": Run(PART, version=1)}, {}, {"old": OLD.format(0, 1)}),
         (
-            {"old": Run(PART, version=1), "new": Run(PART, version=2)},
+            {"old": Run(PART, version=0), "new": Run(PART, version=1)},
             {"ada_leval": 3},
-            {"old": OLD.format(1, 3), "new": OLD.format(2, 3)},
+            {"old": OLD.format(0, 3), "new": OLD.format(1, 3)},
         ),
     ],
 )

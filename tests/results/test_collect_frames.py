@@ -212,7 +212,7 @@ def test_a_line_without_its_prompt_says_the_rest(value: Any) -> None:
 def test_later_judges_stand_beside_one_another(tmp_path: Path) -> None:
     folder = write_lm_eval(tmp_path, Run(UNJUDGED, task=CONVERSATION))
     assert [row["judge"] for row in collect([tmp_path]).runs.iter_rows(named=True)] == [None]
-    judged_later(folder, "first", version=2)
+    judged_later(folder, "first", version=0)
     judged_later(folder, "second")
     judged_later(folder, "second", seed=2)
     collected = collect_with_files([tmp_path])
@@ -221,7 +221,7 @@ def test_later_judges_stand_beside_one_another(tmp_path: Path) -> None:
     assert (
         names[0] == "first" and len(set(names)) == 3 and all(name.startswith("second-") for name in names[1:])
     )
-    assert [row["version"] for row in runs] == [2, 1, 1] and {row["package"] for row in runs} == {"9.9"}
+    assert [row["version"] for row in runs] == [0, 1, 1] and {row["package"] for row in runs} == {"9.9"}
     assert all(row["points"] == ["judge_score"] for row in runs)
     of_first = collected.collection.scores.filter(collected.collection.scores["run"] == runs[0]["run"])
     assert of_first.filter(of_first["metric"] == "judge_score")["reason"].to_list() == ["refused", None]
