@@ -1,11 +1,11 @@
 """The recast edition with one command: `opencompass configs/eval_recast.py`.
 
-Every task on real texts whose names, numbers, and dates are replaced from a seed. It needs carriers: `lct data fetch carriers`, or
+Every task on real texts whose names are replaced from a seed. It needs carriers: `lct data fetch carriers`, or
 LCT_CARRIERS. Out of the box: five cases of each task at 2k tokens, with the demo model, on this machine.
 
     LCT_LENGTH  of the prompts: 1k, 32k, 1m, 4096 ... (2k)
     LCT_CARRIERS  folder of real texts; without it LCT_DATA_DIR/carriers
-    LCT_SEED    of the names, numbers, and orders (0)
+    LCT_SEED    of the names and orders (0)
     LCT_N       cases of each task (5)
     LCT_TASKS   names, with commas between: some of the group lct_recast (`lct tasks`)
     LCT_MODEL   folder or hub id of a model in this process; without it the demo model; see models/lct_model.py beside this file

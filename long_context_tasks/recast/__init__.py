@@ -1,5 +1,5 @@
-"""Known prose with other facts: each person, place, organisation, date, number, and citation of a real text replaced from a seed.
+"""Known prose with new names, drawn from a seed.
 
-A carrier is a text that a user has fetched or owns (:mod:`.carriers`). Its entities are found once (:mod:`.entities`); a seed gives each
-of them a new name or number, the same wherever it occurs (:mod:`.substitution`). The prose stays as it was written.
+A carrier is a text that a user has fetched or owns (:mod:`.carriers`). What it names is found by counting capitals, and each name becomes
+one new word wherever it stands (:mod:`.renaming`). Everything else stays as it was written.
 """

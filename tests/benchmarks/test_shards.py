@@ -44,14 +44,6 @@ def engine() -> Iterator[Engine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Entities of carriers are found once, also by the workers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 def build(name: str, folder: Path, work: Work, carriers: Path | None, **chosen: Any) -> dict[str, object]:
     benchmark, builder = BUILDERS[name]
     given = benchmark.settings_of(builder)(**{"lengths": (1000, 2000), "seed": 3, "n": 5, **chosen})
@@ -62,7 +54,7 @@ def build(name: str, folder: Path, work: Work, carriers: Path | None, **chosen: 
 
 @pytest.mark.parametrize("name", FROM_A_SEED)
 def test_every_builder_gives_the_same_bytes(
-    name: str, carriers: Path, cache: None, engine: Engine, tmp_path: Path
+    name: str, carriers: Path, engine: Engine, tmp_path: Path
 ) -> None:
     chosen: dict[str, Any] = {"lengths": (2000,)} if name.startswith("ada") else {}
     if name.startswith("ethic"):

@@ -28,7 +28,7 @@ ALLOWED = {
     "noise": {"tokens", "stats", "schema"},
     "corpora": {"tokens", "stats", "schema"},
     "synthetic": {"tokens", "stats", "schema"},
-    "recast": {"corpora", "synthetic", "tokens", "stats", "schema"},
+    "recast": {"synthetic", "tokens", "stats", "schema"},
     "judges": {"tokens", "stats", "schema"},
     "orca": {"judges", "stats", "tokens", "schema"},
     "orca.study": {"orca", "orca.train", "benchmarks", "annotation", "judges", "stats", "tokens", "schema"},

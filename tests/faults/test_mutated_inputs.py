@@ -121,19 +121,6 @@ def _post_index(path: Path) -> object:
         return kept_index(dump)
 
 
-def _entities(path: Path) -> object:
-    from long_context_tasks.recast.carriers import entities_of
-
-    text = "Anna Brandt paid 30 crowns in London on 4 May 1871."
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))
-        whole = entities_of(text)
-        [kept] = (path.parent / "cache" / "recast").iterdir()
-        kept.write_bytes(gzip.compress(path.read_bytes()) if path.stat().st_size % 2 else path.read_bytes())
-        assert entities_of(text) is not None
-        return whole
-
-
 def _carriers(path: Path) -> object:
     from long_context_tasks.recast import carriers
 
@@ -366,13 +353,12 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "carriers": (
         "carriers.yaml",
         _carriers,
-        b"- {kind: novels, licence: x, base: 'https://a/', names: [b.txt]}\n",
+        b"- {kind: novels, licence: x, files: {b.txt: {url: 'https://a/b.txt'}}}\n",
     ),
     "study": ("s.db", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
     "index of posts": ("i.npz", _post_index, _made(_good_index)),
-    "entities": ("e.json", _entities, b'[["Anna Brandt", 0, 11, "person"]]'),
     "token counts": ("t.sqlite", _counts, _made(_good_documents)),
 }
 ODD = [

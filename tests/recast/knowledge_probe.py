@@ -18,8 +18,9 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.build.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import make_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
-from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_parts
+from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, taken
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.recast.renaming import rename
 from long_context_tasks.stats.intervals import cluster_t
 from long_context_tasks.synthetic.document import Document, Paragraph
 
@@ -33,10 +34,14 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
     real: dict[str, str] = {}
 
     def write(seed: int, tokens: int) -> Document:
-        names, parts = recast_parts(folder, domain, seed, tokens)
         real.clear()
-        real.update({span.replacement: span.original for part in parts for span in part.spans})
-        return Document(" + ".join(names), tuple(Paragraph(one.text) for one in parts))
+        paragraphs: list[Paragraph] = []
+        for unit, own in taken(folder, domain, seed, tokens):
+            renamed = rename(own, unit.names, seed, unit.id)
+            words = (_WORD.findall("\n".join(texts)) for texts in (renamed, own))
+            real.update(zip(*words, strict=True))
+            paragraphs += map(Paragraph, renamed)
+        return Document("", tuple(paragraphs))
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
     genres = {domain: Genre(lambda seed: partial(write, seed), ())}

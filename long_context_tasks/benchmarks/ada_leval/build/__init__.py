@@ -19,7 +19,8 @@ from long_context_tasks.benchmarks.ada_leval.settings import (
 )
 from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.corpora.books import Book, read_books
-from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of, recast_texts
+from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
+from long_context_tasks.recast.renaming import names_of, rename
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens.build_settings import BuildSettings
 
@@ -81,7 +82,7 @@ def build(
 
 
 def recast_book(book: Book, seed: int) -> Book:
-    """Return a book with other names and numbers; its id stays, its title does not."""
-    texts = [one.text for one in recast_texts([*book.paragraphs, *book.headings], seed, book.id)]
+    """Return a book with other names; its id stays, its title does not."""
+    texts = rename([*book.paragraphs, *book.headings], names_of(book.paragraphs), seed, book.id)
     paragraphs, headings = texts[: len(book.paragraphs)], texts[len(book.paragraphs) :]
     return replace(book, title="", paragraphs=tuple(paragraphs), headings=tuple(headings))

@@ -1,8 +1,8 @@
-"""Documents of real prose with other names and numbers: passages of a carrier from a place that the seed chooses, then of the next one."""
+"""Documents of real prose with other names: paragraphs of a carrier from a place that the seed chooses, then of the next one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from random import Random
 
@@ -10,15 +10,8 @@ from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.documents import read_debates
 from long_context_tasks.corpora.plain_files import data_files
-from long_context_tasks.recast.carriers import (
-    DEBATES,
-    NOVELS,
-    Passage,
-    carriers_of,
-    passages_of,
-    recast_passages,
-)
-from long_context_tasks.recast.substitution import Recast
+from long_context_tasks.recast.carriers import DEBATES, NOVELS, carriers_of
+from long_context_tasks.recast.renaming import Names, names_of, rename
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import Document, Paragraph
@@ -41,79 +34,75 @@ _FILLERS = {
     ),
 }
 _CHARACTERS_PER_TOKEN = 4.6
-_KNOWN = 256
-"""Carriers whose mentions are kept in memory."""
 
 
 @dataclass(frozen=True)
-class _Unit:
+class Unit:
     """A carrier: a novel or a debate."""
 
     id: str
     texts: tuple[str, ...]
 
+    @cached_property
+    def names(self) -> Names:
+        """What it names."""
+        return names_of(self.texts)
+
 
 @cache
-def _units(file: Path, domain: str) -> tuple[_Unit, ...]:
+def _units(file: Path, domain: str) -> tuple[Unit, ...]:
     if domain == "books":
-        return tuple(_Unit(book.id, book.paragraphs) for book in read_books(file) if book.form == "novel")
-    return tuple(_Unit(debate.id, debate.speeches) for debate in read_debates(file))
+        return tuple(Unit(book.id, book.paragraphs) for book in read_books(file) if book.form == "novel")
+    return tuple(Unit(debate.id, debate.speeches) for debate in read_debates(file))
 
 
-@lru_cache(maxsize=_KNOWN)
-def _passages(unit: _Unit) -> tuple[Passage, ...]:
-    return tuple(passages_of(unit.texts))
-
-
-def recast_parts(folder: Path, domain: str, seed: int, tokens: int) -> tuple[Sequence[str], Sequence[Recast]]:
-    """Return the carriers of a document of about so many tokens, and its passages with their new names and numbers.
+def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[Unit, Sequence[str]]]:
+    """Return the carriers of a document of about so many tokens, in order, each with its paragraphs that are shown.
 
     Raises:
         InputError: all carriers together are too short.
     """
     dice = Random(f"{seed} carriers")
-    recast: list[Recast] = []
+    found: list[tuple[Unit, Sequence[str]]] = []
     size = 0.0
-    names: list[str] = []
-    for unit, passages in _turns(folder, domain, dice):
-        taken = []
-        for passage in passages:
+    for unit, paragraphs in _turns(folder, domain, dice):
+        own: list[str] = []
+        for paragraph in paragraphs:
             if size >= tokens:
                 break
-            taken.append(passage)
-            size += len(passage.text) / _CHARACTERS_PER_TOKEN
-        if taken:
-            names += [unit.id] if unit.id not in names else []
-            recast += recast_passages(taken, seed, unit.id)
+            own.append(paragraph)
+            size += len(paragraph) / _CHARACTERS_PER_TOKEN
+        if own:
+            found.append((unit, own))
         if size >= tokens:
-            break
-    else:
-        raise InputError(
-            f"{folder}: all files together have {round(size):,} tokens of use for a document of {tokens:,}; add files, or use a "
-            "shorter length"
-        )
-    return names, recast
+            return found
+    raise InputError(
+        f"{folder}: all files together have {round(size):,} tokens of use for a document of {tokens:,}; add files, or use a "
+        "shorter length"
+    )
 
 
 def _write(folder: Path, domain: str, seed: int, tokens: int) -> Document:
-    names, recast = recast_parts(folder, domain, seed, tokens)
-    return Document(" + ".join(names), tuple(Paragraph(passage.text) for passage in recast))
+    """Return a document of about so many tokens."""
+    parts = taken(folder, domain, seed, tokens)
+    texts = (text for unit, own in parts for text in rename(own, unit.names, seed, unit.id))
+    return Document(" + ".join(dict.fromkeys(unit.id for unit, _ in parts)), tuple(map(Paragraph, texts)))
 
 
-def _turns(folder: Path, domain: str, dice: Random) -> Iterator[tuple[_Unit, Sequence[Passage]]]:
-    """Yield all carriers and their passages; start the first one at a random place and end with what stands before it."""
-    before: tuple[_Unit, Sequence[Passage]] | None = None
+def _turns(folder: Path, domain: str, dice: Random) -> Iterator[tuple[Unit, Sequence[str]]]:
+    """Yield all carriers and their paragraphs; start the first one at a random place and end with what stands before it."""
+    before: tuple[Unit, Sequence[str]] | None = None
     for unit in _drawn(folder, domain, dice):
-        passages = _passages(unit)
+        paragraphs = unit.texts
         if before is None:
-            place = dice.randrange(max(1, len(passages) * 4 // 5))
-            before, passages = (unit, passages[:place]), passages[place:]
-        yield unit, passages
+            place = dice.randrange(max(1, len(paragraphs) * 4 // 5))
+            before, paragraphs = (unit, paragraphs[:place]), paragraphs[place:]
+        yield unit, paragraphs
     if before:
         yield before
 
 
-def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[_Unit]:
+def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[Unit]:
     """Yield all carriers of a folder in random order, each file in turns."""
     files = data_files(folder, "txt", "jsonl", "xml")
     dice.shuffle(files)
