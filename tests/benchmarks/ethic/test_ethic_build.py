@@ -404,7 +404,8 @@ def test_real_documents_build_at_4k(
     assert all(max(report.tokens) <= 4000 for report in built)
     for item in item_sources(str(tmp_path / family), resolve_options({})):
         cases = CaseSet.read(tmp_path / family, item.task)
-        assert len(cases) == 2 and cases.cases[0].turns[0].gold
+        # Of the two targets in law, one has a citation that may be another case's.
+        assert len(cases) == (1 if item.task == "ethic_attribute_law" else 2) and cases.cases[0].turns[0].gold
         assert item.read(0).context in prompts.messages(cases.cases[0], cases.documents)[1].content
         assert item.domain == domain
 

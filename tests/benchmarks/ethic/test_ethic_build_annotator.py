@@ -215,7 +215,7 @@ def test_short_citations_are_right_whoever_annotates(tmp_path: Path, pin: str, s
     for number, row in enumerate(rows[1:]):
         pages = row["text"].split("\f")
         pages[number + 2] += f" It is late. {pin}{volume} F.3d at {page + 1}. We say so."
-        row["text"] = "\f".join(pages)
+        row |= {"text": "\f".join(pages), "citation_strings": [["900", TARGET_STRING]]}
     write_rows(tmp_path / "opinions.jsonl", rows)
 
     def says(prompt: str) -> str:
@@ -224,9 +224,7 @@ def test_short_citations_are_right_whoever_annotates(tmp_path: Path, pin: str, s
     with annotating(tmp_path, says, **ONCE) as (_, annotator):
         own = {"annotator": annotator, "lengths": (16000,)}
         if not sure:
-            with pytest.raises(
-                InputError, match="1 x a short citation may be the target's or another case's"
-            ):
+            with pytest.raises(InputError, match="1 x a citation may be the target's or another case's"):
                 build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
             return
         build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)

@@ -27,7 +27,6 @@ from long_context_tasks.benchmarks.ethic.build.attribute import (
     find_quotes,
     mask,
     may_refer,
-    name_of,
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
@@ -223,7 +222,7 @@ def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: st
     assert masked_of(text, [])[0] == masked
 
 
-GIFFORD = Opinion("1", "Gifford v. Harrow Mills LLC", ())
+GIFFORD = Cited(["482 F.3d 600"], "Gifford v. Harrow Mills LLC")
 FULL = "Gifford v. Harrow Mills, LLC, 482 F.3d 600 (1st Cir. 2007). "
 T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
 
@@ -233,35 +232,40 @@ T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
     [
         ("482 F.3d at 616. Id. at 617. 482 F. 3d, at 600.", f"{T}. {T}. {T}."),
         # Other volumes, and pages before the target's.
-        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {C}."),
-        # Cases that begin nearer, cited in the opinion (behind it, too) or elsewhere.
-        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{C}; {T}. {C}."),
-        ("482 F.3d at 640. Id. at 641.", f"{C}. {C}."),
+        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {U}."),
+        # Another case of the volume, cited behind as well, that begins before the page or not.
+        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{U}; {T}. {C}."),
+        ("Pell v. Roe, 482 F.3d 610. Gifford, 482 F.3d at 610. Pell, 482 F.3d at 9.", f"{C}. {U}. {U}."),
         # The name before it decides nothing but says when nothing is sure.
-        ("Pell v. Roe, 9 F.3d 700. Gifford, 482 F.3d at 616. Court, 482 F.3d at 6.", f"{C}. {T}. {C}."),
-        ("Pell v. Roe, 9 F.3d 700. 5 U.S. at 7. Pell, 482 F.3d at 616.", f"{C}. {C}. {U}."),
-        ("Gifford, 482 F.3d at 5. Id. at 6.", f"{U}. {C}."),
-        ("Gifford, 482 F.3d at 640.", f"{U}."),
+        ("Pell v. Roe, 9 F.3d 700. Gifford, 482 F.3d at 616. Court, 482 F.3d at 6.", f"{C}. {T}. {U}."),
+        ("Pell v. Roe, 9 F.3d 700. 9 F.3d at 7. Pell, 482 F.3d at 616.", f"{C}. {C}. {U}."),
         ("Roe v. Ullring, 482 F.3d at 616. Indeed, 482 F.3d at 616.", f"{U}. Indeed, {T}."),
-        # The last page of one case may be the first one of the next.
-        ("Gifford, 482 F.3d at 630. 482 F.3d at 630.", f"{T}. {T}."),
-        ("Pell v. Roe, 482 F.3d 610 (2007). Gifford, 482 F.3d at 610. 482 F.3d at 610.", f"{C}. {T}. {U}."),
         (
             "Roe v. Gifford, 9 F.3d 1 (1990). Gifford, supra, at 2. Unlike Harrow Mills, supra, at 3, no.",
             f"{C}. {U}. Unlike {T}, no.",
         ),
+        # What eyecite cannot place behind the target, or places over a rule that it does not know.
+        ("Gifford, 482 F.3d at 5. Id. at 6. Id. at 601.", f"{U}. {U}. {U}."),
+        ("Id. at 9. Pell v. Roe, 9 F.3d 700. Id. at 701. Id. at 9.", f"{U}. {C}. {C}. {C}."),
+        ("So says U.S.S.G. 2L1.2. Id. at 601. Id.", f"So says U.S.S.G. 2L1.2. {T}. {T}"),
+        ("So says U.S.S.G. 2L1.2. Id.", f"So says U.S.S.G. 2L1.2. {U}"),
         ("18 U.S.C. § 922. Id. at 5. In Gifford at 601, no.", f"18 U.S.C. § 922. {C}. In {T}, no."),
         # Reporters of one citation.
         ("Gifford, 482 F.3d 600, 5 Me. 8. 5 Me. at 9. 6 Me. at 9.", f"{T}. {T}. {C}."),
+        # Before it was printed, or the decision below: the annotator says.
+        ("Gifford v. Harrow Mills, 2010 WL 27, at *6. 2010 WL 27, at *7. Id.", f"{U}. {U}. {U}"),
     ],
 )
-@pytest.mark.parametrize("strings", [["482 F.3d 600"], []], ids=["known", "by name"])
-def test_short_citations_are_of_the_case_that_begins_on_the_nearest_page(
-    text: str, masked: str, strings: list[str]
-) -> None:
-    """With the target's citation known, or known only from where its name stands before it."""
-    cited = Cited(strings, ["482 F.3d 630"], name_of(GIFFORD), GIFFORD.title)
-    assert mask(FULL + text, find_citations(FULL + text, cited))[0] == f"{T}. {masked}"
+def test_a_later_citation_is_the_targets_only_if_nothing_speaks_against_it(text: str, masked: str) -> None:
+    assert mask(FULL + text, find_citations(FULL + text, GIFFORD))[0] == f"{T}. {masked}"
+
+
+def test_without_a_known_citation_all_that_may_be_the_targets_is_unsure() -> None:
+    text = FULL + "482 F.3d at 616. Id. at 617. Pell v. Roe, 9 F.3d 700. 9 F.3d at 701. 7 F.3d at 1."
+    cited = Cited((), GIFFORD.title)
+    assert mask(text, find_citations(text, cited))[0] == f"{U}. {U}. {U}. {C}. {C}. {U}."
+    spans = [*find_citations(text, cited), *find_quotes(text, ["Gifford v. Harrow Mills, LLC, 482 F.3d 600"])]
+    assert mask(text, spans)[0] == f"{T}. {U}. {U}. {C}. {C}. {U}."
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_short_citations_are_of_the_case_that_begins_on_the_nearest_page(
     [
         (
             "2003 VT 8, ¶¶ 4-6. Id. ¶ 5; id. at ¶ 6. 2003 VT 8, at ¶ 12 n.3. So ¶ 4.",
-            f"{T}. {T}; {T}. {T}. So ¶ 4.",
+            f"{T}. {U}; {U}. {T}. So ¶ 4.",
         ),
         ("176 Vt. at 17. 2003 VT 9, ¶¶ 4, 6 & 9, held 12 so. Id. ¶ 9.", f"{T}. {C}, held 12 so. {C}."),
         ("2009 ND 4, ¶ 4, 767 N.W.2d 310, 311. 12 left.", f"{C}. 12 left."),
@@ -278,15 +282,5 @@ def test_short_citations_are_of_the_case_that_begins_on_the_nearest_page(
 )
 def test_paragraphs_behind_a_mark_are_masked_with_it(text: str, masked: str) -> None:
     text = f"Gifford v. Harrow Mills, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280 (2003). {text}"
-    cited = Cited((), (), name_of(GIFFORD), GIFFORD.title)
+    cited = Cited(["833 A.2d 1280"], GIFFORD.title)
     assert mask(text, find_citations(text, cited))[0] == f"{T}. {masked}"
-
-
-def test_a_decision_below_of_the_same_name_is_not_taken_for_the_target() -> None:
-    """With nothing but the name, either may be meant; the annotator says."""
-    below = "Gifford v. Harrow Mills, LLC, 390 F. Supp. 2d 5 (D. Me. 2005). 390 F. Supp. 2d at 6. 482 F.3d at 616."
-    marks = [
-        mask(FULL + below, find_citations(FULL + below, Cited(known, (), name_of(GIFFORD))))[0]
-        for known in ((), ["482 F.3d 600"])
-    ]
-    assert marks == [f"{C}. {C}. {C}. {C}.", f"{T}. {C}. {C}. {T}."]

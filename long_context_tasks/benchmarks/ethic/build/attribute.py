@@ -6,8 +6,8 @@ the context, what the finished review uses are the labels. Else the background i
 
 Law: which segments of other cases cite the target case. Of each citing case a run of pages is taken, around the first place where the
 target's name or its citation seems to occur. On every page an annotator copies the spans that refer to the target, by its title and
-a summary of it; they and all citations of the target, which the whole opinion and the data tell (:func:`find_citations`), are the
-target's. All citations of cases are masked alike, and pages grouped into segments.
+a summary of it; they and the citations that the data and eyecite give to the target (:func:`find_citations`) are the target's. A case
+with a citation that may be the target's is left out. All citations of cases are masked alike, and pages grouped into segments.
 """
 
 import logging
@@ -195,6 +195,8 @@ _PIN = re.compile(
 )
 # Court and year that eyecite does not know, as in "(1st Cir.1993)".
 _COURT = re.compile(r",? \((?:(?:\d{1,2}(?:st|nd|rd|d|th)|[A-Z][\w.]*) ?)*(?:Cir\.)? ?\d{4}\)")
+# A rule, guideline or report, which eyecite does not know: an "Id." without a page may be of it.
+_AUTHORITY = re.compile(r"(?:\b[A-Z][\w.]{0,20}\.|§|\b[Ss]ection|\bRule) ?\d")
 # What makes "Id." one of a statute, which is no citation of a case.
 _OF_STATUTE = re.compile(r",? ?(?:at )?§")
 # Words before a case's name that eyecite takes for its beginning.
@@ -227,10 +229,7 @@ _PARAGRAPH = re.compile(rf"{_PARAGRAPHS.pattern}, |, ¶+ ?")
 _PLACE = re.compile(r"(\d+\D.*?\D),?(?:at)?(\d+)")
 # Between two reporters of one citation.
 _PARALLEL = re.compile(r"(?:[,\s\d&¶–-]|nn?\.|at )*")
-_LONGEST_NAME = 200
-_LONGEST_CASE = 150
-"""Pages from the first one of a case on, to which an "Id." may point."""
-_TARGET = "target"
+_TARGET, _UNSURE = "target", "unsure"
 # With what stands in place of volume and page: else only citations of the target would show it behind their mark.
 _UNPRINTED = re.compile(
     re.escape(TARGET_MARK)
@@ -250,21 +249,11 @@ class Span(NamedTuple):
     unsure: bool = False
 
 
-@dataclass(frozen=True)
-class Cited:
-    """How a target is cited.
-
-    Attributes:
-        strings: its citations, e.g. ``17 F.3d 462``, where they are known.
-        others: those of other cases in its volumes.
-        name: what its name looks like; tells its full citations where no string is known.
-        words: of its name, one of which a short citation has before it.
-    """
+class Cited(NamedTuple):
+    """How a target is cited: its citations, e.g. ``17 F.3d 462``, and its title."""
 
     strings: Collection[str] = ()
-    others: Collection[str] = ()
-    name: re.Pattern[str] | None = None
-    words: str = ""
+    title: str = ""
 
 
 _UNKNOWN = Cited()
@@ -282,6 +271,7 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     from eyecite import get_citations
     from eyecite.models import (
         CaseCitation,
+        FullCaseCitation,
         IdCitation,
         ReferenceCitation,
         ShortCaseCitation,
@@ -297,7 +287,9 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     kinds: Any = (CaseCitation, IdCitation, SupraCitation, ReferenceCitation)
     found: list[Any] = get_citations(text, remove_ambiguous=False)
     found.sort(key=lambda citation: tuple(citation.span()))
-    targets, unsure = _of_target(text, found, cited)
+    cases, cited = _cases(text, found, cited)
+    same_name: set[str] = set()
+    last = ""
     spans: list[Span] = []
     free = 0
     heading = match.end() if (match := _HEADING.match(text)) else 0
@@ -316,11 +308,21 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
             end = max(end, behind.end() if behind else 0)
             if court := _COURT.match(text, end):
                 end = court.end()
-            is_target = id(citation) in targets
+            case = cases.get(id(citation), "")
+            if isinstance(citation, IdCitation):  # of what stands before it
+                sure = case and (citation.metadata.pin_cite or not _AUTHORITY.search(text, free, core[0]))
+                last = last if sure else last and _UNSURE
+            else:
+                case = _UNSURE if case in same_name else case
+                last = _attributed(citation, case, text[start:end], start == core[0], cited)
+                if last == _UNSURE and isinstance(citation, FullCaseCitation):
+                    same_name.add(case)
             if start < end:
-                spans.append(Span(start, end, is_target, id(citation) in unsure))
-            elif is_target and spans:  # another reporter of the citation before, which holds it
+                spans.append(Span(start, end, last == _TARGET, last == _UNSURE))
+            elif last == _TARGET and spans:  # another reporter of the citation before, which holds it
                 spans[-1] = spans[-1]._replace(target=True)
+        else:
+            last = ""
         free = max(free, end)
     return spans
 
@@ -350,95 +352,70 @@ def _start(text: str, start: int, core: int, free: int, later: bool) -> int:
     return particles.start() if particles else start
 
 
-def _of_target(text: str, found: Sequence[Any], cited: Cited) -> tuple[set[int], set[int]]:
-    """Return which citations (their ``id``) are the target's, and which ones may be.
+def _cases(text: str, found: Sequence[Any], cited: Cited) -> tuple[dict[int, str], Cited]:
+    """Return the case of each citation (by ``id``) that eyecite can place, and the target with its other reporters.
 
-    A short citation is of the case that begins on the nearest page not behind its own, in the same volume. Where its name says
-    otherwise, or fits several cases in "supra", nothing is sure.
+    The data say which full citations are the target's.
     """
     from eyecite import resolve_citations
     from eyecite.models import FullCaseCitation
 
-    names = defaultdict(str, {_TARGET: cited.words})
-    firsts: dict[str, dict[int, str]] = defaultdict(dict)
-    case_of: dict[int, str] = {}
-    unsure: set[int] = set()
+    full: list[Any] = [citation for citation in found if isinstance(citation, FullCaseCitation)]
+    groups = [
+        (group, {_plain(own) for one in group for own in (one.corrected_citation(), one.matched_text())})
+        for group in _parallel(text, full)
+    ]
+    known = set(map(_plain, cited.strings))
+    known = known.union(*(strings for _, strings in groups if not known.isdisjoint(strings)))
+    case_of = {
+        id(one): min(strings) if known.isdisjoint(strings) else _TARGET
+        for group, strings in groups
+        for one in group
+    }
 
-    def begins(string: str, case: str) -> None:
-        if place := _PLACE.fullmatch(string):
-            firsts[place[1]].setdefault(int(place[2]), case)
+    begins = [(_place(one.corrected_citation()), case_of[id(one)]) for one in full]
 
-    groups = _parallel(text, [citation for citation in found if isinstance(citation, FullCaseCitation)])
-    known = _known(text, groups, cited)
-    for string in known:
-        begins(string, _TARGET)
-    for own in groups:
-        strings = [_plain(citation.corrected_citation()) for citation in own]
-        case = strings[0] if known.isdisjoint(strings) else _TARGET
-        for citation, string in zip(own, strings, strict=True):
-            case_of[id(citation)] = case
-            names[case] += f" {citation.metadata.plaintiff or ''} {citation.metadata.defendant or ''}"
-            begins(string, case)
-    for string in cited.others:
-        begins(_plain(string), string)
+    def only_one(citation: Any, _: object) -> str | None:
+        volume, page = _place(citation.corrected_citation())
+        cases = {case for (own, first), case in begins if own == volume and first <= page}
+        return cases.pop() if len(cases) == 1 else None
 
-    def before(citation: Any) -> tuple[str, set[str]]:
-        """Return the name before a citation, and the cases that have it."""
-        start = citation.span()[0]
-        found = _SHORT_NAME.search(text, max(0, start - _LONGEST_FIRM), start)
-        word = found[1] if found and not _SMALL.fullmatch(found[1].lower()) else ""
-        return word, {case for case, name in names.items() if word and re.search(rf"\b{word}\b", name)}
-
-    def whole(citation: Any) -> str:
-        return case_of.get(id(citation)) or _plain(citation.matched_text())
-
-    def short(citation: Any, _: object) -> str | None:
-        place = _PLACE.fullmatch(_plain(citation.corrected_citation()))
-        if place is None:
-            return None
-        begun, pin = firsts.get(place[1], {}), int(place[2])
-        pages = sorted(page for page in begun if page <= pin)
-        # The page on which a case begins may be the last one of the case before.
-        claims = [begun[page] for page in (pages[-2:] if pin in begun else pages[-1:])]
-        claims = [case for case in claims if case in names] or claims
-        word, named = before(citation)
-        fitting = [case for case in claims if case in named]
-        # "Ullring, 767 A.2d at 332", where no case of that name is cited; "Thus, 767 A.2d at 332" has no name.
-        stray = (
-            word and not named and text.endswith(", ", 0, citation.span()[0]) and not _LEAD.fullmatch(word)
-        )
-        if _TARGET in begun.values() and (
-            (named and not fitting and _TARGET in {*claims, *named})
-            or (_TARGET in claims and (stray or (not named and len(set(claims)) > 1)))
-        ):
-            unsure.add(id(citation))
-        return (fitting or claims)[-1] if claims else None
-
-    def supra(citation: Any, _: object) -> str | None:
-        _, named = before(citation)
-        if _TARGET in named and len(named) > 1:
-            unsure.add(id(citation))
-        return named.pop() if len(named) == 1 else None
-
-    def same(citation: Any, last: Any, resolved: Mapping[Any, Sequence[Any]]) -> Any:
-        if last is None:
-            return None
-        first, pin = resolved[last][0], citation.metadata.pin_cite or ""
-        if "¶" in pin:
-            return last if any(_PARAGRAPHS.match(text, one.span()[1]) for one in resolved[last]) else None
-        page, number = first.groups.get("page") or "", re.match(r"(?:,? ?at )?(\d+)", pin)
-        if not pin or not page.isdigit() or not isinstance(first, FullCaseCitation):
-            return last
-        return last if number and 0 <= int(number[1]) - int(page) <= _LONGEST_CASE else None
-
-    resolved = resolve_citations(
+    # As a plain value: its types are those of eyecite's own rules.
+    resolve: Any = resolve_citations
+    resolved = resolve(
         list(found),
-        resolve_full_citation=whole,
-        resolve_shortcase_citation=short,
-        resolve_supra_citation=supra,
-        resolve_id_citation=same,
+        resolve_full_citation=lambda one: case_of.get(id(one)) or _plain(one.matched_text()),
+        # eyecite's own rule guesses at a name, and often takes that of the citation before.
+        resolve_shortcase_citation=only_one,
     )
-    return {id(citation) for citation in resolved.get(_TARGET, ())} - unsure, unsure
+    placed = {id(citation): case for case, own in resolved.items() for citation in own}
+    return placed, cited._replace(strings=known)
+
+
+def _attributed(citation: Any, case: str, shown: str, bare: bool, cited: Cited) -> str:
+    """Return whether a citation other than "Id." is the target's, or may be.
+
+    Args:
+        citation: as eyecite has it.
+        case: where eyecite places it, if anywhere.
+        shown: its text, with the name before it.
+        bare: whether it has no name before it.
+        cited: how the target is cited.
+    """
+    from eyecite.models import FullCaseCitation, ShortCaseCitation
+
+    full, short = (isinstance(citation, kind) for kind in (FullCaseCitation, ShortCaseCitation))
+    named = not _telling(cited.title).isdisjoint(re.findall(r"\w+", shown))
+    if case == _TARGET:
+        return _TARGET if full or named or bare else _UNSURE
+    if full:
+        # Another of the same name, such as the decision below, or the target before it was printed.
+        return _UNSURE if case == _UNSURE or name_of(cited.title).search(shown) else ""
+    volumes = {_place(string)[0] for string in cited.strings}
+    volume = _place(citation.corrected_citation())[0]
+    in_volume = short and (volume in volumes if volumes else bool(cited.title))
+    doubtful = named and (in_volume or not short) if case else named or in_volume
+    return _UNSURE if case == _UNSURE or doubtful else ""
 
 
 def _parallel(text: str, full: Iterable[Any]) -> list[list[Any]]:
@@ -452,21 +429,10 @@ def _parallel(text: str, full: Iterable[Any]) -> list[list[Any]]:
     return groups
 
 
-def _known(text: str, groups: Iterable[Sequence[Any]], cited: Cited) -> set[str]:
-    """Return the citations of the target: those known and, in a text, those beside them; else the only one behind its name."""
-    known = {_plain(string) for string in cited.strings}
-    named = re.compile(rf"(?:{cited.name.pattern})\W*\Z", re.IGNORECASE) if cited.name else None
-    found = set(known)
-    behind: dict[str, set[str]] = {}
-    for own in groups:
-        strings = {_plain(string) for one in own for string in (one.corrected_citation(), one.matched_text())}
-        start = own[0].span()[0]
-        if not known.isdisjoint(strings):
-            found |= strings
-        elif named and named.search(text, max(0, start - _LONGEST_NAME), start):
-            behind.setdefault(min(strings), set()).update(strings)
-    # A case of the same name, such as the decision below, has another citation.
-    return found | (next(iter(behind.values())) if not known and len(behind) == 1 else set())
+def _place(citation: str) -> tuple[str, int]:
+    """Return a citation's volume with its reporter, and its page."""
+    place = _PLACE.fullmatch(_plain(citation))
+    return (place[1], int(place[2])) if place else ("", 0)
 
 
 def _plain(text: str) -> str:
@@ -554,6 +520,10 @@ def build_attribute_law(
     first. Citing cases of the target's own name, such as a later appeal, are left out, as their pages name it everywhere.
     """
     page_tokens = settings.chunk_tokens // 2
+    strings: dict[str, set[str]] = defaultdict(set)
+    for opinion in opinions:
+        for name, own in opinion.citation_strings.items():
+            strings[name].update(own)
     chunked: dict[str, list[Chunk]] = {}
 
     def offer(group: CitedCase) -> Offer[_Pages]:
@@ -575,7 +545,7 @@ def build_attribute_law(
         replace(
             group,
             citing=tuple(
-                opinion for opinion in group.citing if not name_of(group.target).search(opinion.title)
+                opinion for opinion in group.citing if not name_of(group.target.title).search(opinion.title)
             ),
         )
         for group in cited_cases(opinions)
@@ -584,7 +554,7 @@ def build_attribute_law(
     plan = plan_cases(map(offer, groups), settings)
     summaries = _target_summaries([found.group.target for found in plan.windows], settings, annotator)
     masked, counts = _masked_pages(
-        plan.windows, summaries, annotator, citations_on(plan.windows, opinions, chunked)
+        plan.windows, summaries, annotator, citations_on(plan.windows, strings, chunked)
     )
     made: list[tuple[int, Draft | str]] = []
     for group, length, pages in plan.windows:
@@ -640,15 +610,15 @@ def _spaced(title: str) -> str:
     return r"\W+".join(parties) + (rf"(?:,? {_FORM}\b\.?)*" if parties != words else "")
 
 
-def name_of(target: Opinion) -> re.Pattern[str]:
+def name_of(title: str) -> re.Pattern[str]:
     """Return what the full name of a target looks like, longer last names included; a title of one word is none.
 
-    >>> name_of(Opinion("1", "United States v. Olivier", ())).findall("See United States v.  Olivier-Diaz")
+    >>> name_of("United States v. Olivier").findall("See United States v.  Olivier-Diaz")
     ['United States v.  Olivier-Diaz']
-    >>> name_of(Opinion("1", "Roe v. Rye LLC", ())).findall("Roe v. Rye, L.L.C., at 2; Roe v. Ryeham")
+    >>> name_of("Roe v. Rye LLC").findall("Roe v. Rye, L.L.C., at 2; Roe v. Ryeham")
     ['Roe v. Rye, L.L.C.']
     """
-    full = _spaced(target.title)
+    full = _spaced(title)
     return re.compile(rf"\b{full}(?:-\w+)*(?!\w)" if r"\W" in full else "(?!)", re.IGNORECASE)
 
 
@@ -686,26 +656,20 @@ def _target_summaries(
 
 
 def citations_on(
-    found: Sequence[_Pages], opinions: Sequence[Opinion], chunked: Mapping[str, Sequence[Chunk]]
+    found: Sequence[_Pages], strings: Mapping[str, Collection[str]], chunked: Mapping[str, Sequence[Chunk]]
 ) -> dict[tuple[str, str], list[Span]]:
     """Return target and page to the citations on it, which are looked for in whole opinions.
 
-    How the target and others are cited anywhere says whose a short citation is.
+    Args:
+        found: targets and pages.
+        strings: id of a target to its citations, in all opinions.
+        chunked: id of a citing case to its pages.
     """
-    strings: dict[str, set[str]] = defaultdict(set)
-    volumes: dict[str, set[str]] = defaultdict(set)
-    for opinion in opinions:
-        for name, own in opinion.citation_strings.items():
-            for place in filter(None, map(_PLACE.fullmatch, map(_plain, own))):
-                strings[name].add(place[0])
-                volumes[place[1]].add(place[0])
     spans: dict[tuple[str, str], list[Span]] = {}
     done = set()
     for group, _, pages in found:
         target = group.target
-        known = strings[target.id]
-        same = set().union(*(volume for volume in volumes.values() if not known.isdisjoint(volume)))
-        cited = Cited(known, same - known, name_of(target), target.title)
+        cited = Cited(strings[target.id], target.title)
         for citing in {page.opinion: group.citing[page.opinion] for page in pages}.values():
             if (target.id, citing.id) in done:
                 continue
@@ -762,7 +726,7 @@ def _masked_pages(
             there = [span for span in spans if find_quotes(text, [span])]
             telling = [span for span in there if may_refer(span, target)]
             once, _ = mask(text, [*citations[name, text], *find_quotes(text, telling)])
-            again, standing = name_of(target).subn(TARGET_MARK, once)
+            again, standing = name_of(target.title).subn(TARGET_MARK, once)
             masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
             counts[_NOT_THERE] += len(spans) - len(there)
             counts[_NOT_TELLING] += len(there) - len(telling)
@@ -777,8 +741,12 @@ def may_refer(span: str, target: Opinion) -> bool:
     >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
     [True, True, False, False]
     """
-    words = {word for word in re.findall(r"\w{3,}", target.title) if not _SMALL.fullmatch(word.lower())}
-    return not words.isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
+    return not _telling(target.title).isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
+
+
+def _telling(title: str) -> set[str]:
+    """Return the words of a title that few other names have."""
+    return {word for word in re.findall(r"\w{3,}", title) if not _SMALL.fullmatch(word.lower())}
 
 
 def segments_draft(
@@ -803,7 +771,7 @@ def segments_draft(
         if any(TARGET_MARK in text for text in own):
             gold.append(marker)
     if any(_UNSURE_MARK in text for text in texts):
-        return "a short citation may be the target's or another case's"
+        return "a citation may be the target's or another case's"
     if not gold:
         return "no citation of the target was found"
     if len(gold) == len(segments):
