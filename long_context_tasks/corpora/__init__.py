@@ -1,1 +1,1 @@
-"""Readers of raw sources (books, forum dumps) and the writer of the synthetic corpus."""
+"""Read raw sources: books, forum dumps, debates, court opinions, systematic reviews and meetings."""

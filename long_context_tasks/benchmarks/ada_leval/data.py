@@ -1,4 +1,4 @@
-"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic forum.
+"""Where the cases of a task come from: published files, a folder of built cases, the synthetic forum, or recast novels.
 
 Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
 folder in the cache; later runs read that. Settings and indices follow the official code.

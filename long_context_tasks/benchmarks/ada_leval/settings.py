@@ -26,7 +26,7 @@ BOOKS = SourceOption(
 
 def _hint_cap(side: str) -> Any:
     return option(
-        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for synthetic cases, which fill their "
+        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for recast cases, which fill their "
         "length.",
         _BOOKS_PANEL,
         ge=1,
@@ -39,7 +39,7 @@ class TSortSettings(BuildSettings):
 
     Attributes:
         forms: which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
-        fill: choose the text before and after so that the prompt fills its length (synthetic novels).
+        fill: choose the text before and after so that the prompt fills its length (recast novels).
         per_book: most cases of each length from one book; None for all.
     """
 
