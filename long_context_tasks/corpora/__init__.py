@@ -1,1 +1,1 @@
-"""Read raw sources: books, forum dumps, debates, court opinions, systematic reviews and meetings."""
+"""Read raw sources: books, forum dumps, debates, court opinions and systematic reviews."""

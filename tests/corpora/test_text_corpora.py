@@ -19,7 +19,6 @@ from long_context_tasks.corpora.documents import (
     read_reviews,
     without_columns,
 )
-from long_context_tasks.corpora.meetings import clean
 from long_context_tasks.schema import InputError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -546,9 +545,3 @@ def test_entities_of_abstracts_are_read(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text(rows)
     [review] = read_reviews(tmp_path)
     assert (review.studies[0].title, review.studies[0].abstract) == ("T & A", "p < 0.05")
-
-
-def test_what_was_said_is_written_in_ordinary_spelling() -> None:
-    assert clean("Well , {vocalsound} I 'm {disfmarker} the L_C_D_ , you know ?") == (
-        "Well, <laugh/> I'm - the LCD, you know?"
-    )

@@ -313,11 +313,6 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
         _calls("corpora.documents", "read_reviews"),
         b"record_id,title,abstract,label_included\n1,t,a,1\n",
     ),
-    "meetings": (
-        "m.jsonl",
-        _calls("corpora.meetings", "read_meetings"),
-        lines({"id": "m", "meeting_transcripts": [{"speaker": "A", "content": "x"}]}),
-    ),
     "posts": ("Posts.xml", _calls("corpora.stack_exchange", "rows"), DUMP.encode()),
     "posts as JSON": (
         "Posts.jsonl",
