@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--tasks", default=",".join(TARGETS), help="with commas; default: all")
     parser.add_argument("--lengths", default="2k,16k", help="with commas")
     parser.add_argument("--n", type=int, default=100, help="cases attacked, and as many learned from")
-    parser.add_argument("--joints", type=int, default=30, help="cases of TSort; each takes seconds")
+    parser.add_argument("--joints", type=int, default=50, help="cases of TSort; each takes seconds")
     parser.add_argument("--seed", type=int, default=41, help="of the attacked; the next is learned from")
     parser.add_argument("--carriers", default=os.environ.get("LCT_CARRIERS"), help="for recast tasks")
     given = parser.parse_args()
