@@ -2,6 +2,8 @@
 
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,34 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from long_context_tasks.schema.options import cache_dir
+
 # The same examples in every run, so that a change is judged by itself; `make faults` draws anew.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("drawn" if "LCT_FAULTS" in os.environ else "fixed")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+_CACHE = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give all processes of the run an empty cache: cases that an earlier run kept can hide a fault.
+
+    Only converted models are shared with the user's own cache, since making one takes long.
+    """
+    if hasattr(config, "workerinput"):
+        return  # the cache comes from the process that started this one
+    models = cache_dir() / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    config.stash[_CACHE] = cache = Path(tempfile.mkdtemp(prefix="lct-tests-"))
+    (cache / "models").symlink_to(models, target_is_directory=True)
+    os.environ["LCT_CACHE_DIR"] = str(cache)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _CACHE in config.stash:
+        shutil.rmtree(config.stash[_CACHE], ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:
