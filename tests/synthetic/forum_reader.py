@@ -14,15 +14,46 @@ AT_LEAST = re.compile(r"at least|(?:lighter|narrower|quieter|less) than|below|or
 MODEL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\d\d\b")
 _WORD = r"([A-Za-z]+(?: (?!(?:nor|or|and|in|is)\b)[a-z]+)?)"
 RULED_OUT = re.compile(
-    rf"\b(?:neither|no|of(?! neither)|nothing from|burns) (?:from )?{_WORD} (?:nor|and no|or) (?:from |of )?{_WORD}(?:[.,]| in the body| is out)",
+    rf"\b(?:neither|no|of(?! neither)|nothing from|burns) (?:from )?{_WORD} (?:nor|and no|or) (?:from |of )?{_WORD}(?:[.,]| in the casing| is out)",
     re.IGNORECASE,
 )
 ASKED_FOR = re.compile(
     rf"\b(?:(?:has to|must) be(?: made of| made in)?|run on|here is|what is made in) {_WORD}[.,]"
 )
 DESCRIBED = re.compile(
-    rf"\b(?:made of|body of|is all|runs on|burns|fed with|comes in|is painted|made in|comes from|built in|is) {_WORD}(?:[.,]| and )"
+    rf"\b(?:made of|casing of|built of|runs on|burns|fired with|comes in|is painted|made in|comes from|built in|is) {_WORD}(?:[.,]| and )"
 )
+
+COLOURS = "black white grey red green blue yellow brown orange purple silver cream"
+SPEAKS_OF = {
+    "weight": r"kilos|weigh(?:s|t)?|heavy|heavier|lighter",
+    "width": r"centimetres|wide|wider|width|narrow(?:er)?|size",
+    "power": r"watts|power|strong|stronger",
+    "running": r"hours|filling",
+    "heat": r"degrees|heat|hot|hotter|warm|cool|cold|steam is|poor steam",
+    "price": r"crowns|costs?|price|money|spend|cheap|expensive|budget",
+    "noise": r"decibels|loud|louder|noise|noisy|quiet|quieter|heard here",
+    "water": r"litres|water",
+    "guarantee": r"months|guarantee",
+    "material": r"made of|casing|metal|material",
+    "fuel": r"run on|burns?|fuel|oil",
+    "colour": rf"colour|paint(?:ed)?|finish|looks|{COLOURS.replace(' ', '|')}",
+    "origin": r"made in|(?:come|nothing) (?:neither )?from|country|abroad|customs",
+}
+"""Property to the words of sentences that constrain it, or that say that it does not matter."""
+
+
+def constrained_twice(question: str) -> list[tuple[str, str, str]]:
+    """Find pairs of sentences of a question that concern the same property, which one of them may contradict: property, sentences."""
+    seen: dict[str, str] = {}
+    found = []
+    for sentence in re.split(r"(?<=[.?!])\s+", question.strip()):
+        for name, words in SPEAKS_OF.items():
+            if re.search(rf"\b(?:{words})\b", sentence, re.IGNORECASE):
+                if name in seen:
+                    found.append((name, seen[name], sentence))
+                seen[name] = sentence
+    return found
 
 
 def numbers(text: str) -> list[tuple[str, int]]:

@@ -33,7 +33,7 @@ def _written(name: str) -> str:
 GOLDEN = {
     "abstracts": "25338ef65ae03a4e8161ef6c13f991ed2ed1ec3ac824143578f8add9e0d91fee",
     "review": "58a2bb1ad0220236624492eb67504f91c34c92099d6e062a9c40f7b0138163d0",
-    "forum": "c304f638150f3743c4052781e4b048cccd80f8759af990890765fb85c5cb533f",
+    "forum": "e1b626ac18667a3bea2ad93d5b61335fb4bea6badac079957acfa8445a083f1d",
     "meeting": "5ab7dfac3d847f0286b953797d981f833bc159e036eb96245da463d8e1183082",
 }
 

@@ -11,17 +11,16 @@ from pathlib import Path
 from statistics import fmean, pstdev
 
 import pytest
-from forum_reader import choose, met, recommended, wishes
+from forum_reader import choose, constrained_twice, met, recommended, wishes
 
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Options
 from long_context_tasks.synthetic.forum import KINDS, POINTS, Requirements, kinds
 
-pytestmark = pytest.mark.slow
-
 NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixture clears the environment
 
 
+@pytest.mark.slow
 def test_every_answer_but_the_accepted_one_misses_one_requirement() -> None:
     relations: Counter[str] = Counter()
     for seed in range(150):
@@ -54,11 +53,35 @@ def test_questions_and_answers_depend_on_nothing_that_was_written_before() -> No
     assert Requirements(5).question() != first.question()
 
 
+@pytest.mark.slow
 def test_right_and_wrong_answers_look_alike() -> None:
     texts = [[asked.answer(0), asked.answer(1)] for asked in map(Requirements, range(2000))]
     for measure in (len, lambda text: text.count("."), lambda text: len(re.findall(r"\d", text))):
         gaps = [measure(right) - measure(wrong) for right, wrong in texts]
         assert abs(fmean(gaps)) < 4 * pstdev(gaps) / len(gaps) ** 0.5
+
+
+@pytest.mark.parametrize("number", [150, pytest.param(2000, marks=pytest.mark.slow)])
+def test_no_two_sentences_of_a_question_concern_one_property(number: int) -> None:
+    """Neither two requirements nor a requirement and what the asker adds: each case has some of these sentences."""
+    for asked in map(Requirements, range(number)):
+        question = asked.question(" ".join(asked.asides()))
+        assert constrained_twice(question) == []
+        assert len(wishes(question)) == POINTS
+    assert constrained_twice(
+        "Never mind the colour, it is in the dark. It has to be cream. It must run on tar."
+    )
+
+
+@pytest.mark.slow
+def test_a_thousand_cases_have_one_right_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    loaded = load_task("ada_leval_bestanswer_any_synthetic", Options(length=2000, n=1000, seed=12))
+    read = loaded.cases.documents
+    for case in loaded.cases.cases:
+        question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
+        assert constrained_twice(question) == []
+        assert choose(question, answers) == [int(case.turns[0].gold[1:]) - 1]
 
 
 def test_asides_say_nothing_of_parts() -> None:
@@ -115,6 +138,7 @@ ATTACKERS: dict[str, Callable[[Case], list[int]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 100), (16_000, 30), (128_000, 4)])
 def test_no_attacker_is_fifteen_points_above_chance(
     length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -73,7 +73,7 @@ class Requirements(Writer):
         asked += self.sample(measures(), POINTS - len(asked))
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
         self._wishes = " ".join(self._wish(point) for point in self.points)
-        self._texts = {name: repair(self.say(name)) for name in ("open", "conditions", "close")}
+        self._texts = {name: repair(self.say(name)).rstrip() for name in ("open", "conditions", "close")}
 
     def _point(self, trait: str) -> Point:
         if trait in kinds():
@@ -100,10 +100,10 @@ class Requirements(Writer):
         return repair(self.written(self.plans[point.trait][relations.index(point.relation)]))
 
     def question(self, asides: str = "") -> str:
-        """Return the question, with sentences that say nothing behind its opening."""
+        """Return the question, with sentences that say nothing after its opening."""
         texts = self._texts
         middle = f"{asides}\n" if asides else ""
-        return f"\n{texts['open']} {texts['conditions']}\n{middle}{self._wishes}\n{texts['close']}\n"
+        return f"\n{texts['open']}\n{middle}{texts['conditions']} {self._wishes}\n{texts['close']}\n"
 
     def asides(self) -> list[str]:
         """Return sentences that an asker may add and that say nothing of devices, parts and values."""
