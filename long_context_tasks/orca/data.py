@@ -27,7 +27,7 @@ MISMATCHED, NO_REFERENCE = "mismatched reference", "no reference"
 """Controls: what a judge is given in place of the reference."""
 Rules = Literal["checked", "released"]
 """How rows are read. ``checked``: what is wrong is an error. ``released``: as the released code reads them, which masks ratings outside 0 ... 5,
-keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null."""
+keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null, a transcription included."""
 
 ROWS = "JSON Lines, one rated answer a row"
 """What a file of answers holds, for messages."""
@@ -143,6 +143,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
     """
     read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
     ratings = _ratings(read, where, rules)
+    null = rules == "released" and "transcription" in row and read.transcription is None
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
     return OrcaItem(
@@ -151,7 +152,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         reference=read.reference,
         candidate=read.candidate,
         rationale=read.rationale,
-        transcription=read.transcription,
+        transcription="None" if null else read.transcription,
         ratings=ratings,
         masked=len(read.ratings or ()) - len(ratings),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),

@@ -22,8 +22,8 @@ class InputFormat:
 
     Attributes:
         question, rationale: whether they are part of the text (the released ``--skip_question``, ``--skip_rationale`` leave them out).
-        transcript: whether the transcription comes before the rationale, where an item has both (``--add_transcript``). Without the rationale
-            there is no context, so no transcription either.
+        transcript: whether the transcription comes before the rationale, if an item has one, even an empty one (``--add_transcript``). Without
+            the rationale there is no context, so no transcription either.
         prompt: in front of everything; empty in the released models.
     """
 
@@ -117,7 +117,7 @@ def _pieces(item: OrcaItem, form: InputFormat) -> list[str]:
         return [form.prompt, "", "", "", after]
     before, behind = _template("context")
     rationale = str(item.rationale)  # None too, as the released code writes it
-    if not form.transcript or not item.transcription:
+    if not form.transcript or item.transcription is None:
         return [form.prompt + before, "", "", rationale, behind + after]
     opening, closing = _template("transcription")
     return [form.prompt + before + opening, item.transcription, closing, rationale, behind + after]

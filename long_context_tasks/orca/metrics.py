@@ -197,8 +197,11 @@ class ThresholdSearch:
 
     @property
     def threshold(self) -> float:
-        """The threshold to apply: ``best``, or 0 (which clamps nothing of a positive variance) where clamping does not help."""
-        return self.best if self.composite_clamped > self.composite_baseline else 0.0
+        """The threshold to apply: ``best``, or 0 (which clamps nothing of a positive variance) if clamping does not help.
+
+        A composite that is not a number compares with nothing, so ``best`` is applied, as in the released code.
+        """
+        return 0.0 if self.composite_clamped <= self.composite_baseline else self.best
 
 
 def clamp(mean: float, variance: float, threshold: float) -> float:
@@ -241,7 +244,7 @@ def find_threshold(
     """Search as the released code does: from 0.05 down by fifths and halves, then up from the best by 15 % a step.
 
     The way down ends after two steps without a gain or below 1e-6, the way up after six or above 0.05. A figure that is not a number
-    is no gain.
+    is not a gain: if all means are equal, so that no correlation exists, the result is the first threshold, 0.05.
 
     Args:
         truth: mean human ratings, 0 ... 1.
@@ -260,14 +263,14 @@ def find_threshold(
     if not any(variances):
         raise InputError("no predicted variance to clamp by: the bernoulli head predicts none")
     trials: list[Trial] = []
-    best = Trial(_START, math.nan, math.nan, math.nan, -math.inf)
+    best: Trial | None = None
 
     def improves(threshold: float) -> bool:
         nonlocal best
         figures = agreement(truth, clamp_all(means, variances, threshold))
         trial = Trial(threshold, figures.rho, figures.tau, figures.mae, composite_of(figures, weights))
         trials.append(trial)
-        if trial.composite > best.composite:
+        if trial.composite > (-math.inf if best is None else best.composite):
             best = trial
             return True
         return False
@@ -277,10 +280,11 @@ def find_threshold(
         useless = 0 if improves(threshold) else useless + 1
         threshold /= (5.0, 2.0)[step % 2]
         step += 1
-    threshold, useless = best.threshold, 0
+    threshold, useless = best.threshold if best else _START, 0
     while useless < _PATIENCE_UP and threshold <= _START:
         useless = 0 if improves(threshold) else useless + 1
         threshold *= _STEP_UP
+    best = best or trials[0]
     baseline = agreement(truth, means)
     return ThresholdSearch(
         best.threshold, tuple(trials), baseline, composite_of(baseline, weights), best.composite

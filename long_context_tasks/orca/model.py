@@ -197,7 +197,8 @@ class OrcaModel(nn.Module):
         self._config = getattr(lm.config, "text_config", None) or lm.config
         hidden = self._config.hidden_size
         self.linear = nn.Linear(hidden, head.outputs, dtype=torch.float32)
-        nn.init.xavier_normal_(self.linear.weight)
+        # As released. Without the small gain a beta head begins far from a flat guess: large outputs are exponents of its parameters.
+        nn.init.xavier_normal_(self.linear.weight, gain=0.01)
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
 

@@ -24,7 +24,15 @@ from long_context_tasks.orca.data import (
     OrcaItem,
     Row,
 )
-from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
+from long_context_tasks.orca.metrics import (
+    Agreement,
+    ThresholdSearch,
+    Weights,
+    agreement,
+    clamp,
+    clamp_all,
+    find_threshold,
+)
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, json_value, make_folder, write_whole
 from long_context_tasks.schema.validated import Number, validated
@@ -236,12 +244,12 @@ def clamp_file(path: Path, threshold: float) -> Clamped:
     return Clamped(path, changed, scored_agreement(rows), scored_agreement(rows, means))
 
 
-def dev_threshold(path: Path, weights: Weights) -> float:
-    """Find the threshold on a scored development part."""
+def dev_threshold(path: Path, weights: Weights) -> ThresholdSearch:
+    """Search for the threshold on a scored development part."""
     rated = [(row.truth, row.mean, row.variance) for row in read_results(path) if row.truth is not None]
     truth, means, variances = zip(*rated, strict=True) if rated else ((), (), ())
     try:
-        return find_threshold(truth, means, variances, weights).threshold
+        return find_threshold(truth, means, variances, weights)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

@@ -52,6 +52,7 @@ def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tup
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = OrcaModel(lm, get_head(head), cls).eval()
+        model.linear.weight.data *= 100  # a fresh head is nearly flat, and these scores must differ
     tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer
 

@@ -215,6 +215,16 @@ def test_a_judge_that_has_learned_nothing_is_told(place: Path, tmp_path: Path) -
     assert "warning: that is no better than" in said and "learned nothing" in said
 
 
+def test_a_threshold_of_constant_predictions_is_that_of_the_released_code(tmp_path: Path) -> None:
+    rows = [
+        {"rating_orca": 0.1, "variance_orca": 0.02, "n_ratings": 1, "rating_ground_truth": truth}
+        for truth in (0.0, 0.5, 1.0)
+    ]
+    said = good("clamp", "--dev", write(tmp_path / "dev.jsonl", rows), "--composite", "released").output
+    assert "all predicted means of the development part are equal" in said
+    assert "variance 0.05000000" in said
+
+
 def test_a_window_that_nothing_fits_gives_no_file(
     place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
 ) -> None:

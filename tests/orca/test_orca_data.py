@@ -79,7 +79,7 @@ def test_every_part_is_in_the_text_as_it_is(item: OrcaItem) -> None:
     assert input_text(item, InputFormat(question=False, rationale=False)) == tail
     assert input_text(item, InputFormat(prompt="P ")) == f"P {text}"
     with_transcript = input_text(item, InputFormat(transcript=True))
-    spoken = f"|transcription: {item.transcription} " if item.transcription else ""
+    spoken = "" if item.transcription is None else f"|transcription: {item.transcription} "
     assert with_transcript == f" |context: {spoken}{text.removeprefix(' |context: ')}"
 
 

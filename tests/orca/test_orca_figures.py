@@ -107,6 +107,15 @@ def test_the_way_of_the_search() -> None:
     assert spoiled.threshold == 0.0
 
 
+@pytest.mark.parametrize("variances", [[0.02] * 4, [0.02, 0.02, 0.02, 0.2]])
+def test_constant_predictions_keep_the_first_threshold(variances: list[float]) -> None:
+    """As released: no correlation exists without clamping, and what is not a number is never reached nor beaten."""
+    found = find_threshold([0.0, 0.25, 0.5, 1.0], [0.1] * 4, variances, COMPOSITES["released"])
+    assert found.threshold == 0.05 and math.isnan(found.composite_baseline)
+    # Where variances differ, clamping makes two values of one.
+    assert math.isnan(found.composite_clamped) == (len(set(variances)) == 1)
+
+
 def test_an_unknown_composite_is_named() -> None:
     with pytest.raises(InputError, match="composite 'best' is none of paper, released"):
         weights_of("best")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lazy_modules import Lazy, torch
+from orca_checkpoints import tiny_lm
 from orca_lazy import heads
 
 from long_context_tasks.orca.data import HEAD_NAMES
@@ -53,6 +54,19 @@ def test_intervals_by_hand() -> None:
     assert multinomial.interval([[0.0] * 5]).tolist() == [[0.0], [1.0]]
     assert multinomial.interval([[0, 0, 50, 0, 0]]).tolist() == [[0.5], [0.5]]
     assert heads.HEADS["bernoulli"].interval([[0, 0]]) is None
+
+
+@pytest.mark.parametrize("name", HEAD_NAMES)
+def test_a_fresh_head_begins_near_a_flat_guess(name: str) -> None:
+    """Also on hidden states as large as those of real models, where the released initialisation keeps outputs small."""
+    torch.manual_seed(0)
+    lm = tiny_lm(10)
+    model = heads.OrcaModel(lm, heads.get_head(name))
+    hidden = 10 * torch.randn(1000, lm.config.hidden_size)
+    params = model.linear(hidden)
+    ratings = [[float(1 + place % 5)] for place in range(1000)]
+    loss = model.head.loss(params, model.head.labels(ratings)).mean().item()
+    assert loss == pytest.approx(model.head.loss_of_guess(), abs=0.15)
 
 
 def test_zeros_of_a_scale_are_learned_from_and_masks_are_not() -> None:

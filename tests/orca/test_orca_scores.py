@@ -14,6 +14,7 @@ from orca_lazy import model_code, scorer
 
 from long_context_tasks.orca import InputFormat, OrcaItem
 from long_context_tasks.orca.checkpoint import Checkpoint
+from long_context_tasks.orca.data import item_of_row
 from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items, input_text
 from long_context_tasks.schema import InputError
 
@@ -180,6 +181,28 @@ def test_only_the_context_is_shortened_and_no_more_than_needed(
         context += len((item.transcription or "").encode()) if transcript else 0
         assert full - context > window
         assert encoded.ids == ()
+
+
+@pytest.mark.parametrize(
+    ("transcription", "rules", "context"),
+    [
+        ({"transcription": ""}, "checked", "|transcription:  Two people."),
+        ({"transcription": ""}, "released", "|transcription:  Two people."),
+        ({"transcription": None}, "released", "|transcription: None Two people."),
+        ({"transcription": None}, "checked", "Two people."),
+        ({}, "released", "Two people."),
+    ],
+)
+def test_an_empty_transcription_is_written_as_released(
+    transcription: dict[str, Any], rules: Any, context: str
+) -> None:
+    """The released code asks whether the row has the field, not whether the field holds anything."""
+    row = {"question": "Who?", "reference": "Anna", "candidate": "Ann", "rationale": "Two people."}
+    item = item_of_row({**row, **transcription}, rules=rules)
+    assert input_text(item, InputFormat(transcript=True)) == (
+        f" |context: {context} |question: Who? |correct answer: Anna |candidate answer: Ann"
+    )
+    assert "transcription" not in input_text(item)
 
 
 def test_the_transcription_goes_before_the_rationale() -> None:

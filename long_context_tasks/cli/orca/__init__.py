@@ -1,6 +1,7 @@
 """``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores; replicate its paper."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -329,8 +330,15 @@ def clamp(
     if len({path.stem for path in paths}) < len(paths) or len(set(files)) < len(files):
         raise InputError("two files have the same name; give them different ones, as the results go by it")
     if dev is not None:
-        threshold = dev_threshold(dev, weights)
-        if not threshold:
+        search = dev_threshold(dev, weights)
+        threshold = search.threshold
+        if math.isnan(search.composite_clamped):
+            typer.echo(
+                "WARNING: all predicted means of the development part are equal, so there is nothing to choose a threshold by; "
+                f"{threshold:g} is the first one tried, as in the released code",
+                err=True,
+            )
+        elif not threshold:
             typer.echo("clamping does not help on the development part: the threshold is 0", err=True)
     else:
         threshold = read_threshold(threshold_from) if threshold_from is not None else threshold or 0.0
