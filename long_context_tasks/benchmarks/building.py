@@ -144,6 +144,7 @@ class TaskReport:
         notes: sentences for the user.
         figures: means over the cases of what tells how hard they are, by name with unit; empty without.
         sources: what is known of each book or document that was read, the same keys for all; one report of a build has them.
+        encodings: name of each text file that was read to its encoding; one report of a build has them.
     """
 
     task: str
@@ -154,6 +155,7 @@ class TaskReport:
     notes: Sequence[str] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     sources: Sequence[Mapping[str, Any]] = ()
+    encodings: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_task(

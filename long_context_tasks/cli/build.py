@@ -1,7 +1,7 @@
 """`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -18,7 +18,7 @@ from long_context_tasks.cli.options import (
     parameters_of,
     typed_options,
 )
-from long_context_tasks.cli.output import print_table
+from long_context_tasks.cli.output import print_table, say
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
@@ -118,8 +118,26 @@ def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> Non
             [[_cell(source[name]) for name in names] for source in sources],
             values=sources,
         )
+    _show_encodings({name: found for report in reports for name, found in report.encodings.items()})
     for note in (note for report in reports for note in report.notes):
         typer.echo(f"warning: {note}", err=True)
+
+
+def _show_encodings(encodings: Mapping[str, str]) -> None:
+    """List the files that are not UTF-8; the JSON lists all."""
+    from long_context_tasks.corpora.plain_files import UTF8
+
+    others = [[name, found] for name, found in encodings.items() if found != UTF8]
+    if encodings:
+        say(f"encoding: {len(encodings) - len(others):,} of {len(encodings):,} files are UTF-8")
+    if others:
+        print_table(
+            "read in another encoding",
+            ["file", "encoding"],
+            others,
+            ("encoding",),
+            [{"file": name, "encoding": found} for name, found in encodings.items()],
+        )
 
 
 def _cell(value: str | bool | float) -> str:
@@ -237,7 +255,7 @@ def build(
 
 def _merge(out: Path, others: bool) -> None:
     """Put together all builds of which there are shards in a folder."""
-    from long_context_tasks.cli.output import give, say
+    from long_context_tasks.cli.output import give
     from long_context_tasks.schema.case_folder import merge_shards, sharded
 
     if others:

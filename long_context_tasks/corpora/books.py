@@ -86,7 +86,8 @@ def read_books(path: Path) -> Iterator[Book]:
     Args:
         path: A ``.txt``/``.txt.gz`` file with one book; or a ``.jsonl``/``.jsonl.gz`` file with objects of ``id``,
             ``title`` (optional) and ``text``, ``paragraphs`` or ``chapters``; or a folder of such files, and of folders
-            with a text file for each chapter of a book in natural order (2 before 10). Texts are UTF-8, else ISO-8859-1.
+            with a text file for each chapter of a book in natural order (2 before 10). For their encodings
+            see :func:`~long_context_tasks.corpora.plain_files.encoding_of`.
 
     Raises:
         InputError: Nothing to read, a file that is no text, a book without a story, two books with one id.

@@ -32,10 +32,11 @@ from long_context_tasks.corpora.plain_files import (
     read_records,
     read_rows,
     read_text,
+    read_value,
     stem_of,
+    without_c1,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import validated
 from long_context_tasks.tokens.chunks import sentence_ends
 
@@ -444,10 +445,7 @@ def _linked(marked: str, cited: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 def _opinion_of_record(file: Path) -> Opinion:
     """Read a record; those that were scanned and not read have no pages."""
-    try:
-        row = loads(read_text(file))
-    except ValueError as error:
-        raise InputError(f"{file}: no JSON ({error}); give a record of CourtListener") from error
+    row = read_value(file, "a record of CourtListener")
     return validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
 
 
@@ -554,7 +552,7 @@ def _pages(text: str) -> tuple[str, ...]:
     """
     pages: list[str] = []
     tail, last = "", 0
-    plain = _without_marks(unescape(text))
+    plain = _without_marks(without_c1(unescape(text)))
     ruled = any(sign in plain for sign in _SIGNS_OF_RULES)
     for page in _without_heads([_RULE.sub("", page) if ruled else page for page in plain.split("\f")]):
         text_end, last = _before_notes(page, last)
@@ -692,6 +690,7 @@ def _is_included(value: object) -> bool:
     return _INCLUDED[text]
 
 
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # What a table of fields that semicolons part has left of a semicolon.
 _QUOTED_SEMICOLON = re.compile(r'";"')
 _QUOTED_FIELDS = re.compile(r'";([^"]*;)"')
@@ -790,6 +789,11 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
     key = next((name for name in (*_PUBMED_IDS, "record_id") if name in names), "record_id")
     label = "included" if "label_included" not in names and "included" in names else "label_included"
     if missing := [name for name in (key, "title", "abstract", label) if name not in names]:
+        for separator, called in _SEPARATORS.items():
+            if any(separator in name and "title" in name.split(separator) for name in names):
+                raise InputError(
+                    f"{file}: its columns are separated by {called}; save it with commas between them"
+                )
         raise InputError(
             f"{file}: no column {', '.join(missing)}; a screening list has record_id or pubmedID, title, abstract, label_included"
         )
@@ -815,10 +819,7 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
 
 def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
     """Read a record of MS^2: the background are the sentences of the review's own abstract with that label."""
-    try:
-        record = loads(read_text(file))
-    except ValueError as error:
-        raise InputError(f"{file}: no JSON ({error}); give a record of MS^2") from error
+    record = read_value(file, "a record of MS^2")
     for number, held in enumerate(record if isinstance(record, list) else [record], start=1):
         if not isinstance(held, dict) or not isinstance(held.get("included_studies"), list):
             continue

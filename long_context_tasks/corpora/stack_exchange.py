@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from long_context_tasks.corpora.plain_files import refuse_wide, without_c1
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
@@ -213,6 +214,7 @@ def rows(path: Path) -> Iterator[Row]:
         head += chunk
         if head.lstrip(b"\xef\xbb\xbf \t\r\n"):
             break
+    refuse_wide(path, head)
     found = False
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     source = _json_rows if start == b"{" else _xml_rows
@@ -572,7 +574,7 @@ def html_to_text(html: str) -> str:
     outer = etree.fromstring(f"<html><body><div>{html}</div></body></html>", parser)[0]
     for element in outer.iter(*_BLOCKS):
         _normalise(element)
-    text: str = etree.tostring(outer, method="text", encoding="unicode")
+    text = without_c1(etree.tostring(outer, method="text", encoding="unicode"))
     return f"\n{text}" if text.endswith("\n") else f"\n{text}\n"
 
 

@@ -19,6 +19,7 @@ from long_context_tasks.benchmarks.ada_leval.settings import (
 )
 from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.corpora.books import Book, read_books
+from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
 from long_context_tasks.recast.renaming import names_of, rename
 from long_context_tasks.schema import InputError, Options
@@ -69,12 +70,13 @@ def build(
             if option == CARRIERS:
                 change = partial(recast_book, seed=settings.seed)
                 settings = replace(settings, fill=True, per_book=settings.n)
-            return build_tsort(
+            first, *others = build_tsort(
                 *(read_books(source), part, settings, writer, work),
                 name=name,
                 source=str(source),
                 change=change,
             )
+            return [replace(first, encodings=encodings_of(source)), *others]
         if isinstance(settings, ConstraintSettings):
             return build_constraints(settings, writer, work, name=name)
         assert isinstance(settings, BestAnswerSettings) and source is not None

@@ -28,6 +28,7 @@ from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.corpora.documents import read_opinions, read_reviews
+from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.schema import InputError
 
 _ANNOTATED = {
@@ -101,7 +102,11 @@ def build(
             if annotator is not None and annotator.unusable:
                 remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
             raise InputError(f"{source}: {why}. {remedy}")
-    return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *notes))]
+    encodings = {name: found for path in own.values() for name, found in encodings_of(path).items()}
+    return [
+        *reports[:-1],
+        replace(reports[-1], notes=(*reports[-1].notes, *notes), encodings=encodings),
+    ]
 
 
 def _build_domain(

@@ -21,6 +21,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
+from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 
@@ -74,8 +75,11 @@ def build(
     settings = replace(settings, n=settings.n or cases_of(task))
     settings.fitted()  # an unavailable tokenizer is reported before anything is written
     domains = known if settings.domain is None else (settings.domain,)
+    encodings: dict[str, str] = {}
     if edition == RECAST:
         recast_genres(Options(carriers=source), domains)  # carriers that are missing are reported now
+        for domain in domains:
+            encodings |= encodings_of(carriers_of(Options(carriers=source), CARRIER_KINDS[domain], family))
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
     reports: list[TaskReport] = []
@@ -84,7 +88,7 @@ def build(
             make = partial(_made, family, domain, source, settings)
             cases = work.cases_by_length(writer, make, documents, f"writing {family} {domain}")
             reports += _write(writer, name_of(task, domain, edition), cases, settings.measure.name)
-    return reports
+    return [replace(reports[0], encodings=encodings), *reports[1:]]
 
 
 def _write(
