@@ -3,6 +3,7 @@
 import json
 import random
 import statistics
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,33 @@ def test_named_averages_and_fusions(tmp_path: Path, folder: Path) -> None:
     assert list(found) == ["a", "b", "c", ""]
     found = figures(lct(file, "--splits", folder, "--out", out, "--raters", "a,c"), out)
     assert list(found) == ["a", "c", "average", "fusion", ""]
+
+
+def test_an_average_has_each_judge_once(tmp_path: Path, folder: Path) -> None:
+    """Two judges, two conditions, two wordings: the paper averages two columns, not eight."""
+    noise = {
+        f"{judge}:{condition}{wording}": 0.5 + number / 4
+        for number, (judge, condition, wording) in enumerate(
+            product(("qwen", "gemma"), ("with_context", "without_context"), ("", ":modified"))
+        )
+    }
+    noise |= {"llama:without_context:modified": 3.0, "gpt-4": 1.0, "qwen:no_reference": 1.0}
+    file = write_rows(tmp_path / "r.jsonl", scores_of(ROWS, noise))
+    out = tmp_path / "out.json"
+    pairs = {
+        "with_context": "qwen:with_context,gemma:with_context",
+        "without_context": "qwen:without_context,gemma:without_context,llama:without_context:modified",
+    }
+    found = figures(lct(file, "--splits", folder, "--out", out), out)
+    kinds = {name: each["kind"] for name, each in found.items() if name}
+    for kind in ("average", "fusion"):
+        assert [name for name in kinds if kinds[name] == kind] == [f"{kind}:{name}" for name in pairs]
+        named = [
+            each for name, members in pairs.items() for each in (f"--{kind}", f"{kind}:{name}={members}")
+        ]
+        same = figures(lct(file, "--splits", folder, "--out", out, *named), out)
+        for name in pairs:
+            assert same[f"{kind}:{name}"] == found[f"{kind}:{name}"]
 
 
 def test_scales_of_the_file_and_of_baselines(tmp_path: Path, folder: Path) -> None:
@@ -283,8 +311,9 @@ def test_a_file_is_the_full_data_set_and_wordings_are_summed_up(tmp_path: Path) 
     done = lct(file, "--splits", answers, "--out", out)
     found = figures(done, out)
     assert {each["n"] for name, each in found.items() if name} == {len(ROWS)}
-    # A control is no judge, so it is in no average.
-    assert found["a:mismatched_reference"]["kind"] == "control" and found["average"]["n"] == len(ROWS)
+    # A control is not a judge, and two wordings of one judge are not two judges.
+    assert found["a:mismatched_reference"]["kind"] == "control"
+    assert not any("average" in name for name in found)
     rhos = [found[name]["rho"]["mean"] for name in noise if "without" in name]
     summed = f"{statistics.fmean(rhos):.4f} ± {statistics.stdev(rhos):.4f}"
     assert "Mean ± sd over the wordings of a prompt" in done.output and summed in done.output

@@ -179,12 +179,14 @@ def compare(
     ] = "",
     average: Annotated[
         list[str] | None,
-        typer.Option(help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."),
+        typer.Option(
+            help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges, for each condition; or none."
+        ),
     ] = None,
     fusion: Annotated[
         list[str] | None,
         typer.Option(
-            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none."
+            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: as for --average; or none."
         ),
     ] = None,
     orca: Annotated[

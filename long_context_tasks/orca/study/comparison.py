@@ -26,7 +26,7 @@ from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.results import read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
-from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS
+from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS, column_parts
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
 from long_context_tasks.stats.shortcuts import SHORTCUTS, cross_predicted, predict_by
@@ -71,8 +71,8 @@ def _single_rater(
                 f"{each}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one in the field "
                 f'"scales" of the rows, such as {{"{name}": [1, 10]}}'
             )
-    controls = set(name.split(":")) & set(CONTROLS)
-    kind: Kind = "control" if controls else "baseline" if name in BASELINES else "judge"
+    control = column_parts(name)[1] in CONTROLS
+    kind: Kind = "control" if control else "baseline" if name in BASELINES else "judge"
     estimates = {each: Estimate((score - low) / (high - low)) for each, score in given.items()}
     return Rater(name, kind, (estimates,) * n_splits)
 
@@ -81,7 +81,7 @@ def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> 
     """Return name and members of each group of raters that an option asks for.
 
     Args:
-        texts: ``[NAME=]a,b,c`` each, or ``none``; without any a group of all judges, where there are several.
+        texts: ``[NAME=]a,b,c`` each, or ``none``; without any :func:`groups_by_condition`.
         option: for messages; without its dashes the name of a group that has none.
         raters: that can be members.
 
@@ -90,8 +90,7 @@ def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> 
     """
     kind = option.removeprefix("--")
     if not texts:
-        judges = [rater for rater in raters if rater.kind == "judge"]
-        return [(kind, judges)] if len(judges) > 1 else []
+        return groups_by_condition(kind, raters)
     if list(texts) == ["none"]:
         return []
     by_name = {rater.name: rater for rater in raters}
@@ -108,6 +107,25 @@ def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> 
         unnamed = kind if len(texts) == 1 else f"{kind} of {', '.join(names)}"
         groups.append((given.strip() or unnamed, [by_name[name] for name in names]))
     return groups
+
+
+def groups_by_condition(kind: str, raters: Sequence[Rater]) -> list[tuple[str, list[Rater]]]:
+    """Return a group of all judges for each condition that several judges rated under, named ``KIND:CONDITION``.
+
+    As in the paper's Tables 2 and 6, a judge counts once: under one condition, with one wording, the paper's if it has that. Judges without a
+    condition in their name are a group called ``KIND``.
+    """
+    groups: dict[str, dict[str, Rater]] = {}
+    # Sorting is stable, and the paper's wording comes first.
+    for rater in sorted(raters, key=lambda rater: column_parts(rater.name)[2] != WORDINGS[0]):
+        judge, condition, _ = column_parts(rater.name)
+        if rater.kind == "judge":
+            groups.setdefault(condition, {}).setdefault(judge, rater)
+    return [
+        (f"{kind}:{condition}" if condition else kind, list(own.values()))
+        for condition, own in groups.items()
+        if len(own) > 1
+    ]
 
 
 def averaged(name: str, judges: Sequence[Rater]) -> Rater:
@@ -430,8 +448,8 @@ def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, Sprea
     """
     groups: dict[str, list[RaterFigures]] = {}
     for each in figures:
-        name, _, wording = each.name.rpartition(":")
-        groups.setdefault(name if wording in WORDINGS else each.name, []).append(each)
+        judge, condition, _ = column_parts(each.name)
+        groups.setdefault(f"{judge}:{condition}" if condition else judge, []).append(each)
     several = {name: own for name, own in groups.items() if len(own) > 1}
     rhos = [Spread.of([each.rho.mean for each in own]) for own in several.values()]
     maes = [Spread.of([each.mae.mean for each in own]) for own in several.values()]

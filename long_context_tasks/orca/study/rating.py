@@ -235,6 +235,19 @@ def rate_answers(
     return columns, summarize(verdicts, config)
 
 
+def column_parts(name: str) -> tuple[str, str, str]:
+    """Return judge, condition and wording of a column of scores; the condition is empty and the wording the paper's if the name has none.
+
+    >>> column_parts("qwen:with_context:modified"), column_parts("gpt-4")
+    (('qwen', 'with_context', 'modified'), ('gpt-4', '', 'paper'))
+    """
+    rest, _, last = name.rpartition(":")
+    rest, wording = (rest, last) if rest and last in WORDINGS else (name, WORDINGS[0])
+    judge, _, last = rest.rpartition(":")
+    judge, condition = (judge, last) if judge and last in get_args(Condition) else (rest, "")
+    return judge, condition, wording
+
+
 def check_raters(configs: Sequence[JudgeConfig]) -> None:
     """Check judges as far as that costs nothing.
 
