@@ -317,4 +317,3 @@ def test_a_file_is_the_full_data_set_and_wordings_are_summed_up(tmp_path: Path) 
     rhos = [found[name]["rho"]["mean"] for name in noise if "without" in name]
     summed = f"{statistics.fmean(rhos):.4f} ± {statistics.stdev(rhos):.4f}"
     assert "Mean ± sd over the wordings of a prompt" in done.output and summed in done.output
-    assert "no fusion" in done.output
