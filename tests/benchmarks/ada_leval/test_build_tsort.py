@@ -6,7 +6,6 @@ import json
 import random
 import tempfile
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -282,27 +281,6 @@ def test_real_books(shared, tmp_path):
         assert sum(report.tokens) / len(report.tokens) > 0.85 * length
         for case in made.cases[:: max(1, len(made) // 5)]:
             assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
-
-
-def test_chapter_numbers_put_back_stop_the_build(tmp_path):
-    """Paragraphs given as such are not cleaned: the check at the end is all that sees numbers in them."""
-    novel = paragraphs(200, 3)
-    source = tmp_path / "books.jsonl"
-    for every, stopped in ((10**6, False), (5, True)):
-        text = [
-            part
-            for i, p in enumerate(novel)
-            for part in ([f"CHAPTER {i // every}"] if i % every == every - 1 else []) + [p]
-        ]
-        source.write_text(json.dumps({"id": "b", "paragraphs": text}), encoding="utf-8")
-        with (
-            pytest.raises(InputError, match=r"b: .* show what looks like a heading .*CHAPTER 0")
-            if stopped
-            else nullcontext()
-        ):
-            build.build(
-                "ada_leval_tsort", source, TSortSettings((2000,), stride=3), tmp_path / "ada_leval_tsort"
-            )
 
 
 def test_letters_are_left_out_and_named(tmp_path):

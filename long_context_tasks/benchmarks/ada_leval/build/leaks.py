@@ -1,77 +1,72 @@
-"""Look at the paragraphs of books for headings that the reader of books has left, with rules of its own.
+"""Look at the paragraphs of books for what tells their order without being read, whatever the reader of books has removed.
 
-A segment that shows the number or the title of its chapter tells its place without being read.
+Two things do: a line that shows the number or the title of a chapter, and a series of numbers that rises from paragraph to
+paragraph (headings of a form that the reader does not recognise, page numbers, running heads).
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import median
 
 from long_context_tasks.corpora.books import Book
+from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
 
-_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
-_TENS = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")
-_ROMAN = {hundred + ten + one for hundred in ("", "C", "CC") for ten in _TENS for one in _ONES} - {""}
-_CARDINALS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
-    "twenty thirty forty fifty sixty seventy eighty ninety"
-)
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth last"
-_SPELLED = set(f"{_CARDINALS} {_ORDINALS}".split())
-_KEYWORDS = (
-    "chapter|chap|book|part|volume|vol|letter|canto|stave|section|act|scene|adventure|phase|night|tale|episode|"
-    "period|narrative|epoch|interlude|epilogue"
-)
-_LABEL = re.compile(
-    rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?"
-    r"(?:(?:/\d+)?\W*$|[.:;—–-]\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
-)
-# "No. II." or "Kapitel 3" alone; a month with a day is a date.
-_COUNTED = re.compile(
-    r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[A-Z][A-Za-z]{1,14}\.? ([IVXLC]+|\d{1,3})[^\w!?]*$"
-)
+_QUOTES = "\"'“‘«„»"
+_MOST_LINE = 120  # characters
+_MOST_WORDS = 15
+_HIGHEST = 399
+_MOST_LOWER = 0.7  # of the words of a title after a number of several digits
+_SHORTEST_TITLE = 4
 # A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again.
 _PAGE_HEAD = re.compile(r"(?:\d{1,4}\s+)(?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60})\s+\d{1,4}")
 _FEWEST_PAGES = 3
-_NAMED = re.compile(
-    rf"\W*(?:the )?(?:(?:{_ORDINALS.replace(' ', '|')}) (?:{_KEYWORDS})|prologue|epilogue)(?:[^\w!?]*$|[:—-])",
-    re.IGNORECASE,
+_CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w+.*)", re.IGNORECASE)
+_STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
+_AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|[.:;—–-]\W*[^\Wa-z]|:[^.!?]{1,60}$|\s+[^\Wa-z]|\s+[(“]")
+_AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_a-z].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
+# "Night II." alone, or with a title; a month with a day is a date.
+_COUNTED = re.compile(
+    r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? (?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
 )
-_NUMBER = re.compile(r"[^\w“\"]*([IVXLC]+|\d{1,3})(?:[^\w!?]*$|[.:)—–-]+\s*([A-Z].*)|\s+([A-Z][^a-z]{3,})$)")
-_WORD = re.compile(
-    rf"(?:{_CARDINALS.replace(' ', '|')})(?:-(?:{_CARDINALS.replace(' ', '|')}))?", re.IGNORECASE
-)
-_CLOSING = re.compile(
-    rf"\W*(?:the )?end (?:of )?(?:the )?(?:\w+ )?(?:{_KEYWORDS})(?: (?:[ivxlc]+|\d{{1,3}}|{_CARDINALS.replace(' ', '|')}))?\W*",
-    re.IGNORECASE,
-)
-_BRACKETED = re.compile(r"\(([ivxlc]+)\)")
-_QUOTES = "\"'“‘«"
-_MOST_WORDS = 15
-_MOST_LOWER = 0.7  # of the words of a title behind a number of several digits
-_SHORTEST_TITLE = 4
+_DIGITS = re.compile(r"\d+")
+# Parts of other numbers, of dates with strokes, of hours, of sums.
+_NOT_BEFORE = frozenset(".,:/-–$£€")
+_NOT_AFTER = re.compile(r"[\w:/%-]|[.,]\d")
+_INSIDE = "within paragraphs"
+_FEWEST_COUNTED = {_INSIDE: 8, "arabic": 4, "roman": 4, "word": 4}
+"""Members of a series of these; pages have many numbers, and numbers without a word next to them are frequent."""
+_FEWEST = 3
+_SHARE = 0.6
+"""Of the numbers of one shape that are in the count."""
+_APART = 100
+"""Words between members, the median: items of a list stand closer."""
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A paragraph that looks like a heading.
+    """A paragraph that tells its place.
 
     Attributes:
         paragraph: Its index in the book.
-        text: Its beginning.
+        text: Its beginning, or its number with the words around.
+        counted: Whether it is a member of a series of numbers.
     """
 
     paragraph: int
     text: str
+    counted: bool = False
 
 
 def find_leaks(book: Book) -> list[Leak]:
-    """Return the paragraphs that show a chapter's number, or are the title of a heading that was removed."""
+    """Return the paragraphs that show a chapter's number or a removed heading's title, or belong to a rising series of numbers."""
     titles = {_letters(title) for title in book.headings}
     heads = {place: head for place, text in enumerate(book.paragraphs) if (head := _page_head(text))}
     times = Counter(heads.values())
-    return [
-        Leak(place, text[:60])
+    found = {
+        place: Leak(place, text[:60])
         for place, text in enumerate(book.paragraphs)
         if text[0] not in _QUOTES  # somebody speaks
         and (
@@ -79,7 +74,8 @@ def find_leaks(book: Book) -> list[Leak]:
             or times[heads.get(place, "")] >= _FEWEST_PAGES
             or (len(text) < 200 and len(key := _letters(text)) >= _SHORTEST_TITLE and key in titles)
         )
-    ]
+    }
+    return sorted((found | _series(book)).values(), key=lambda leak: leak.paragraph)
 
 
 def _page_head(text: str) -> str:
@@ -89,29 +85,81 @@ def _page_head(text: str) -> str:
     return _letters(found["right"] or found["left"]) if found else ""
 
 
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).casefold()
+
+
 def _is_label(text: str) -> bool:
-    if found := _LABEL.match(text[:100]):
-        return _counts(found[1])
-    if _NAMED.match(text[:40]) or _WORD.fullmatch(text) or _CLOSING.fullmatch(text[:80]):
-        return True
-    if found := _COUNTED.match(text[:40]) or _BRACKETED.fullmatch(text):
-        return _counts(found[1])
-    found = _NUMBER.match(text[:200])
-    if not found or not _counts(found[1]):
-        return False
-    title = found[2] or found[3]
+    """Return whether a paragraph begins as the heading of a chapter does."""
+    line = text[:_MOST_LINE].lstrip("[(§—–-_ ")
+    closing = _CLOSING.fullmatch(text.strip("[]() "))
+    found = read(closing["label"] if closing else line)
+    if found is None or closing:
+        counted = _COUNTED.match(text)
+        return bool(
+            _STORY.match(text) or (found and found.keyword) or (counted and numeral_at(counted["number"]))
+        )
+    rest = line[found.end :]
+    if found.keyword:
+        return bool(_AFTER_KEYWORD.match(rest)) and not (found.rare and re.search(r"\w", rest))
+    if found.kind == "word":
+        return not rest and line == text
+    if found.kind == "lower roman":
+        return text[0] == "(" and rest == ")"
+    beside = _AFTER_NUMBER.match(rest)
+    return found.value <= _HIGHEST and beside is not None and _may_be_title(beside, found)
+
+
+def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
+    """Return whether what stands next to a number, if anything, is a title."""
+    title = beside["title"] or beside["shouted"]
     if title is None or title.isupper():
         return True
     words = title.split()
     lower = sum(word[0].islower() and len(word) > 3 for word in words)
     # A capital and a stop may be somebody's initial.
-    few = _MOST_LOWER if len(found[1]) > 1 else 1 / 3
+    few = _MOST_LOWER if number.end > 1 else 1 / 3
     return len(words) < _MOST_WORDS and title[-1] not in ".,;!?’”\"'" and lower <= few * len(words)
 
 
-def _counts(word: str) -> bool:
-    return word.isdigit() or word.upper() in _ROMAN or word.lower() in _SPELLED
+def _series(book: Book) -> dict[int, Leak]:
+    """Return the members of every series of numbers that rises through a book, by paragraph."""
+    shapes: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for place, text in enumerate(book.paragraphs):
+        for shape, value, shown in _numbers(text):
+            shapes[shape].append((place, value, shown))
+    words = [0, *accumulate(text.count(" ") + 1 for text in book.paragraphs)]
+    found: dict[int, Leak] = {}
+    for shape, same in shapes.items():
+        counted = count_in([value for _, value, _ in same], again=shape != _INSIDE)
+        if len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
+            continue
+        # Other numbers stand before and after the pages with numbers.
+        of = counted[-1] + 1 - counted[0] if shape == _INSIDE else len(same)
+        places = [same[i][0] for i in counted]
+        if len(counted) >= _SHARE * of and median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
+            found |= {same[i][0]: Leak(same[i][0], same[i][2], counted=True) for i in counted}
+    return found
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).casefold()
+def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yield what may be a member of a series in a paragraph: its shape, its value, and the text to show."""
+    for digits in _DIGITS.finditer(text):
+        before = text[digits.start() - 1 : digits.start()]
+        if (
+            len(digits[0]) > 4
+            or before.isalpha()
+            or before in _NOT_BEFORE
+            or _NOT_AFTER.match(text, digits.end())
+        ):
+            continue
+        yield _INSIDE, int(digits[0]), text[max(0, digits.start() - 25) : digits.end() + 25]
+    if text[0] in _QUOTES:
+        return
+    if len(text) <= _MOST_LINE:
+        for shape, found in readings(text):
+            yield shape, found.value, text
+    elif (number := read(text[:_MOST_LINE])) and (
+        number.keyword or (number.kind in ("arabic", "roman") and text[number.end] in ".:;)—–-")
+    ):
+        yield f"{number.keyword or number.kind} #{text[number.end]} a paragraph", number.value, text[:60]

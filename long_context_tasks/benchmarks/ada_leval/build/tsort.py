@@ -547,13 +547,16 @@ def _cases_of(
                 hidden += 1
             else:
                 yield window
-        places = {10 * leak.paragraph // len(counted.book.paragraphs) for leak in leaks}
-        if hidden > _MOST_LEAKS * total and len(places) >= _FEWEST_LEAKS:
-            seen = "; ".join(f"paragraph {leak.paragraph + 1}: {leak.text!r}" for leak in leaks[:3])
-            raise InputError(
-                f"{counted.book.id}: {hidden} of {total} cases of {row.task} show what looks like a heading ({seen}), which "
-                "tells the order of segments; remove these lines from the file, or the file from the folder"
-            )
+        series = [leak for leak in leaks if leak.counted]
+        for shown, most in ((series, 0), (leaks, _MOST_LEAKS * total)):
+            places = {10 * leak.paragraph // len(counted.book.paragraphs) for leak in shown}
+            if hidden > most and len(places) >= _FEWEST_LEAKS:
+                what = "numbers that rise" if shown is series else "what looks like a heading"
+                seen = "; ".join(f"paragraph {leak.paragraph + 1}: {leak.text!r}" for leak in shown[:3])
+                raise InputError(
+                    f"{counted.book.id}: {hidden} of {total} cases of {row.task} show {what} ({seen}), which "
+                    "tells the order of segments; remove these lines from the file, or the file from the folder"
+                )
 
     def mixed(windows: Iterable[Window]) -> list[Draft]:
         drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
