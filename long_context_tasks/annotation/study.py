@@ -340,14 +340,26 @@ def set_rationales(study: Study, rationales: Iterable[tuple[Question, str]]) -> 
         return db.total_changes - before
 
 
-def annotate(study: Study, annotations: Iterable[Annotation], *, replace: bool = True) -> int:
-    """Store annotations, all or none.
+def annotate(
+    study: Study,
+    annotations: Iterable[Annotation],
+    *,
+    withdrawn: Iterable[tuple[str, str]] = (),
+    replace: bool = True,
+) -> int:
+    """Store annotations and delete those that were withdrawn, all or none.
+
+    Args:
+        study: open.
+        annotations: new or changed; those that the study has already are passed over.
+        withdrawn: candidate and annotator; passed over if the study has no such annotation.
+        replace: may change and delete annotations.
 
     Returns:
-        How many are new or changed.
+        How many are new, changed or deleted.
 
     Raises:
-        InputError: an unknown candidate, a rating outside the scale, or one that would change another.
+        InputError: an unknown candidate, a rating outside the scale, or a change although ``replace`` is false.
     """
     with study.transaction() as db:
         known = {row[0] for row in db.execute("SELECT id FROM candidates")}
@@ -368,7 +380,18 @@ def annotate(study: Study, annotations: Iterable[Annotation], *, replace: bool =
                     )
             db.execute(
                 "INSERT OR REPLACE INTO annotations VALUES (?, ?, ?, ?, ?, ?)",
-                (annotation.candidate, annotation.annotator, *said, annotation.at or now()),
+                (annotation.candidate, annotation.annotator, *said, annotation.at),
+            )
+            changed += 1
+        for candidate, annotator in withdrawn:
+            if study.annotation(candidate, annotator) is None:
+                continue
+            if not replace:
+                raise InputError(
+                    f"{annotator} withdrew the annotation of {candidate}, which {study.path} has; add --replace to delete it"
+                )
+            db.execute(
+                "DELETE FROM annotations WHERE candidate = ? AND annotator = ?", (candidate, annotator)
             )
             changed += 1
         return changed

@@ -241,15 +241,24 @@ def export(
             "document is below this, and the gold ones.",
         ),
     ] = None,
+    annotators: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="For potato: how many people annotate each item. Default: everyone, or what the project has.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write training data, annotations, the history, or a POTATO project."""
+    """Write training data, annotations, the history, or a POTATO project; one that is there already is brought up to date."""
     from long_context_tasks.annotation import exchange
     from long_context_tasks.annotation.figures import agreement_with, inconsistent
     from long_context_tasks.annotation.potato import export_potato
 
     if (gold is None) != (least is None) or (gold is not None and form != "orca"):
         raise InputError("--gold and --min-pearson go together, and with --format orca only")
+    if annotators is not None and form != "potato":
+        raise InputError("--annotators goes with --format potato only")
     with _opened(study) as opened:
         without: set[tuple[str, str | None]] = set()
         if gold is not None and least is not None:
@@ -260,8 +269,10 @@ def export(
             )
             without = {(gold, None), *dropped}
         if form == "potato":
-            n = export_potato(opened, out)
-            give(f"{out}: {n} items; start it with `potato start {out}/config.yaml`", folder=out, items=n)
+            there = out.exists()
+            n = export_potato(opened, out, annotators)
+            how = "brought up to date, answers kept; start it again" if there else "start it"
+            give(f"{out}: {n} items; {how} with `potato start {out}/config.yaml`", folder=out, items=n)
             return
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "orca": lambda: exchange.training_rows(opened, before=before, without=without),
@@ -291,7 +302,8 @@ def import_annotations(
         Path, typer.Argument(help="A file of `export --format annotations`, or a POTATO project folder.")
     ],
     replace: Annotated[
-        bool, typer.Option("--replace", help="May change annotations that are there.")
+        bool,
+        typer.Option("--replace", help="May change annotations that are there, and delete withdrawn ones."),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -301,14 +313,32 @@ def import_annotations(
     from long_context_tasks.annotation.potato import import_potato
 
     with _opened(study) as opened:
-        read = import_potato if source.is_dir() else read_annotations
-        found = read(source, opened.scale)
-        changed = store(opened, found, replace=replace)
+        withdrawn: list[tuple[str, str]] = []
+        kept: list[tuple[str, str]] = []
+        if source.is_dir():
+            collected = import_potato(source, opened)
+            found = collected.annotations
+            stored = {(each.candidate, each.annotator) for each in opened.annotations()}
+            withdrawn = [key for key in collected.withdrawn if key in stored]
+            read = {(each.candidate, each.annotator) for each in found}
+            kept = sorted(key for key in stored - read - {*withdrawn} if key[1] in collected.annotators)
+        else:
+            found = read_annotations(source, opened.scale)
+        changed = store(opened, found, withdrawn=withdrawn, replace=replace)
+        for candidate, annotator in withdrawn:
+            say(f"deleted: {annotator} withdrew the annotation of {candidate}")
+        if kept:
+            candidate, annotator = kept[0]
+            typer.echo(
+                f"note: {len(kept)} annotations of the study are not in {source} and stay; first: {candidate} by {annotator}",
+                err=True,
+            )
         give(
-            f"{study}: {changed} new or changed annotations of {len(found)} read",
+            f"{study}: {changed - len(withdrawn)} new or changed annotations of {len(found)} read",
             study=study,
-            changed=changed,
+            changed=changed - len(withdrawn),
             read=len(found),
+            deleted=len(withdrawn),
         )
 
 

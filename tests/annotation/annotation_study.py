@@ -1,12 +1,14 @@
 """A small study with hostile texts, answers as POTATO writes them, and hypothesis strategies."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
 from long_context_tasks.annotation import Study, add, create, load_scale, open_study
+from long_context_tasks.annotation.potato import item_id
 from long_context_tasks.annotation.records import CODES, Annotation, Incoming, Question
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"
@@ -45,18 +47,29 @@ def make_study(path: Path, scale: str = "orca") -> Study:
     return study
 
 
-def answer_potato(folder: Path, given: list[Annotation]) -> None:
-    """Write annotations below a project as POTATO 2.12.1 did in a browser: radio and multiselect hold their name, text its text."""
+def answer_potato(folder: Path, given: list[Annotation], done: bool = False) -> None:
+    """Write annotations below a project as POTATO 2.12.1 did in a browser: radio and multiselect hold their name, text its text.
+
+    The history, which POTATO extends and never shortens, has the local time of each answer.
+    """
     items: dict[str, dict[str, list[Any]]] = {}
     for one in given:
         labels = [[{"schema": "comment", "name": "text_box"}, one.comment]] if one.comment else []
         labels += [[{"schema": "feedback", "name": code}, code] for code in one.codes]
         if one.rating is not None:
             labels.append([{"schema": "rating", "name": str(one.rating)}, str(one.rating)])
-        items.setdefault(one.annotator, {})[one.candidate] = labels
+        items.setdefault(one.annotator, {})[item_id(one.candidate)] = labels
+        place = folder / "annotation_output" / one.annotator
+        place.mkdir(parents=True, exist_ok=True)
+        action = {"instance_id": item_id(one.candidate), "action_type": "add_label"}
+        if one.at:
+            at = datetime.strptime(one.at, "%Y-%m-%dT%H:%M:%S%z").astimezone()
+            action["timestamp"] = at.replace(tzinfo=None, microsecond=123).isoformat()
+            with (place / "annotation_history.jsonl").open("a") as file:
+                file.write(json.dumps(action) + "\n")
     for name, answers in items.items():
-        (folder / "annotation_output" / name).mkdir(parents=True)
-        state = {"user_id": name, "instance_id_to_label_to_value": answers}
+        phase = ["done" if done else "annotation", None]
+        state = {"user_id": name, "current_phase_and_page": phase, "instance_id_to_label_to_value": answers}
         (folder / "annotation_output" / name / "user_state.json").write_text(json.dumps(state))
 
 

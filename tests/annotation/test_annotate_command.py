@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotation_study import make_study
+from annotation_study import answer_potato, make_study
 from judge_server import Answer, Behave, JudgeServer, judge_server
 from typer.testing import CliRunner
 
@@ -135,6 +135,30 @@ def test_annotations_go_from_one_copy_to_another() -> None:
         assert [(one.annotator, one.rating) for one in study.annotations()] == [("a", 5), ("b", 3)]
 
 
+def test_a_rating_withdrawn_in_potato_leaves_the_study() -> None:
+    at = "2026-01-02T03:04:05Z"
+    said = [Annotation(f"q{n}/small", "ana", 4, at=at) for n in (1, 2)]
+    with make_study(Path("s.db")) as study:
+        annotate(study, [Annotation("q3/small", "ana", 2), Annotation("q3/small", "ben", 2)])
+    assert lct("export s.db --out p --format potato").exit_code == 0
+    answer_potato(Path("p"), said)
+    assert "2 new or changed annotations of 2 read" in lct("import s.db p").output
+    answer_potato(Path("p"), said[:1])  # the history keeps the other one
+    done = lct("import s.db p")
+    assert done.exit_code == 2 and "ana withdrew the annotation of q2/small" in done.output
+    done = lct("import s.db p --replace")
+    assert done.exit_code == 0 and "deleted: ana withdrew the annotation of q2/small" in done.output
+    assert "note: 1 annotations of the study are not in p and stay; first: q3/small by ana" in done.output
+    with open_study(Path("s.db")) as study:
+        assert [(one.candidate, one.annotator, one.at) for one in study.annotations()] == [
+            ("q1/small", "ana", at),
+            ("q3/small", "ana", ""),
+            ("q3/small", "ben", ""),
+        ]
+    assert lct("export s.db --out t.jsonl").exit_code == 0
+    assert [row["id"] for row in rows("t.jsonl")] == ["q1/small", "q3/small"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -149,6 +173,8 @@ def test_annotations_go_from_one_copy_to_another() -> None:
         ("review s.db --out s.db", "is a database, perhaps the study"),
         ("stats s.db --out s.db", "is a database, perhaps the study"),
         ("export s.db --out s.db --format history", "is a database, perhaps the study"),
+        ("export s.db --out s.db --annotators 2", "--annotators goes with --format potato only"),
+        ("export s.db --out docs --format potato", "is there already and is not a POTATO project"),
     ],
 )
 def test_bad_input_is_one_line(words: str, message: str) -> None:

@@ -29,8 +29,15 @@ from long_context_tasks.annotation.exchange import (
     training_rows,
     write_rows,
 )
-from long_context_tasks.annotation.potato import export_potato, import_potato, potato_config
-from long_context_tasks.annotation.records import SHIPPED, Annotation, Review, Scale
+from long_context_tasks.annotation.potato import export_potato, import_potato, item_id, potato_config
+from long_context_tasks.annotation.records import (
+    SHIPPED,
+    Annotation,
+    Incoming,
+    Question,
+    Review,
+    Scale,
+)
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 
@@ -57,18 +64,21 @@ def test_annotations_survive_the_study_and_a_file(tmp_path: Path, data: st.DataO
 
 @given(st.data())
 @ROUND_TRIP
-def test_annotations_survive_potato(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_annotations_survive_potato(
+    tmp_path_factory: pytest.TempPathFactory, study: Study, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("potato")
     # An annotator is a folder there.
     given_ = [one for one in data.draw(annotations(CANDIDATES)) if one.annotator.isalnum()]
     if not given_:
         return
     answer_potato(folder, given_)
-    told = [Annotation(one.candidate, one.annotator, one.rating, one.codes, one.comment) for one in given_]
-    assert sorted(import_potato(folder, load_scale()), key=repr) == sorted(told, key=repr)
+    collected = import_potato(folder, study)
+    assert sorted(collected.annotations, key=repr) == sorted(given_, key=repr) and not collected.withdrawn
+    assert collected.annotators == sorted({one.annotator for one in given_})
 
 
-def test_potato_version_1_is_read(tmp_path: Path) -> None:
+def test_potato_version_1_is_read(study: Study, tmp_path: Path) -> None:
     (tmp_path / "ana").mkdir()
     row = {
         "id": "q1/small",
@@ -76,21 +86,124 @@ def test_potato_version_1_is_read(tmp_path: Path) -> None:
         "label_annotations": {"rating": {"4": "4"}, "feedback": {"A": "A"}},
     }
     (tmp_path / "ana" / "annotated_instances.jsonl").write_text(json.dumps(row) + "\n")
-    assert import_potato(tmp_path, load_scale()) == [Annotation("q1/small", "ana", 4, "A")]
+    assert import_potato(tmp_path, study).annotations == [Annotation("q1/small", "ana", 4, "A")]
 
 
-def test_potato_gets_a_project_without_markup_from_the_study(study: Study, tmp_path: Path) -> None:
-    assert export_potato(study, tmp_path / "p") == 6
-    with pytest.raises(InputError, match="is there already"):
-        export_potato(study, tmp_path / "p")
-    items = [json.loads(line) for line in (tmp_path / "p" / "data" / "items.jsonl").read_text().splitlines()]
-    assert sorted(item["id"] for item in items) == sorted(CANDIDATES)
-    assert all("<script" not in item["text"] and "<img" not in item["text"] for item in items)
-    assert any("&lt;script&gt;" in item["text"] for item in items)
-    assert all("<br><br>Its end." in item["text"] for item in items)
-    config = yaml.safe_load((tmp_path / "p" / "config.yaml").read_text())
-    assert [scheme["name"] for scheme in config["annotation_schemes"]] == ["rating", "feedback", "comment"]
+def test_answers_taken_back_in_potato_are_named(study: Study, tmp_path: Path) -> None:
+    folder = tmp_path / "annotation_output" / "ana"
+    folder.mkdir(parents=True)
+    (folder / "user_state.json").write_text('{"instance_id_to_label_to_value": {}}')
+    with pytest.raises(InputError, match="no annotations yet"):
+        import_potato(tmp_path, study)
+    at = "2026-01-02T03:04:05Z"
+    answer_potato(tmp_path, [Annotation(key, "ana", 4, at=at) for key in ("q1/small", "q2/small")])
+    with (folder / "annotation_history.jsonl").open("a") as file:
+        file.write('{"action_id": "cut by a crash\n')
+    empty = [[{"schema": "comment", "name": "text_box"}, ""]]
+    state = {"instance_id_to_label_to_value": {item_id("q3/small"): empty}}  # POTATO drops the others
+    (folder / "user_state.json").write_text(json.dumps(state))
+    collected = import_potato(tmp_path, study)
+    assert not collected.annotations
+    assert sorted(collected.withdrawn) == [(f"q{n}/small", "ana") for n in (1, 2, 3)]
+
+
+def test_answers_to_another_study_are_refused(study: Study, tmp_path: Path) -> None:
+    answer_potato(tmp_path, [Annotation("q9/small", "ana", 4)])
+    with pytest.raises(InputError, match=r"ana/user_state\.json, item [0-9a-f]{16}: no candidate of"):
+        import_potato(tmp_path, study)
+
+
+def _items(project: Path) -> list[dict[str, str]]:
+    lines = (project / "data" / "items.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _config(project: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((project / "config.yaml").read_text())
+    return found
+
+
+def test_potato_gets_whole_texts_and_no_name_of_a_model(study: Study, tmp_path: Path) -> None:
+    long = "a\tb   c\n" * 60_000
+    add(
+        study, [Incoming(Question("q4", "?", "r", document="d2"), ((None, "small", "x"),), "4")], {"d2": long}
+    )
+    assert export_potato(study, tmp_path / "p") == 7
+    items = _items(tmp_path / "p")
+    assert "small" not in "".join(item["id"] for item in items) and "large" not in "".join(items[0])
+    shown = [item for item in items if item["question"].startswith("Question 1?")]
+    assert {item["answer"] for item in shown} == {f"Answer small 1 {HOSTILE}", "A longer answer, large 1"}
+    assert {item["document"] for item in shown} == {f"The document. {HOSTILE}\n\nIts end."}
+    assert {item["rationale"] for item in items} == {HOSTILE, "Because.", "(none)"}
+    assert items[-1]["document"] == long  # above 400,000 characters
+    fields = _config(tmp_path / "p")["instance_display"]["fields"]
+    # Texts are escaped and keep their blanks; what no item has is not shown.
+    assert [field["key"] for field in fields] == ["question", "reference", "rationale", "answer", "document"]
+    assert {field["type"] for field in fields} == {"text"}
+    assert all(field["display_options"]["max_height"] for field in fields)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "s.db"]
+
+
+def test_potato_shows_documents_together_and_models_in_no_order(tmp_path: Path) -> None:
+    create(tmp_path / "many.db", load_scale())
+    with open_study(tmp_path / "many.db") as many:
+        texts = {f"d{n}": f"Document {n}" for n in range(5)}
+        questions = [
+            Incoming(
+                Question(f"q{n}", f"Question {n}?", "r", document=f"d{n % 5}"),
+                tuple((None, model, f"answer of {model}") for model in ("small", "large")),
+                "row",
+            )
+            for n in range(20)
+        ]
+        add(many, questions, texts)
+        assert export_potato(many, tmp_path / "p", 3) == 40
+    items, config = _items(tmp_path / "p"), _config(tmp_path / "p")
+    blocks = [item["document"] for item in items]
+    assert [text for n, text in enumerate(blocks) if blocks[n - 1] != text] == list(texts.values())
+    pairs = list(zip(items[::2], items[1::2], strict=True))
+    assert all(first["question"] == second["question"] for first, second in pairs)
+    assert {first["answer"] for first, _ in pairs} == {"answer of small", "answer of large"}
+    assert config["num_annotators_per_item"] == 3 and config["assignment_strategy"] == "random"
+
+
+def test_a_second_export_keeps_answers_and_settings(study: Study, tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    export_potato(study, project, 2)
+    answer_potato(project, [Annotation(key, "ana", 4) for key in CANDIDATES], done=True)
+    answer_potato(project, [Annotation("q1/small", "ben", 3)])
+    state = project / "annotation_output" / "ana" / "user_state.json"
+    before, config = state.read_text(), _config(project)
+    export_potato(study, project)
+    assert state.read_text() == before and _config(project) == config  # nothing is new to ana
+    config["require_password"] = True
+    (project / "config.yaml").write_text(yaml.safe_dump(config))
+    review(study, [Review("q2", "correct", {"reference": "Another"})], "eva")
+    add(study, [Incoming(study.questions()[1], ((None, "small", "new"),), "row")])
+    assert export_potato(study, project) == 5
+    assert _config(project) == config and config["num_annotators_per_item"] == 2
+    assert {item["reference"] for item in _items(project)} == {"Reference 1", "Another", "Reference 3"}
+    assert json.loads(state.read_text()) == {
+        **json.loads(before),
+        "current_phase_and_page": ["annotation", None],
+    }
+    assert len(import_potato(project, study).annotations) == 7  # those of q2 before its correction, too
+    export_potato(study, project, 5)
+    assert _config(project) == {**config, "num_annotators_per_item": 5}
+
+
+def test_an_export_into_something_else_is_refused(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is there already and is not a POTATO project"):
+        export_potato(study, tmp_path / "empty")
+    create(tmp_path / "other.db", load_scale())
+    with open_study(tmp_path / "other.db") as other:
+        add(other, [Incoming(Question("x", "?", "r"), ((None, "m", "a"),), "row")])
+        export_potato(other, tmp_path / "p")
+    before = (tmp_path / "p" / "data" / "items.jsonl").read_text()
+    with pytest.raises(InputError, match=r"items\.jsonl, row 1: not an item of"):
+        export_potato(study, tmp_path / "p")
+    assert (tmp_path / "p" / "data" / "items.jsonl").read_text() == before
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -105,8 +218,12 @@ def test_shipped_scales(name: str) -> None:
         ]
         return
     assert scale.bounds == ((1, 10) if name == "elitr_bench" else (1, 5))
-    labels = [label["name"] for label in potato_config(scale)["annotation_schemes"][0]["labels"]]
-    assert labels == [str(value) for value in scale.values]
+    labels = potato_config(scale)["annotation_schemes"][0]["labels"]
+    assert [label["name"] for label in labels] == [str(value) for value in scale.values]
+    # The words are on the page, not only in a tooltip.
+    for step in scale.steps:
+        for value in step.values:
+            assert step.text in next(each["displayed_label"] for each in labels if each["name"] == str(value))
 
 
 @pytest.mark.parametrize(
@@ -162,16 +279,17 @@ def test_annotations_edited_by_hand_are_refused(tmp_path: Path, change: Any, mes
         ({"rating": {"4": "4", "5": "5"}}, "one number is needed"),
         ({"rating": {"9": "9"}}, "rating 9 is no whole number"),
         ({"feedback": {"Z": "Z"}}, "unknown feedback Z"),
-        ({"comment": {"text_box": ""}}, "no annotations yet"),
         (None, "a file as POTATO writes it"),
     ],
 )
-def test_potato_files_edited_by_hand_are_refused(tmp_path: Path, given: Any, message: str) -> None:
+def test_potato_files_edited_by_hand_are_refused(
+    study: Study, tmp_path: Path, given: Any, message: str
+) -> None:
     (tmp_path / "ana").mkdir()
-    state = json.dumps({"instance_id_to_label_to_value": {"i": given}})
+    state = json.dumps({"instance_id_to_label_to_value": {"q1/small": given}})
     (tmp_path / "ana" / "user_state.json").write_text("{" if given is None else state)
     with pytest.raises(InputError, match=message):
-        import_potato(tmp_path, load_scale())
+        import_potato(tmp_path, study)
 
 
 def test_training_data_are_read_by_orca(tmp_path: Path) -> None:

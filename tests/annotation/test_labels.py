@@ -9,6 +9,7 @@ import yaml
 from annotation_study import answer_potato
 from typer.testing import CliRunner
 
+from long_context_tasks.annotation import open_study
 from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     LabelledChunk,
@@ -72,12 +73,11 @@ def test_labels_written_in_potato_go_to_the_build(study: Path, tmp_path: Path) -
     assert done.exit_code == 0 and "8 items" in done.output, done.output
     items = rows(potato / "data" / "items.jsonl")
     for item, drawn in zip(items, rows(tmp_path / "chunks.jsonl"), strict=True):
-        assert item["text"] == (
-            f"<h4>Instruction</h4><div>List every name.</div><h4>Passage</h4><div>{drawn['reference']}</div>"
-        )
+        assert (item["question"], item["reference"]) == ("List every name.", drawn["reference"])
     [labels, _] = yaml.safe_load((potato / "config.yaml").read_text())["annotation_schemes"]
     assert labels["annotation_type"] == "text" and "Write each label on a line" in labels["description"]
-    first, second, third = [item["id"] for item in items[:3]]
+    with open_study(study) as opened:
+        first, second, third = [candidate.id for candidate in opened.candidates()[:3]]
     said = [
         Annotation(first, "ana", comment="Anne\nJane"),
         Annotation(second, "ana", comment="None"),

@@ -80,13 +80,18 @@ def _manifest(path: Path) -> object:
 
 
 def _potato(path: Path) -> object:
+    from long_context_tasks.annotation import add, create, load_scale, open_study
     from long_context_tasks.annotation.potato import import_potato
-    from long_context_tasks.annotation.records import load_scale
+    from long_context_tasks.annotation.records import Incoming, Question
 
-    folder = path.parent / "annotation_output" / "ann"
+    folder, file = path.parent / "annotation_output" / "ann", path.parent / "study.db"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "user_state.json").write_bytes(path.read_bytes())
-    return import_potato(path.parent, load_scale())
+    if not file.exists():
+        create(file, load_scale())
+    with open_study(file) as study:
+        add(study, [Incoming(Question("q", "?", "r"), ((None, "c", "a"),), "row 1")])
+        return import_potato(path.parent, study)
 
 
 def _study(path: Path) -> object:
