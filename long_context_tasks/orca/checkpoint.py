@@ -7,14 +7,14 @@
     DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token if used
     DIR/tokenizer/
     DIR/args.yaml                  training arguments, score_type among them
-    DIR/metrics.yaml, optimizer.pt optional
+    DIR/metrics.yaml               figures on the development part; optional
 
 A checkpoint is written beside its place and moved there whole. Nothing is ever unpickled: the head is read with ``weights_only``.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -336,7 +336,6 @@ def save_checkpoint(
     args: Mapping[str, Any],
     *,
     metrics: Mapping[str, Any] | None = None,
-    also: Callable[[Path], None] | None = None,
 ) -> None:
     """Write a checkpoint, whole or not at all; it replaces an earlier one.
 
@@ -346,7 +345,6 @@ def save_checkpoint(
         tokenizer: of transformers.
         args: training arguments, plain values; ``score_type`` is added.
         metrics: for ``metrics.yaml``.
-        also: writes further files, such as the state of an optimizer, into the folder it is given before that is moved in place.
 
     Raises:
         InputError: the folder holds something else, or cannot be written.
@@ -375,8 +373,6 @@ def save_checkpoint(
         _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})
         if metrics is not None:
             _write_yaml(part / "metrics.yaml", metrics)
-        if also is not None:
-            also(part)
 
 
 def _write_yaml(path: Path, values: Mapping[str, Any]) -> None:

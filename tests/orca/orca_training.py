@@ -57,14 +57,14 @@ def trained(
     init: Path | None = None,
     stages: list[Stage] | None = None,
     report: Callable[[str], None] = lambda _: None,
-    save_steps: int = 2,
+    save_share: int = 0,
     dropout: float = 0.2,
     **changes: Any,
 ) -> bool:
-    """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings."""
+    """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings; every step is saved."""
     from long_context_tasks.orca.train import loop
 
-    with patch.multiple(loop, SAVE_STEPS=save_steps, LORA_DROPOUT=dropout):
+    with patch.multiple(loop, SAVE_SHARE=save_share, LORA_DROPOUT=dropout):
         return loop.train(
             stages or [Stage("human", tuple(items))],
             dev,
@@ -100,6 +100,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def killed_at(moment: int, action: Callable[[], Any]) -> int:
     """Do it in a child process that is killed (SIGKILL) before its ``moment``-th file operation or step; -9, or 0 when it came to its end."""
 
+    import safetensors.torch
     import torch
 
     def child() -> None:
@@ -121,6 +122,7 @@ def killed_at(moment: int, action: Callable[[], Any]) -> int:
         shutil.rmtree = watched(shutil.rmtree)  # type: ignore[assignment]
         shutil.copytree = watched(shutil.copytree)
         torch.save = watched(torch.save)
+        safetensors.torch.save_file = watched(safetensors.torch.save_file)
         torch.optim.AdamW.step = watched(torch.optim.AdamW.step)  # type: ignore[method-assign]
         action()
 

@@ -1,6 +1,7 @@
 """`lct orca`: train, score, clamp, as a user types them, with tiny models."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,10 @@ def from_model(place: Path, head: str = "beta") -> tuple[object, ...]:
 def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
     said = good(*train(place, tmp_path / "mine", *from_model(place), "--no-rationale"))
     assert "stage human: 8 answers, 2 steps" in said.output and "mine: trained" in said.output
+    # Not a terminal: lines in place of a bar.
+    assert re.search(
+        r"^stage human: step 2 of 2, loss \d\.\d+; .* s each, 0 min left$", said.output, re.MULTILINE
+    )
     assert (
         "finished already"
         in good(*train(place, tmp_path / "mine", *from_model(place), "--no-rationale")).output
@@ -194,19 +199,12 @@ def test_a_judge_of_shuffled_ratings_is_told_from_another(
     assert "CONTROL" not in good(*score, tmp_path / "judge").output
 
 
-def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(place: Path, tmp_path: Path) -> None:
     for wrong in (("--model", tmp_path / "none"), ("--lr", "1e6")):
         said = bad(*train(place, tmp_path / "mine", *from_model(place), *wrong))
         assert "cannot be loaded" in said or "not a number" in said
         assert not (tmp_path / "mine").exists()
-    # Where a checkpoint was written, a training may be going on.
-    monkeypatch.setattr("long_context_tasks.orca.train.loop.SAVE_STEPS", 1)
-    assert "the loss is not a number" in bad(
-        *train(place, tmp_path / "mine", *from_model(place), "--lr", "1e6")
-    )
-    assert "of a run with other arguments (lr)" in bad(*train(place, tmp_path / "mine", *from_model(place)))
+    good(*train(place, tmp_path / "mine", *from_model(place)))
 
 
 def test_a_judge_that_has_learned_nothing_is_told(place: Path, tmp_path: Path) -> None:

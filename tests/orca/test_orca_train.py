@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,7 +75,7 @@ def test_a_model_learns(model: Path, tmp_path: Path, head: str, method: str) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("moment", [1, 4, 9, 16, 26, 41, 55, 84])
+@pytest.mark.parametrize("moment", [1, 4, 9, 16, 26, 41, 55, 70])
 def test_a_killed_training_goes_on_as_if_nothing_had_been(
     model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path, moment: int
 ) -> None:
@@ -91,11 +93,55 @@ def test_a_training_that_is_killed_again_and_again_comes_to_its_end(
     model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
     kills = 0
-    while killed_at(34, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
+    while killed_at(20, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
         kills += 1
         assert kills < 30
     assert kills > 2
     assert files_of(tmp_path / "out") == whole["lora"]
+
+
+@pytest.mark.parametrize(("moment", "step"), [(12, 3), (18, 4), (34, 7)])
+def test_a_killed_training_goes_on_after_its_last_step(
+    model: Path, tmp_path: Path, moment: int, step: int
+) -> None:
+    """Killed within an epoch, while an evaluation writes the best checkpoint, and within the last epoch."""
+    items, dev = rated_items(12), rated_items(6, 9)
+
+    def training(report: Callable[[str], None] = lambda _: None) -> bool:
+        return trained(items, dev, tmp_path / "out", model, report=report, batch_size=3)
+
+    assert killed_at(moment, training) == -9
+    said: list[str] = []
+    training(said.append)
+    assert said[0] == f"stage human: 12 answers, 8 steps, going on after step {step}"
+    assert [row["step"] for row in log_of(tmp_path / "out") if "loss" in row] == list(range(1, 9))
+    assert [row["step"] for row in log_of(tmp_path / "out") if "dev" in row] == [4, 8]
+
+
+def test_saving_takes_little_of_the_time(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where saving is slow, steps between two saves are done again, and the result is the same."""
+    monkeypatch.setattr(f"{LOOP}.QUICK_SAVE", 0.0)
+    items, dev = rated_items(12), rated_items(6, 9)
+    said: list[str] = []
+    for name in ("a", "b"):
+        training = partial(trained, items, dev, tmp_path / name, model, save_share=10**9, batch_size=3)
+        if name == "b":
+            assert killed_at(12, training) == -9
+        training(report=said.append)
+    assert any("going on after step 1" in line for line in said)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_a_state_that_was_cut_is_an_error(model: Path, tmp_path: Path) -> None:
+    assert killed_at(14, lambda: tiny_training(model, tmp_path / "out")) == -9
+    [state] = work_folder(tmp_path / "out").glob("*/state.safetensors")
+    state.write_bytes(state.read_bytes()[:-9])
+    with pytest.raises(
+        InputError, match=r"state\.safetensors: cannot be read .*; remove .*out\.training to begin"
+    ):
+        tiny_training(model, tmp_path / "out")
 
 
 def test_what_is_not_finished_is_no_checkpoint(model: Path, tmp_path: Path) -> None:
@@ -112,7 +158,6 @@ def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
     before = files_of(tmp_path)
     work_folder(tmp_path / "out").mkdir()  # killed before it was removed
     assert not tiny_training(model, tmp_path / "out")
-    assert not tiny_training(model, tmp_path / "out", save_steps=1)  # does not change the result
     assert files_of(tmp_path) == before and not work_folder(tmp_path / "out").exists()
     with pytest.raises(InputError, match=r"other arguments \(batch_size, lr\)"):
         tiny_training(model, tmp_path / "out", batch_size=3, lr=1e-3)

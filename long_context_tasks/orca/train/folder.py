@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
@@ -18,9 +18,11 @@ from long_context_tasks.orca.checkpoint import read_yaml_mapping
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import bring_back, json_value, loads, read_json, write_whole
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 LOG = "log.jsonl"
-STATE = "state.json"
-OPTIMIZER = "optimizer.pt"
+STATE = "state.safetensors"
 
 
 @dataclass(frozen=True)
@@ -29,33 +31,60 @@ class State:
 
     Attributes:
         step: steps done.
+        evaluated: steps after which the model was last evaluated; 0 before the first time.
         best_step: after which the best checkpoint was made; 0 for none.
         best: its loss of a rating on the development part; None before the first.
         done: whether the stage has ended.
     """
 
     step: int = 0
+    evaluated: int = 0
     best_step: int = 0
     best: float | None = None
     done: bool = False
 
 
-def write_state(folder: Path, state: State) -> None:
-    """Write the state into a checkpoint that is being made."""
-    (folder / STATE).write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
+def write_state(folder: Path, state: State, tensors: "Mapping[str, Tensor]") -> None:
+    """Write the state of a stage, whole or not at all; it replaces the one of an earlier step.
 
-
-def read_state(folder: Path) -> State:
-    """Read the state of a checkpoint.
+    Args:
+        folder: of the stage.
+        state: its progress.
+        tensors: trained weights and the state of the optimizer.
 
     Raises:
-        InputError: it was changed or is not there.
+        InputError: it cannot be written.
     """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    part = folder / f".{STATE}.part"
     try:
-        return State(**loads((folder / STATE).read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
+        save_file(dict(tensors), part, {"state": json.dumps(asdict(state))})
+        part.replace(folder / STATE)
+    except (OSError, SafetensorError) as error:
         raise InputError(
-            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent.parent} to begin anew"
+            f"{folder / STATE}: cannot be written ({error}); make room and give the same command again"
+        ) from error
+
+
+def read_state(folder: Path) -> "tuple[State, dict[str, Tensor]]":
+    """Read the state of a stage and its tensors, on the CPU; without any at the beginning.
+
+    Raises:
+        InputError: it was changed or cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not (folder / STATE).is_file():
+        return State(), {}
+    try:
+        with safe_open(folder / STATE, "pt") as file:
+            state = State(**loads(file.metadata()["state"]))
+            return state, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent} to begin anew"
         ) from error
 
 
@@ -123,9 +152,9 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
             try:
                 _check_same_run(found, args, work)
             except InputError:
-                if any(path.is_dir() for name in ("last", ".last.old") for path in work.glob(f"*/{name}")):
+                if any(work.glob(f"*/{STATE}")):
                     raise
-                # Nothing is lost: as after a mistyped option, no checkpoint was written yet.
+                # Nothing is lost: as after a mistyped option, no step was done yet.
                 for stage in filter(Path.is_dir, work.iterdir()):
                     shutil.rmtree(stage)
                 run.unlink()
@@ -137,21 +166,21 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
 def tidy_stage(folder: Path) -> None:
     """Make a stage's folder, or put it right after a run that was killed while it wrote."""
     folder.mkdir(exist_ok=True)
-    for name in ("last", "best"):
-        bring_back(folder / name)
+    bring_back(folder / "best")
     for part in folder.glob(".*.part"):
         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
 
-def cut_log(path: Path, step: int) -> None:
-    """Keep the rows up to a step; what a run did after its last checkpoint is done again."""
+def cut_log(path: Path, state: State) -> None:
+    """Keep the rows up to a state; what a run did after that is done again."""
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
         try:
-            written = loads(line)["step"]
+            row = loads(line)
+            kept = row["step"] <= (state.evaluated if "dev" in row else state.step)
         except (ValueError, TypeError, KeyError):
             continue  # the line that was being written
-        if written <= step:
+        if kept:
             rows.append(line if line.endswith("\n") else f"{line}\n")
     write_whole(path, rows)
 

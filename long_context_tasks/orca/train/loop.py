@@ -1,7 +1,7 @@
 """Training: stages one after the other; each ends with the model of the epoch that has the lowest loss on the development part.
 
-A run can be stopped at any moment; the same call goes on from its last checkpoint, and the loss curve is that of a run that was never stopped (bit for bit
-on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
+A run can be stopped at any moment; the same call goes on from the last step that was saved, and the loss curve is that of a run that was never stopped (bit
+for bit on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
 
 ``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its parts of every step; gradients and predictions
 are joined, so that all processes decide alike.
@@ -10,6 +10,7 @@ are joined, so that all processes decide alike.
 import contextlib
 import math
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 
 import torch
 from torch.nn import Parameter
-from tqdm import tqdm
 
 from long_context_tasks.orca.checkpoint import (
     choose_device,
@@ -31,10 +31,11 @@ from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
+from long_context_tasks.orca.progress import Progress
 from long_context_tasks.orca.scoring import predict
 from long_context_tasks.orca.train.folder import (
     LOG,
-    OPTIMIZER,
+    STATE,
     State,
     add_to_log,
     cut_log,
@@ -51,7 +52,8 @@ from long_context_tasks.orca.train.plan import (
     HEAD_FACTOR,
     LORA_ALPHA,
     LORA_DROPOUT,
-    SAVE_STEPS,
+    QUICK_SAVE,
+    SAVE_SHARE,
     WEIGHT_DECAY,
     Stage,
     TrainSettings,
@@ -63,6 +65,8 @@ from long_context_tasks.orca.train.plan import (
 from long_context_tasks.schema import InputError
 
 Report = Callable[[str], None]
+_OF = " of "
+"""Between the name of an optimizer's tensor and that of its parameter, in the file of a state."""
 
 
 @dataclass(frozen=True)
@@ -277,46 +281,43 @@ class _Run:
     folder: Path
     args: Mapping[str, Any]
     report: Report
+    kept_at: float = 0.0
+    keeping: float = 0.0
 
     def go(self, start: Start, before: Path | None, progress: bool) -> None:
         """Train until the stage is done, from the checkpoint before it."""
-        last = self.folder / "last"
-        resumed = last.is_dir()
-        state = read_state(last) if resumed else State()
-        if state.done:
+        self.state, saved = read_state(self.folder)
+        if self.state.done:
             return
         settings = self.settings
-        checkpoint = last if resumed else before
-        with named_failures(f"model {checkpoint or start.model}"):
-            self.model, self.tokenizer = _trainable(start, checkpoint, settings, self.processes.device)
+        with named_failures(f"model {before or start.model}"):
+            self.model, self.tokenizer = _trainable(start, before, settings, self.processes.device)
         self.pad = self.tokenizer.pad_token_id or 0
         self.optimizer = _optimizer(self.model, settings)
-        if resumed:
-            self.optimizer.load_state_dict(
-                torch.load(last / OPTIMIZER, map_location="cpu", weights_only=True)["optimizer"]
-            )
+        if saved:
+            self._restore(saved)
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
         self.dev_set = self._fitting(self.dev_items, "development part")
         if self.processes.is_first:
-            cut_log(self.folder / LOG, state.step)
+            cut_log(self.folder / LOG, self.state)
         an_epoch = steps_per_epoch(len(self.train_set), settings.batch_size)
         steps = settings.epochs * an_epoch
         self.report(
             f"stage {self.stage.name}: {len(self.train_set)} answers, {steps} steps"
-            + (f", going on after step {state.step}" if resumed else "")
+            + (f", going on after step {self.state.step}" if saved else "")
         )
-        hidden = None if progress and self.processes.is_first else True
-        with tqdm(total=steps, initial=state.step, desc=self.stage.name, unit="step", disable=hidden) as bar:
-            while not state.done:
-                loss = self._step(state.step, steps, an_epoch)
-                state = replace(state, step=state.step + 1)
-                bar.update()
-                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-                evaluated = state.step % an_epoch == 0
-                if evaluated:
-                    state = self._evaluated(state, ended=state.step == steps)
-                if evaluated or state.step % SAVE_STEPS == 0:
-                    self._save("last", state)
+        shown = progress and self.processes.is_first
+        with Progress(f"stage {self.stage.name}", "step", steps, self.state.step, shown=shown) as bar:
+            while not self.state.done:
+                if self.state.evaluated < self.state.step and self.state.step % an_epoch == 0:
+                    self.state = self._evaluated(self.state, ended=self.state.step == steps)
+                    self._keep(always=True)
+                else:
+                    loss = self._step(self.state.step, steps, an_epoch)
+                    self.state = replace(self.state, step=self.state.step + 1)
+                    bar.update(note=f"loss {loss:.3f}")
+                    self._keep()
+        state = self.state
         best = f"loss {state.best:.4f} on the development part after step {state.best_step}"
         self.report(f"stage {self.stage.name}: {steps} steps; best: {best}")
         guess = self.model.head.loss_of_guess()
@@ -394,6 +395,9 @@ class _Run:
 
     def _check_finite(self, what: str, value: float, step: int) -> None:
         if not math.isfinite(value):
+            if self.state.best is None and self.processes.is_first:
+                # The same arguments lead here again; those that are put right must find their place free.
+                (self.folder / STATE).unlink(missing_ok=True)
             raise InputError(
                 f"stage {self.stage.name}, step {step}: the {what} is not a number ({value}); nothing of this step was "
                 "kept. Train anew with a lower --lr under another --out"
@@ -422,26 +426,41 @@ class _Run:
         gains = state.best is None or loss < state.best
         if gains:
             state = replace(state, best_step=state.step, best=loss)
-        state = replace(state, done=ended)
         row = {"loss": loss, **asdict(figures)}
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
-        if gains:
-            self._save("best", metrics={"stage": self.stage.name, "step": state.step, "dev": row})
-        return state
-
-    def _save(self, name: str, state: State | None = None, metrics: Mapping[str, Any] | None = None) -> None:
-        """Save the model; with a state also what a resumed run needs."""
-        if self.processes.is_first:
-
-            def also(part: Path) -> None:
-                if state is not None:
-                    torch.save({"optimizer": self.optimizer.state_dict()}, part / OPTIMIZER)
-                    write_state(part, state)
-
-            save_checkpoint(
-                self.folder / name, self.model, self.tokenizer, self.args, metrics=metrics, also=also
-            )
+        if gains and self.processes.is_first:
+            metrics = {"stage": self.stage.name, "step": state.step, "dev": row}
+            save_checkpoint(self.folder / "best", self.model, self.tokenizer, self.args, metrics=metrics)
         self.processes.wait()
+        return replace(state, evaluated=state.step, done=ended)
+
+    def _keep(self, always: bool = False) -> None:
+        """Save the step, so that a run that is stopped goes on after it, unless saving would take much of the time."""
+        began = time.monotonic()
+        soon = began - self.kept_at < SAVE_SHARE * self.keeping and self.keeping > QUICK_SAVE
+        if not self.processes.is_first or (soon and not always):
+            return
+        tensors = {}
+        for name, each in self.model.named_parameters():
+            if each.requires_grad:
+                tensors[name] = each.detach().contiguous()
+                tensors |= {f"{part}{_OF}{name}": value for part, value in self.optimizer.state[each].items()}
+        write_state(self.folder, self.state, tensors)
+        self.kept_at = time.monotonic()
+        self.keeping = self.kept_at - began
+
+    def _restore(self, saved: Mapping[str, torch.Tensor]) -> None:
+        """Put trained weights and the optimizer's state back as they were after the step that was saved."""
+        parameters = dict(self.model.named_parameters())
+        for key, value in saved.items():
+            part, _, name = key.rpartition(_OF)
+            parameter = parameters[name]
+            if not part:
+                parameter.data.copy_(value)
+            else:
+                # Like torch itself: the count of steps stays on the CPU.
+                place = "cpu" if part == "step" else parameter.device
+                self.optimizer.state[parameter][part] = value.to(place)
 
     def _log(self, row: Mapping[str, Any]) -> None:
         if self.processes.is_first:

@@ -43,8 +43,10 @@ WEIGHT_DECAY = 0.01
 CLIP = 1.0
 """Greatest norm of the gradient."""
 LORA_ALPHA, LORA_DROPOUT = 32, 0.05
-SAVE_STEPS = 200
-"""Steps between checkpoints, beside the one after every epoch."""
+SAVE_SHARE = 10
+"""A step is saved if this many times as long as saving takes has passed since the step that was saved before."""
+QUICK_SAVE = 0.05
+"""Seconds: if saving takes less, every step is saved."""
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
 
