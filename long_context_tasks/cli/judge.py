@@ -65,8 +65,8 @@ def run(
     """Judge the stored responses of either host, without generating anew.
 
     Nothing that the judge has said before is asked again, so a stopped run goes on where it was. The results go into a
-    folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
-    could not be reached for some responses.
+    folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or some responses
+    have no score of the judge, 2 when none has one.
     """
     from functools import partial
 
@@ -156,17 +156,26 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
 
 
 def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
-    """Say where the results are; exit code 1 when something is missing."""
+    """Say where the results are; exit code 1 when something is missing, 2 when all of it is."""
     for outcome in judged:
         say(f"{outcome.path}: {outcome.usage}")
     failed = sum(outcome.unanswered for outcome in judged)
+    unparsable = sum(outcome.unparsable for outcome in judged)
     if failed:
         typer.echo(
-            f"{failed} responses have no verdict, as the judge did not answer; run the same again", err=True
+            f"{failed} responses have no score, as the judge did not answer; run the same again", err=True
+        )
+    if unparsable:
+        typer.echo(
+            f"{unparsable} responses have no score, as no reply of the judge holds one; read `feedback` in the files above, "
+            "then change the judge, or its prompt or max_tokens",
+            err=True,
         )
     if skipped:
         typer.echo(f"{len(skipped)} skipped, see above", err=True)
-    if skipped or failed:
+    if (failed or unparsable) and not any(outcome.judged for outcome in judged):
+        raise InputError("nothing was judged, see above")
+    if skipped or failed or unparsable:
         raise typer.Exit(1)
 
 

@@ -46,7 +46,7 @@ from long_context_tasks.results.evaluations import (
     write_judged,
 )
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
+from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.stats.means import task_numbers
 
@@ -244,17 +244,24 @@ class JudgedRun:
         judge: name of the judge.
         usage: what the judging cost, in words.
         path: the file that was written.
+        judged: number of turns with a score of the judge.
     """
 
     scored: ScoreFigures
     judge: str
     usage: str
     path: Path
+    judged: int
 
     @property
     def unanswered(self) -> int:
-        """Turns without a verdict because the judge did not answer; another run asks for them."""
+        """Turns without a score because the judge did not answer; another run asks for them."""
         return self.scored.not_scored.get(JUDGE_FAILED, 0)
+
+    @property
+    def unparsable(self) -> int:
+        """Turns without a score because no reply of the judge holds one."""
+        return self.scored.not_scored.get(JUDGE_UNPARSABLE, 0)
 
 
 def prepare(
@@ -349,7 +356,9 @@ def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRu
         "notes": list(scored.notes),
     }
     scored.write(path, config.name, more)
-    return JudgedRun(scored.figures, config.name, "; ".join(usage), path)
+    turns = [turn for found in verdicts for by_turn in found.values() for turn in by_turn]
+    judged_turns = sum(any(verdict.score is not None for verdict in turn) for turn in turns)
+    return JudgedRun(scored.figures, config.name, "; ".join(usage), path, judged_turns)
 
 
 def judged_run(tasks: "RunTasks", config: JudgeConfig, run: StoredRun) -> JudgedRun | str | None:

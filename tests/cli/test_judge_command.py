@@ -238,6 +238,24 @@ def test_a_judge_that_goes_away_costs_no_answers(results: Path, tmp_path: Path) 
     assert not any(row["not_scored"].get("judge_failed") for row in mended.numbers.values())
 
 
+@pytest.mark.parametrize(("scores", "code"), [(3, 1), (0, 2)])
+def test_replies_without_a_score_show_in_the_exit_code(
+    results: Path, tmp_path: Path, scores: int, code: int
+) -> None:
+    def behave(_: dict[str, Any], number: int) -> Answer:
+        return Answer("\\boxed{7}" if 0 < number <= scores else "I would rather not say.")
+
+    with judge_server(behave) as server:
+        done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", server.url, concurrency=1))
+    unparsable = sum(row["not_scored"].get("judge_unparsable", 0) for row in done.numbers.values())
+    assert done.code == code and f"{unparsable} responses have no score" in done.err, done.err
+    turns = [row["verdicts"] for rows in done.rows.values() for row in rows]
+    # An empty response has the lowest score without a judge.
+    assert any(one["score"] is not None for verdicts in turns for one in verdicts) is (scores > 0)
+    assert any(row["numbers"]["n_scored"] for row in done.numbers.values())
+    assert ("error: nothing was judged" in done.err) is (code == 2)
+
+
 def test_what_cannot_be_judged_ends_with_code_2(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
     working = judge_file(tmp_path / "judge.yaml", judging.url)
     unreachable = judge_file(tmp_path / "none.yaml", "http://127.0.0.1:9/v1")
