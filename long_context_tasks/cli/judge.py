@@ -203,7 +203,10 @@ def compare(
         str | None, typer.Option(help="Rater whose scores make the bins of the distribution.")
     ] = None,
     raters: Annotated[
-        str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
+        str,
+        typer.Option(
+            help="Fields with scores, with commas. Default: those that `scales` of the rows names, else all that hold numbers."
+        ),
     ] = "",
     panel: Annotated[
         str, typer.Option(help="Raters for the ICC, with commas. Default: all of --raters.")
@@ -220,8 +223,10 @@ def compare(
     from long_context_tasks.judges.ratings import on_one_scale, read_ratings
     from long_context_tasks.stats import study_panel, study_raters
 
-    table = read_ratings(files, words(raters), by)
     members = words(panel)
+    table = read_ratings(files, words(raters), by, also=[*members, *([] if gold is None else [gold])])
+    if table.note:
+        say(table.note)
     if unknown := [name for name in [gold, *members] if name is not None and name not in table.ratings]:
         raise InputError(f"no rater {', '.join(unknown)}; there are: {', '.join(table.ratings)}")
     if len(members) == 1:

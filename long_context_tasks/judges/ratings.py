@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,11 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.stats.shortcuts import Traits
 
+_SCALES = 'scales: give the lowest and the highest score of each rater, such as {"gpt-4": [1, 10]}'
 _NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
 """Fields that may hold a number but are not scores: of ``lct judge run`` (turn, repeat) and of ``lct annotate export`` (version)."""
+ORCA = "rating_orca"
+"""How the fields of ``lct orca score`` that are scores begin; its other numbers are variances, intervals and counts."""
 # As `results.evaluations.judged_path` makes it.
 _JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
@@ -27,6 +30,7 @@ class RatingTable:
         ids, clusters, labels: of the items; labels are empty when none were asked for.
         ratings: rater to scores in the order of the items, ``None`` where there is none.
         scales: lowest and highest score of the raters for whom rows say so.
+        passed_over: fields with numbers that their rows do not name as scores.
         traits: answering model and lengths of each item, where rows have ``candidate`` and ``reference`` and name ``candidate_model``; else ``None``.
     """
 
@@ -36,15 +40,28 @@ class RatingTable:
     ratings: Mapping[str, tuple[float | None, ...]]
     traits: tuple[Traits | None, ...]
     scales: Mapping[str, tuple[float, float]]
+    passed_over: tuple[str, ...]
+
+    @property
+    def note(self) -> str:
+        """Which numbers are passed over; empty without any."""
+        names = ", ".join(self.passed_over)
+        return names and f"no raters, as their rows do not name them: {names}; --raters can add them"
 
 
 def read_ratings(
-    files: Sequence[Path], raters: Sequence[str] = (), label: str | None = None, *, fewest: int = 2
+    files: Sequence[Path],
+    raters: Sequence[str] = (),
+    label: str | None = None,
+    *,
+    also: Collection[str] = (),
+    fewest: int = 2,
 ) -> RatingTable:
     """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
 
-    Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
-    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row
+    Unless ``raters`` names them, raters are the fields that the ``scales`` of a row name; in a row of ``lct orca score`` its means
+    (:data:`ORCA`); in a row that names none, every field that holds a number; and those of ``also``. A missing field or ``null`` is
+    no score. A row of rated answers (with a ``candidate``) needs no cluster where another row
     of its id has one, nor where no row of any file has one: then its question is its cluster. The mean of its ``ratings``
     is the rater ``people``.
 
@@ -55,8 +72,9 @@ def read_ratings(
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
+    default: dict[str, None] = {}
     scales: dict[str, tuple[float, float]] = {}
-    for place, row in _rows(files):
+    for place, row, named in _rows(files):
         _add_scales(scales, row, place)
         item = items.setdefault(row["id"], {})
         for name, value in row.items():
@@ -71,7 +89,9 @@ def read_ratings(
                 item[name] = value
             if name not in (*_NO_RATERS, label) and _is_number(value):
                 numeric.setdefault(name)
-    chosen = list(raters) or list(numeric)
+                if named is None or name in named or name in also:
+                    default.setdefault(name)
+    chosen = list(raters) or list(default)
     if missing := [name for name in chosen if name not in numeric]:
         raise InputError(
             f"no row has a score of {', '.join(missing)}; there are: {', '.join(numeric) or 'none'}"
@@ -91,6 +111,7 @@ def read_ratings(
         ratings={name: tuple(item.get(name) for item in items.values()) for name in chosen},
         traits=tuple(map(_traits, items.values())),
         scales={name: ends for name, ends in scales.items() if name in chosen},
+        passed_over=() if raters else tuple(name for name in numeric if name not in default),
     )
 
 
@@ -146,15 +167,12 @@ def _check(key: str, item: Mapping[str, Any], raters: Sequence[str], label: str 
 
 
 def _add_scales(scales: dict[str, tuple[float, float]], row: Mapping[str, Any], place: str) -> None:
-    given = row.get("scales") or {}
-    for name, ends in given.items() if isinstance(given, dict) else [("", given)]:
+    for name, ends in row["scales"].items():
         match ends:
             case [low, high] if _is_number(low) and _is_number(high) and low < high:
                 first, last = scales.setdefault(name, (float(low), float(high)))
             case _:
-                raise InputError(
-                    f'{place}: scales: give the lowest and the highest score of each rater, such as {{"gpt-4": [1, 10]}}'
-                )
+                raise InputError(f"{place}: {_SCALES}")
         if (first, last) != (low, high):
             raise InputError(
                 f"{place}: the scale of {name} is {low:g} to {high:g}, before it was {first:g} to {last:g}; compare one "
@@ -179,7 +197,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], Collection[str] | None]]:
+    """Yield place, row and the raters that the row names itself; None if it names none."""
     # Judges of the same name with different settings differ in the label of their files.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
@@ -195,8 +214,14 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
             named: dict[str, Any] = {str(labels.get(key, key)): value for key, value in row.items()}
+            scales = row.get("scales") or {}
+            if not isinstance(scales, dict):
+                raise InputError(f"{place}: {_SCALES}")
+            if ORCA in row:
+                scales = {**{name: [0, 1] for name in row if name.startswith(ORCA)}, **scales}
+            raters = {*scales, "people"} if scales else None
             given = row.get("ratings") if "candidate" in row else None
             if isinstance(given, list) and (kept := [each for each in given if _is_number(each)]):
                 named.setdefault("people", sum(kept) / len(kept))
-                named["scales"] = {"people": row.get("scale") or [1, 5], **(row.get("scales") or {})}
-            yield place, {**named, **{name: str(row[name]) for name in keys}}
+                scales = {"people": row.get("scale") or [1, 5], **scales}
+            yield place, {**named, "scales": scales, **{name: str(row[name]) for name in keys}}, raters

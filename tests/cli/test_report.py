@@ -164,6 +164,28 @@ def test_rated_answers_alone_are_clustered_by_question(tmp_path: Path) -> None:
     assert table.clusters == ("q0", "q0", "q1", "q1") and table.scales == {"people": (1, 5)}
 
 
+def test_only_the_scores_of_a_file_are_raters(tmp_path: Path) -> None:
+    """Not the variances, intervals and counts of `lct orca score`, nor numbers beside the raters that `scales` names."""
+    pytest.importorskip("pingouin")
+    means = {"rating_orca": 0.8, "rating_orca_mismatched": 0.5, "rating_orca_clamped": 0.9}
+    others = {"variance_orca": 0.1, "low_orca": 0.2, "high_orca": 1.0, "n_ratings": 2}
+    others |= {"rating_ground_truth": 0.75, "variance_ground_truth": 0.1, "dropped_context_tokens": 0}
+    answer = {"question": "q", "reference": "r", "candidate": "c", "ratings": [4, 4]}
+    scored = write(tmp_path / "scored.jsonl", [{"id": "1", **answer, **means, **others}])
+    table = read_ratings([scored])
+    assert set(table.ratings) == {*means, "people"} and set(table.passed_over) == set(others)
+    assert table.scales == {**dict.fromkeys(means, (0, 1)), "people": (1, 5)}
+    assert set(read_ratings([scored], ["low_orca", "people"]).ratings) == {"low_orca", "people"}
+    rows = [
+        {"id": n, "cluster": n % 3, "j": 1 + n % 5, "k": 1 + n % 4, "tokens": 100 * n, "gold": 1 + n % 5}
+        | {"scales": {"j": [1, 5], "k": [1, 5]}}
+        for n in range(12)
+    ]
+    code, text = run(compare_app, write(tmp_path / "rated.jsonl", rows), "--gold", "gold")
+    assert code == 0 and "no raters, as their rows do not name them: tokens; --raters can add them" in text
+    assert set(re.findall(r"pearson\s+(\S+)\s+(\S+)", text)) == {("j", "k"), ("j", "gold"), ("k", "gold")}
+
+
 def test_judges_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     """As `lct judge run` leaves them: the name with eight digits, which stand for other seeds or settings."""
     files = []

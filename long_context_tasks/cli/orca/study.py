@@ -222,7 +222,7 @@ def compare(
         orca=orca or (),
         against=against,
     )
-    for note in notes:
+    for note in filter(None, (table.note, *notes)):
         typer.echo(f"note: {note}", err=True)
     _print_comparison(found, splits, against)
     for name, fusions in learned.items():
