@@ -3,7 +3,7 @@
 A plan is a line of text. ``[a|b]`` chooses one alternative (they nest), ``<name>`` stands for any line of the list of
 that name, ``{A.his}`` is a field that the writer fills, "a" and "an" are set right at the end. Lists begin with ``== name``;
 lines that begin with ``#`` are comments. In lists that are varied, words stand for one another (``alike.txt``), and some
-sentences get an opening of the list ``opening``.
+sentences of a list ``part.name`` get an opening of the list ``opening.part``, if there is one.
 """
 
 import hashlib
@@ -26,9 +26,7 @@ _AN = re.compile(
     r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
     re.IGNORECASE,
 )
-_OPENING = re.compile(
-    r"(?:The|This|That|These|It|In|On|At|A|An|From|To|We|There|Neither|By|Of|For) (?=[a-z])"
-)
+_OPENING = re.compile(r"(?:The|This|These|A) (?=[a-z])")
 _OPENED = 0.4  # share of such beginnings that get an opening
 _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 
@@ -296,10 +294,13 @@ class Writer(Dice):
         return [self._sentence(name, left.pop(int(self.random() * len(left)))) for _ in range(number)]
 
     def _sentence(self, name: str, plan: Plan) -> str:
-        text = self.written(plan)
-        return _OPENING.sub(self._opened, text) if self.varied and name.startswith(self.varied) else text
+        text, openings = self.written(plan), f"opening.{name.partition('.')[0]}"
+        if openings not in self.plans or not name.startswith(self.varied):
+            return text
 
-    def _opened(self, found: re.Match[str]) -> str:
-        if found.start() and found.string[: found.start()][-2:] not in (". ", "? "):
-            return found[0]
-        return f"{capital(self.say('opening'))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]
+        def opened(found: re.Match[str]) -> str:
+            if found.start() and found.string[: found.start()][-2:] not in (". ", "? "):
+                return found[0]
+            return f"{capital(self.say(openings))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]
+
+        return _OPENING.sub(opened, text)

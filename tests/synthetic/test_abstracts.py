@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import labels_of, text_of
-from trials_reader import in_digits
+from trials_reader import comparisons, conclusion, counts, in_digits
 
 from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
 from long_context_tasks.synthetic.numbers import Numbers, in_words
@@ -82,7 +83,7 @@ def test_results_of_a_study_agree() -> None:
         for one, _, low, high in re.findall(rf"hazard ratio {estimate}", text):
             ratios += 1
             assert 0 < float(low) <= float(one) <= float(high)
-        means = rf"was (\d+\.\d) points (?:against|versus) (\d+\.\d) \(\w+ {estimate}; p ([=<]) (0\.\d+)\)"
+        means = rf"was (\d+\.\d) points with the drug \w+ (\d+\.\d) without it \(\w+ {estimate}; p ([=<]) (0\.\d+)\)"
         for first, second, one, level, low, high, sign, p in re.findall(means, text):
             differences += 1
             assert abs(float(first) - float(second) - float(one)) < 0.06
@@ -91,6 +92,53 @@ def test_results_of_a_study_agree() -> None:
             if sign == "=" and abs(float(p) - alpha) > 0.012:
                 assert (float(p) < alpha) == (float(low) > 0 or float(high) < 0), (one, low, high, p)
     assert ratios > 60 and differences > 60
+
+
+@pytest.mark.parametrize("seeds", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_conclusion_follows_from_every_comparison(seeds: int) -> None:
+    ends = Counter()
+    for paragraph in (one for seed in range(seeds) for one in begin_abstracts(seed)(4000).paragraphs):
+        end = conclusion(paragraph.text)
+        assert {*comparisons(paragraph.text)} <= {end}, paragraph.text
+        ends[end] += bool(comparisons(paragraph.text))
+    assert ends.keys() == {"better", "same", "worse"} and min(ends.values()) > 1.5 * seeds
+    unfounded = "Relapse was noted in 9 treated and 30 control patients (hazard ratio 0.30, 95% confidence interval 0.14 to 0.61)."
+    assert (
+        comparisons(unfounded) == ["better"]
+        and conclusion(f"{unfounded} The drug proved inferior to the other.") == "worse"
+    )
+
+
+# Patterns of a number that is part of the next one.
+PARTS = (
+    r"(\d+) (?:out )?of (?:the )?(\d+) (?:short|left|worst|traced|still|with|under|without|in the comp|otherwise)",
+    r"(?P<whole>\d+) in number\) were \w+ except in (?P<part>\d+)",
+    r"(?:mentioned|reported) by (?P<whole>\d+), .*?\((?P<part>\d+) (?:patients|people|persons)\)",
+    r"(?P<part>\d+) (?:required|asked for|needed) [^,]+, on (?P<whole>\d+) occasions",
+    r"(?:From|Out of) (?P<whole>\d+) [^.]*?, (?P<part>\d+) (?:were|qual|gave|ent)",
+    r"before week (?P<part>\d+)\b.* (?:at|after|the) (?P<whole>\d+) weeks",
+)
+
+
+def test_parts_are_smaller_than_wholes() -> None:
+    found: Counter[str] = Counter()
+    for paragraph in (one for seed in range(40) for one in begin_abstracts(seed)(4000).paragraphs):
+        text = in_digits(paragraph.text)
+        for pattern in PARTS:
+            for match in re.finditer(pattern, text):
+                groups = match.groupdict() or {"part": match[1], "whole": match[2]}
+                assert int(groups["part"]) <= int(groups["whole"]), match[0]
+                found[pattern] += 1
+        for drug, others in re.findall(r"(\d+) for the drug and (\d+) (?:for|as)", text):
+            assert f" {int(drug) + int(others)}, namely" in text
+        assert not re.search(r"\bunits of error|[\d.]+ units\b", text)
+    assert len(found) == len(PARTS) and min(found.values()) > 5
+
+
+@pytest.mark.parametrize("seeds", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_labels_are_what_a_reader_counts(seeds: int) -> None:
+    for paragraph in (one for seed in range(seeds) for one in begin_abstracts(seed)(6000).paragraphs):
+        assert counts(paragraph.text.rpartition(" Title:")[2]) == {*paragraph.labels}, paragraph.text
 
 
 _INTEGER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)")

@@ -28,33 +28,33 @@ def in_digits(text: str) -> str:
 N = r"(?<![\d.])(\d+)(?![\d%]|\.\d)"
 WHO = (
     r"(?:people|persons|individuals|entrants|participants|patients|subjects|inclusions|volunteers|recruits|candidates|referrals|"
-    r"outpatients|referred cases|inhabitants|assessors|observers|specialists|nurses|physicians|interviewers|pharmacists|members|"
+    r"referred cases|inhabitants|assessors|observers|specialists|nurses|physicians|interviewers|pharmacists|members|"
     r"outside experts|judges)"
 )
 DID = (
-    r"(?:went to the|were placed in the|made up the|moved away|withdrew|were lost|stopped early|never started|refused the|"
-    r"were eligible|qualified|gave consent|entered|completed|finished|remained until|could be|having left|later\b|afterwards|left,|"
+    r"(?:formed the|made up the|moved away|withdrew|were lost|stopped early|never started|refused the|"
+    r"were eligible|qualified|gave consent|entered|completed|finished|could be|having left|later\b|afterwards|left,|"
     r"gave up|were excluded|could not be found|stayed|reached the end|had |reported|took |wore |lived |slept |with the drug|"
-    r"under the drug|of the controls|in the comparison group|on the other side|were free of|were up and|were able|were off|"
+    r"under the drug|of the controls|in the comparison group|were free of|were up and|were off|"
     r"treated and|actively treated and|required|asked for|asked to go on|never missed|needed|because of|owing to|were admitted|"
-    r"spent|were left|were short|were born|were from|were new|were related|the alternative|who were approached|for the drug|"
-    r"to be treated|for comparison|as controls|received|served as|formed the|the other|the comparison group|the reference group|"
-    r"under comparison|among controls|otherwise|without it|but stopped|but closed|traced|still|who had left)"
+    r"spent|were born|were from|were new|were related|the alternative|for the drug|"
+    r"for comparison|as controls|received|served as|the comparison group|the reference group|"
+    r"under comparison|among controls|otherwise|without it|but stopped|but closed|traced|still)"
 )
-ADJECTIVES = r"(?:heavier|lighter|never treated|most severely ill|consecutive|control|comparison) "
+ADJECTIVES = r"(?:consecutive|control|comparison) "
 COUNTS = (
     rf"{N} (?:{ADJECTIVES})?{WHO}\b",
     rf"{N} {DID}",
     rf"\bn = {N}",
     rf"(?:closed the books|stopped) at {N}",
-    rf"(?:numbered|made up of|comprised|together they entered|yield was|brought in) {N}",
+    rf"(?:together they entered|they brought in) {N}",
     rf"{N}, (?:of whom|and among these)",
     rf"in {N} (?:of|out of) \d+ (?:with|under) the drug",
     rf"and in {N} of \d+ (?:without|in the comparison|otherwise)",
-    rf"(?:covers|includes|rests on|records of|Diaries from|Data on) {N}",
+    rf"(?:covers|includes|rests on|records of|Data on) {N}",
     rf"\({N} in all\) (?:gave|returned) \d+ (?:diaries|forms|letters)",
-    rf"{N} of the \d+ (?:short|left|newly|worst|light)",
-    rf"of the {N} (?:short|left|newly|worst|light)",
+    rf"{N} of the \d+ (?:short|left|worst)",
+    rf"of the {N} (?:short|left|worst)",
     rf"reached {N} of the",
     rf"(?:mentioned|reported) by {N}, (?:among them|including)",
 )
@@ -68,12 +68,12 @@ def counts(text: str) -> set[str]:
 
 AGE = {
     "child": r"primary school|not reached their teens|young children|small children|infants|schoolchildren|boys and girls$|^children",
-    "teen": r"(?<!reached their )teens|adolescent|teenager|secondary|young people still",
+    "teen": r"(?<!reached their )teens|adolescent|teenager|secondary|young people who",
     "adult": r"working age|middle life|middle-aged|between youth|working men|employed|not yet near",
     "old": r"elderly|pensioner|aged$|nursing|retired|older|past retirement",
 }
 ASK_AGE = {
-    "child": r"hardly begun|before the teens|schooling|childhood proper",
+    "child": r"before puberty|before the teens|schooling|first years of life",
     "teen": r"childhood and majority|^the teens|no longer children|adolescence|growing youths",
     "adult": r"middle of life|earn their living|working years|well short of old|midlife",
     "old": r"^old age|advanced age|last third|left work for good|late life",
@@ -101,30 +101,30 @@ ASK_AGAINST = {
     "inert": r"no active substance|imitations|make-believe|mock|sham",
     "wait": r"leaving well|doing nothing|course|passage of time",
     "diet": r"what people eat|nutrition|kitchen|table|food",
-    "move": r"bodily activity|muscles|movement|work of the body",
+    "move": r"bodily activity|muscular|muscles|movement",
     "usual": r"customary|usual before|long standing|traditional",
 }
 PARTS = (
-    r"(?:We studied|Our subjects were|The study enrolled|Enrolled were|We recruited) (?P<who>.+?) with (?P<ill>[\w-]+ [\w ]+?), who "
-    r"(?:took|were to take|received) (?P<drug>\w+) or (?P<versus>.+?); (?P<way>.+?)\.",
-    r"In the present study \(.+?\), (?P<way>.+?)\. (?:Eligible were|Entry was open to|It was made up of) (?P<who>.+?) with (?P<ill>[\w -]+?), "
+    r"(?:We studied|The study enrolled|Enrolled were|We recruited) (?P<who>.+?) with (?P<ill>[\w-]+ [\w ]+?), who "
+    r"(?:were given|were to receive|received) (?P<drug>\w+) or (?P<versus>.+?); (?P<way>.+?)\.",
+    r"In the present study \(.+?\), (?P<way>.+?)\. (?:Eligible were|Entry was open to) (?P<who>.+?) with (?P<ill>[\w -]+?), "
     r"and (?P<drug>\w+) was (?:compared with|weighed against|set against) (?P<versus>.+?)\.",
     r"(?P<drug>\w+) was (?:tested|tried) (?:here|in our own study) against (?P<versus>.+?) in (?P<who>.+?) "
-    r"(?:suffering from|treated for|with) (?P<ill>[\w -]+?)\. (?:For the \w+ protocol|At the [\w ]+|In the wards of \w+), (?P<way>.+?)\.",
+    r"(?:suffering from|treated for|with) (?P<ill>[\w -]+?)\. (?:Under the \w+ protocol|At the [\w ]+|In the wards of \w+), (?P<way>.+?)\.",
     r"(?:We compared|Our study compared|Here we compare) (?P<drug>\w+) with (?P<versus>.+?) (?:for|as treatment for) (?P<ill>[\w -]+?) "
     r"in (?P<who>.+?); (?P<way>.+?)\.",
-    r"(?:At|From) the [\w ]+?, (?P<who>.+?) with (?P<ill>[\w -]+?) were (?:entered|included); (?P<way>.+?)\. They were given (?:either )?"
+    r"At the [\w ]+?, (?P<who>.+?) with (?P<ill>[\w -]+?) were (?:enrolled|included); (?P<way>.+?)\. They were given (?:either )?"
     r"(?P<drug>\w+) or (?P<versus>.+?)\.",
 )
 BACKGROUND = (
-    r"what (?P<drug>\w+) (?:does|achieves|can do) for (?P<ill>[\w -]+?) in (?P<who>.+?),? (?:judged against|when set against|as measured "
+    r"what (?P<drug>\w+) (?:does|achieves|can do) for (?P<ill>[\w -]+?) in (?P<who>.+?), (?:judged against|when set against|as measured "
     r"against) (?P<versus>.+?)\. (?:As to design|For inclusion|To be counted) \(.+?\), (?P<way>.+?)\.",
-    r"was to (?:weigh|sum up|judge) (?P<drug>\w+) (?:for|in) (?P<ill>[\w -]+?): the (?:setting|age of interest) was (?P<who>.+?), the "
-    r"(?:yardstick|alternative|foil) (?P<versus>.+?), and (?P<way>.+?)\.",
-    r"(?:concerned|had to concern) (?P<ill>[\w -]+?) in (?P<who>.+?), (?:tested|had to test) (?P<drug>\w+) and (?:used|had to use) "
+    r"was to (?:weigh|assess|judge) (?P<drug>\w+) (?:for|in) (?P<ill>[\w -]+?) in (?P<who>.+?), with (?P<versus>.+?) as the "
+    r"(?:yardstick|alternative|comparison); (?:moreover|besides|in addition), (?P<way>.+?)\.",
+    r"had to concern (?P<ill>[\w -]+?) in (?P<who>.+?), to test (?P<drug>\w+) and to use "
     r"(?P<versus>.+?) (?:as its yardstick|for comparison); (?:moreover|besides|in addition), (?P<way>.+?)\.",
     r"(?:With regard to design|In all that we used) \(.+?\), (?P<way>.+?)\. (?:The illness was|We confined ourselves to) (?P<ill>[\w -]+?) in "
-    r"(?P<who>.+?), (?:the treatment|the remedy) (?P<drug>\w+), (?:and the comparison|and its rival) (?P<versus>.+?)\.",
+    r"(?P<who>.+?), (?:the treatment|the remedy) was (?P<drug>\w+), and the comparison was (?P<versus>.+?)\.",
 )
 
 
@@ -182,3 +182,51 @@ def included(background: str, abstracts: Mapping[str, str]) -> set[str]:
     """Ids of the studies that meet what the background asks for."""
     asked = asked_features(background)
     return {study for study, abstract in abstracts.items() if study_features(abstract) == asked}
+
+
+_P = r"p (?P<sign>[<=]) (?P<p>0\.\d+)"
+_INTERVAL = r"(?:\d+% )?confidence interval (?P<low>-?[\d.]+) to (?P<high>-?[\d.]+)"
+# How two groups differ: a pattern, and whether more is better with the drug.
+COMPARISONS = (
+    (
+        rf"(?:Improvement|response|Recovery) was \w+ in (?P<a>\d+) (?:out )?of (?P<na>\d+) .*?and in (?P<b>\d+) of (?P<nb>\d+) [^.(]*\({_P}",
+        True,
+    ),
+    (
+        rf"improvement on [^.]*? was (?P<a>[\d.]+) points with the drug \w+ (?P<b>[\d.]+) without it \(.*?{_P}",
+        True,
+    ),
+    (rf"(?P<a>\d+) days with the drug (?:and|against) (?P<b>\d+) days without it \({_P}", False),
+    (rf"there were (?P<a>\d+) [\w-]+ on the drug and (?P<b>\d+) off it \({_P}", False),
+)
+GOOD = r"effective|helpful|superior|support|(?:speak|argue) for|(?:benefit|advantage) seen|drug improved|can be offered|consider|try"
+POOR = r"inferior|against|disadvantage|harm seen|were worse|should not be offered|prefer the alternative"
+SAME = r"no better|do not support|would appear|no difference|kept in reserve|left to further|no gain|choose freely"
+
+
+def comparisons(abstract: str) -> list[str]:
+    """What each comparison of the groups comes to: "better" with the drug, "same" or "worse"."""
+    text, found = in_digits(abstract), []
+    for pattern, more in COMPARISONS:
+        for match in re.finditer(pattern, text):
+            one, other = float(match["a"]), float(match["b"])
+            if "na" in match.re.groupindex:
+                one, other = one / float(match["na"]), other / float(match["nb"])
+            clear = match["sign"] == "<" or float(match["p"]) < 0.05
+            found.append("same" if not clear else "better" if (one > other) == more else "worse")
+    for pattern, none, more in (
+        (rf"estimated effect[^.]* to -?[\d.]+ points \({_INTERVAL}", 0, True),
+        (rf"hazard ratio [\d.]+, {_INTERVAL}", 1, False),
+    ):
+        for match in re.finditer(pattern, text):
+            low, high = float(match["low"]), float(match["high"])
+            found.append("same" if low <= none <= high else "better" if (low > none) == more else "worse")
+    return found
+
+
+def conclusion(abstract: str) -> str:
+    """What the last sentence says of the drug."""
+    last = re.split(r"(?<=[.:]) (?=[A-Z])", abstract)[-1]
+    if re.search(SAME, last):
+        return "same"
+    return "worse" if re.search(POOR, last) else "better" if re.search(GOOD, last) else last

@@ -4,13 +4,13 @@ A study has five features: illness, drug, age of the people, how treatment was d
 background asks for one value of each, in words that abstracts do not use; a study is included when all five are met. Every
 abstract also reports an earlier study by others, which has the value that is asked for exactly where the study itself has another
 one: what an abstract mentions is then the same for studies that are included and those that are not, and only what belongs to
-which of the two tells.
+which of the two tells. Results are drawn so that all comparisons of a study have one outcome, and its conclusion follows from them.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from math import atanh, erfc, exp, log, sqrt
+from math import atanh, ceil, erfc, exp, log, sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -25,7 +25,15 @@ VERSUS = ("inert", "wait", "diet", "move", "usual")
 _AGES = {"child": (3, 11), "teen": (13, 17), "adult": (28, 55), "old": (66, 91)}
 _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"yeara": (1948, 1985), "yearb": (1986, 2023)}
-_RANGES = {"weeks": (3, 104), "dose": (5, 900)}
+_MASS = {"child": (14, 38), "teen": (41, 66), "adult": (62, 84), "old": (57, 78)}
+_HEIGHT = {"child": (96, 142), "teen": (152, 174), "adult": (161, 179), "old": (156, 172)}
+_RANGES = {"k": (2, 59), "small": (2, 12), "months": (3, 29), "span": (3, 104), "top": (20, 99)}
+"""Numbers that count no people; some more depend on the study."""
+_OUTCOMES = {1: "better", 0: "same", -1: "worse"}
+_CLEAR, _UNCLEAR = 2.7, 1.5
+"""Standard errors that a clear difference has at least, and no difference at most."""
+_PAIRS = {"good": (0.2, 0.7, 1), "free": (0.15, 0.6, 1), "back": (0.1, 0.5, -1)}
+"""Of people who get better, or worse: lowest and highest share in the comparison group, and whether more are better."""
 _LEVELS = {90: 1.645, 95: 1.96, 99: 2.576}
 _SECTIONS = (
     ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
@@ -33,7 +41,7 @@ _SECTIONS = (
     ("Aims: ", "Design and setting: ", "Findings: ", "Interpretation: "),
 )
 _FILE = "trials.txt"
-_VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "close")
+_VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "aim", "close")
 
 
 class Study(NamedTuple):
@@ -84,6 +92,7 @@ class TrialWriter(Writer):
         self.names = Vocabulary(seed)
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
+        self.ranges = dict(_RANGES)
         self.labels: dict[str, None] = {}
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
@@ -128,31 +137,30 @@ class TrialWriter(Writer):
             text = self.text[role]
             return capital(text) if form == "cap" else text
         if role in self.people:
-            return self._count(self.people[role], spelled=form == "w")
+            return self._count(self.people[role], form)
         if role in ("n", "few", "big"):
             low, high = {
                 "n": (13, max(14, min(self.people["arma"], self.people["armb"]))),
                 "few": (2, 12),
                 "big": (self.people["total"] * 6 // 5, self.people["total"] * 7),
             }[role]
-            return self._count(self.numbers.draw(low, high, asked=True), spelled=form == "w")
+            return self._count(self.numbers.draw(low, high, asked=True), form)
         return self._other(role, form)
 
-    def _count(self, number: int, *, spelled: bool) -> str:
+    def _count(self, number: int, form: str) -> str:
+        """Return a count of people: in words if the form is "w", never if it is "d"."""
         self.labels[str(number)] = None
-        if number < 1000 and (spelled or self.chance(0.2 if number < 100 else 0.05)):
+        if number < 1000 and form != "d" and (form or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
         return f"{number:,}" if self.chance(0.8) else str(number)
 
     def _other(self, role: str, form: str) -> str:
         """Return a number that counts no people, or a name."""
-        if role == "k":
-            number = self.numbers.draw(2, 59, asked=False)
-            return in_words(number) if form == "w" or self.chance(0.2) else str(number)
+        if role in self.ranges:
+            number = self.numbers.draw(*self.ranges[role], asked=False)
+            return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
         if role in _YEARS:
             return str(self.numbers.within(*_YEARS[role], asked=False) or "that year")
-        if role in _RANGES:
-            return str(self.numbers.draw(*_RANGES[role], asked=False))
         return _OTHERS[role](self) if role in _OTHERS else self._name(role)
 
     def large(self) -> str:
@@ -173,19 +181,30 @@ class TrialWriter(Writer):
         low, high = (f"{_rounded(between(side * _LEVELS[level]), digits):.{digits}f}" for side in (-1, 1))
         return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
 
+    def _effect(self) -> float:
+        """Return how much better the drug is, in standard errors, so that it fits the outcome of the study."""
+        size = self.random()
+        return self.outcome * (0.3 + _CLEAR + 3 * size) if self.outcome else 2.6 * size - 1.3
+
+    def _number_after(self, number: int) -> int:
+        return next(one for one in count(number + 1) if not self.numbers.is_asked(one))
+
+    def _fits(self, effect: float) -> bool:
+        return self.outcome * effect >= _CLEAR if self.outcome else abs(effect) <= _UNCLEAR
+
     def _results(self) -> dict[str, str]:
         """Return results that agree with one another: estimates lie in their intervals, and p values are theirs."""
         people, random = self.people, self.random
-        error, base = 0.5 + 2.5 * random(), round(4 + 30 * random(), 1)
-        diff = _rounded(error * (4.6 * random() - 0.8), 1)
-        adjusted = _rounded(diff + error * (random() - 0.5), 1)
+        error, base = 0.5 + 2 * random(), round(17 + 17 * random(), 1)
+        diff = _rounded(error * self._effect(), 1)
+        adjusted = _rounded(diff + 0.2 * error * (random() - 0.5), 1)
         arms = people["arma"], people["armb"]
         back = people["back"], people["backb"]
-        log_ratio = log(back[0] / arms[0] / (back[1] / arms[1]))
-        ratio_error = sqrt(1 / back[0] + 1 / back[1])
-        rates = [self.numbers.draw(8, 90, asked=False) for _ in arms]
-        linked = (2 + self.below(7)) / 10 + (1 + self.below(9)) / 100
-        return {
+        log_ratio, ratio_error = _log_ratio(back, arms)
+        rates = [self.numbers.draw(60, 96, asked=False) for _ in arms]
+        linked = (2 + self.below(5)) / 10 + (1 + self.below(9)) / 100
+        apart = "remained apart" if self.outcome else "met again later"
+        found = {
             "mean": f"{base + diff:.1f}",
             "meanb": f"{base:.1f}",
             "diff": f"{diff:.1f}",
@@ -195,7 +214,7 @@ class TrialWriter(Writer):
             "adjusted_ci": self._interval(lambda z: adjusted + z * error, 1),
             "ratio": f"{exp(log_ratio):.2f}",
             "ratio_ci": self._interval(lambda z: exp(log_ratio + z * ratio_error), 2),
-            "p_good": _p(_contrast(people["good"] / arms[0], people["goodb"] / arms[1], arms)),
+            "apart": f"{apart} ({_p(self._effect())})",
             "rate": f"{rates[0]}%",
             "rateb": f"{rates[1]}%",
             "rate_p": _p(_contrast(rates[0] / 100, rates[1] / 100, arms)),
@@ -204,6 +223,16 @@ class TrialWriter(Writer):
             "variance": f"{100 * linked**2:.1f}%",
             "share": f"{100 * people['kept'] / people['total']:.1f}%",
         }
+        for name in ("good", "free"):
+            shares = people[name] / arms[0], people[f"{name}b"] / arms[1]
+            found[f"{name}_p"] = _p(_contrast(*shares, arms))
+        for name in ("days", "spells"):
+            # Fewer are better.
+            more = self.numbers.draw(30, 59, asked=False)
+            fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else self._number_after(more)
+            pair = (more, fewer) if self.outcome < 0 else (fewer, more)
+            found |= {name: str(pair[0]), f"{name}b": str(pair[1]), f"{name}_p": _p(self._effect())}
+        return found
 
     def _name(self, role: str) -> str:
         if role == "month":
@@ -229,25 +258,45 @@ class TrialWriter(Writer):
         )
 
     def _sizes(self) -> None:
-        """Draw how many people take part; parts and whole are all numbers that may count people."""
+        """Draw the outcome and how many people take part; parts and whole are all numbers that may count people."""
         largest = 16_000 if self.chance(0.16) else 420
-        losses = None
-        while losses is None:
-            arma = self.numbers.draw(22, largest, asked=True)
-            armb = self.numbers.draw(arma * 4 // 5, arma * 6 // 5 + 1, asked=True)
-            total = arma + armb
+        self.outcome = self.pick((1, 1, 0, 0, -1))
+        while True:
+            arms = [self.numbers.draw(22, largest, asked=True)]
+            arms.append(self.numbers.draw(arms[0] * 4 // 5, arms[0] * 6 // 5 + 1, asked=True))
+            total = sum(arms)
             losses = self._losses(total) if self.numbers.is_asked(total) else None
-        back = self.numbers.draw(3, max(9, arma // 4), asked=True)
-        self.people = {
-            **losses,
-            "arma": arma,
-            "armb": armb,
-            "total": total,
-            "good": self.numbers.draw(arma // 4, arma - 1, asked=True),
-            "goodb": self.numbers.draw(armb // 6, armb - 1, asked=True),
-            "back": back,
-            "backb": self.numbers.draw(max(2, back // 3), min(armb - 1, 2 * back + 4), asked=True),
+            if losses is None:
+                continue
+            self.people = {"arma": arms[0], "armb": arms[1], "total": total, **losses}
+            if all(self._pair(name, *shares) for name, shares in _PAIRS.items()):
+                break
+        self.ranges = _RANGES | {
+            "sites": (2, max(5, min(59, total // 12))),
+            "some": (2, max(12, total // 4)),
+            "many": (total, 6 * total),
         }
+
+    def _pair(self, name: str, low: float, high: float, sign: int) -> bool:
+        """Draw how many of each group have something that is better (sign 1) or worse (-1); return whether they fit the outcome."""
+        arms = self.people["arma"], self.people["armb"]
+        for _ in range(9):
+            control = self.numbers.draw(ceil(low * arms[1]), ceil(high * arms[1]), asked=True)
+            share = control / arms[1]
+            error = sqrt(share * abs(1 - share) * (1 / arms[0] + 1 / arms[1]))
+            treated = max(2, round(arms[0] * (share + sign * self._effect() * error)))
+            while not self.numbers.is_asked(treated):
+                treated += 1
+            ratio, ratio_error = _log_ratio((treated, control), arms)
+            if (
+                treated < arms[0]
+                and control < arms[1]
+                and self._fits(sign * _contrast(treated / arms[0], share, arms))
+                and (sign > 0 or self._fits(-ratio / ratio_error))
+            ):
+                self.people |= {name: treated, f"{name}b": control}
+                return True
+        return False
 
     def _losses(self, total: int) -> dict[str, int] | None:
         """Return how many stay, and how many leave for one reason or another; None where the numbers allow none."""
@@ -265,6 +314,7 @@ class TrialWriter(Writer):
         self.text["hospital"] = f"the {self._name('place')} {hospital}"
         noun, kind = self.pick(_words("scale_noun")), self.pick(_words("scale_kind"))
         self.text["scale"] = f"{self._name('surname')} {noun} {kind}"
+        self.text["form"] = self.pick(("tablets", "capsules"))
         names = {"disease": own.disease, "diseaseb": earlier.disease}
         names |= {"drug": own.drug, "drugb": earlier.drug}
         # Where both are spoken of at once, none has a place of its own.
@@ -277,28 +327,42 @@ class TrialWriter(Writer):
             names[f"assign{end}"] = self.say(f"way.{study.way}")
         self.text |= names
 
+    def _set_facts(self, own: Features) -> None:
+        """Draw what stays the same in an abstract, however often it is mentioned."""
+        draw = self.numbers.draw
+        weeks = draw(6, 104, asked=False)
+        self.ranges["week"] = (2, weeks)
+        self.text |= {"weeks": str(weeks), "dose": str(draw(5, 900, asked=False)), "price": self.large()}
+        self.text |= {"score": str(draw(60, 80, asked=False)), "points": str(draw(100, 200, asked=False))}
+        self.text |= {"mass": self.decimal(*_MASS[own.who]), "height": self.decimal(*_HEIGHT[own.who])}
+
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> tuple[str, Paragraph]:
         """Write title and abstract of a study that mentions an ``earlier`` one by others."""
         self.labels = {}
         self._sizes()
         self._set_names(topic, own, earlier)
+        self._set_facts(own)
         self.text |= self._results()
         title = _tidy(self.say("title.main"))
         burden = self.several("intro.burden", 0, 2)
         earlier_study = self.say("intro.earlier")
-        background = [*burden, earlier_study, *self.several("intro.aim", 0, 1)]
+        background = [*burden, earlier_study, *self.several("aim", 0, 1)]
         order = ("methods.main", "methods.count")
         study = [self.say(name) for name in (order if self.chance(0.7) else order[::-1])]
-        methods = [*study, *self.several("methods.detail", 1, 4)]
+        methods = [*study, *self.several("methods.detail", 1, 3)]
+        flow = "results.flow"
+        if own.way != "records":
+            methods += self.several("methods.visit", 0, 2)
+            flow = self.pick((flow, "results.visit", "results.visit"))
         results = [
-            *self.several("results.flow", 0, 1),
+            *self.several(flow, 0, 1),
             *self.several("results.base", 0, 1),
             *self.several("results.main", 1, 2),
             *self.several("results.harm", 0, 2),
             *self.several("results.extra", 0, 2),
         ]
         heads = ("",) * 4 if self.chance(0.45) else self.pick(_SECTIONS)
-        parts = (background, methods, results, self.several("close", 1, 1))
+        parts = (background, methods, results, [self.say(f"close.{_OUTCOMES[self.outcome]}")])
         text = " ".join(
             head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
         )
@@ -326,6 +390,12 @@ def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:
     return (one - two) / sqrt(max(both * (1 - both), 1e-9) * (1 / sizes[0] + 1 / sizes[1]))
 
 
+def _log_ratio(counts: tuple[int, int], sizes: tuple[int, int]) -> tuple[float, float]:
+    """Return the logarithm of the ratio of two shares, and its standard error."""
+    ratio = counts[0] / sizes[0] / (counts[1] / sizes[1])
+    return log(ratio), sqrt(1 / counts[0] + 1 / counts[1])
+
+
 def _rounded(number: float, digits: int) -> float:
     return round(number, digits) + 0.0  # never -0.0
 
@@ -343,10 +413,11 @@ def _tidy(text: str) -> str:
 _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
     "h": TrialWriter.large,
     "pct": TrialWriter.percentage,
-    "dec": lambda writer: writer.decimal(1, 40),
+    "dec": lambda writer: writer.decimal(1, 9),
+    "tenth": lambda writer: f"0.{1 + writer.below(9)}",
+    "lowpct": lambda writer: f"{writer.decimal(1, 15)}%",
     "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
     "p": lambda writer: f"0.0{1 + writer.below(9)}",
-    "p_eq": lambda writer: f"p = 0.{writer.below(3)}{1 + writer.below(9)}",
 }
 
 
