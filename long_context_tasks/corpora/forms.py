@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from long_context_tasks.corpora.headings import Block, Heading
 
@@ -25,44 +27,73 @@ _LETTER_TITLE = re.compile(
     r"\b(?:letters?|journal|diary|epistle)\b|^(?:to|from) the\b|(?:^from|\bto) (?:mrs?|miss|sir|lady|lord|dr|the same)\b",
     re.IGNORECASE,
 )
-_SPEAKER = re.compile(
-    r"_?((?:[A-Z][A-Za-z’']*(?![A-Za-z’'])\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
+# Who speaks, in any script: a name, then a full stop, a colon, a dash or a direction, or nothing else on the line.
+_TITLED = r"(?:(?:mrs?|ms|dr|ste?|mme|mlle|mm?|frl?|hr|sra?|srta|prof|rev|capt|col|gen|lt|sgt)\. )*"
+_MARKUP = " \t_=*~+\x00"
+_CUE = re.compile(
+    rf"[{_MARKUP}]*(?P<name>(?i:{_TITLED})[^\W_](?:[^.:;!?()\[\]«»“”„\"=*—–_,\t ]| (?! )){{0,45}}?)(?P<markup>[_=*]*)"
+    r"(?:\s*,?\s*_?[(\[][^)\]]*[)\]]_?(?P<directed>))?(?P<rest>\s*$|\s*[.:,—–]|\s*--|\t|  |(?<=[_=*\])]) )"
 )
-_SPEAKER_IN_A_COLUMN = re.compile(r"([A-Z][A-Z’' ]+?)(?:\t|  )")
-_TITLES = frozenset(
-    ["mr", "mrs", "ms", "dr", "st", "m", "mme", "sir", "yes", "no", "oh", "ah", "well", "chapter"]
+_LONGEST_CUE = (
+    100  # characters of a line with nothing but a name and a direction, or of a direction after a name
+)
+_MOST_NAME_WORDS = 5
+_PARTICLE = re.compile(
+    "de|da|do|dos|del|della|di|du|des|der|die|das|den|dem|van|von|zu|of|the|and|or|y|e|et|und|och|i|av|af|til|og|el|la|le|los|las"
+)
+_NO_NAMES = re.compile(
+    "mr|mrs|ms|dr|st|m|mme|sir|yes|no|oh|ah|well|chapter|ja|nein|nej|oui|non|si|sí|sim|да|нет|ну|ach|and|but|the|it|he|she|i"
 )
 
-_BEFORE_VERSE = " \t\"'“‘([_—-"
+_BEFORE_VERSE = " \t\"'“‘«„(_—-"
+_NOTE = re.compile(
+    r"\W*(?:\d{1,4}\b(?!,\d)|(?:lines?|ll?|vv?|verse|stanza|note|vers|verso|verset|zeile|canto)\b\.? ?\d)",
+    re.IGNORECASE,
+)
 
 # Shares of what a text has that is wholly of that form, or nearly.
-MOST_VERSE = 0.5  # of the words
 MOST_SPEECHES = 0.4  # of the blocks
-MOST_SPEAKING_LINES = 0.1  # of the lines of a work in verse
+MOST_SPEAKING_LINES = 0.075  # of the lines of a work without blank lines between speeches
+MOST_VERSE = 0.35  # of the words of blocks whose form shows
+MOST_ANNOTATED_VERSE = 0.1  # of these words, if many blocks of the rest are notes
+MOST_NOTES = 0.25
 MOST_LETTERS = 0.4  # of the chapters
 MOST_LETTER_MARKS = 8  # in ten thousand words: a date is one, a salutation or a farewell counts thrice
 _MARKS_BY_NAME = 3
 _MOST_FAREWELL = 120  # characters
 _BEGINS_SALUTATION = frozenset("_MODHBSGRVEmodhbve")  # a look at a letter is faster than a pattern
-_FEWEST_SPEECHES_OF_ONE = 5
+_FEWEST_SPEECHES_OF_ONE = 4
+_LINES_OF_SPEECH = 12  # of a block, on average: more show that no blank lines part the speeches
+_SHORTEST_PARAGRAPH = 110  # characters of a line that is longer than verse
+_RAGGED = 7  # characters by which lines of prose may miss the width of the page
+_NARROW = 60  # characters: no page of prose is known to be narrower than about that
+# Shares of the lines of a block: those that fill the page in verse, those of verse that begin with a small letter, those of narrow
+# prose that end in punctuation; and of both, what shows prose whose lines were broken by hand.
+_MOST_FILLED, _MOST_SMALL, _MOST_STOPPED = 0.5, 0.2, 0.45
+_FEWEST_BREAKS, _RAGGED_SMALL, _RAGGED_STOPPED = 3, 0.7, 0.3
+_STOPS = ".,;:!?—»”"
 _MOST_TITLE_WORDS = 12  # longer ones tell what happens, now and then in a letter
 
 
-def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
+def form_of(
+    blocks: Sequence[Block], part: Sequence[Block], story: Sequence[Block], headings: Sequence[Heading]
+) -> str:
     """Return what a work is: "novel", "letters", "play" or "verse"; collections of prose are novels here.
 
     Args:
-        blocks: Those of the story, headings left out.
+        blocks: All of the text: names of speakers may look like headings, and what looks like the story may be a preface.
+        part: Those from the beginning to the end of the story.
+        story: Those among them that are kept.
         headings: Those of the story.
     """
-    words = sum(block.size for block in blocks)
+    words = sum(block.size for block in story)
     if not words:
         return "novel"
-    if speeches(blocks) >= MOST_SPEECHES:
+    if is_play(blocks):
         return "play"
-    if sum(block.size for block in blocks if is_verse(block)) >= MOST_VERSE * words:
-        return "play" if _speaking_lines(blocks) >= MOST_SPEAKING_LINES else "verse"
-    marks = sum(map(_letter_mark, blocks))
+    if is_verse(part):
+        return "verse"
+    marks = sum(map(_letter_mark, story))
     titled = sum(
         heading.style == "letter"
         or heading.style[:3].title() in _MONTHS.split("|")
@@ -86,35 +117,118 @@ def _letter_mark(block: Block) -> int:
     return bool(_DATE.match(text))
 
 
-def is_verse(block: Block) -> bool:
-    """Return whether nearly every line of a block begins with a capital, as no prose does."""
-    if len(block.lines) < 2:
+def is_play(blocks: Sequence[Block]) -> bool:
+    """Return whether most blocks, or many lines, begin with the name of somebody who speaks more than a few times."""
+    cues = [_cue(block.lines[0]) for block in blocks]
+    names = _frequent(cues)
+    speeches = others = 0
+    said_below = False
+    for block, cue in zip(blocks, cues, strict=True):
+        if said_below:
+            said_below = False
+        elif cue and cue.name in names:
+            speeches += 1
+            said_below = cue.alone and len(block.lines) == 1
+        elif block.text.lstrip(_MARKUP)[:1] not in ("(", "["):
+            others += 1
+    if speeches and speeches >= MOST_SPEECHES * (speeches + others):
+        return True
+    lines = [line for block in blocks for line in block.lines]
+    if len(lines) < _LINES_OF_SPEECH * len(blocks):
         return False
-    others, most = 0, 0.2 * len(block.lines)
-    for line in block.lines:
-        others += not line.lstrip(_BEFORE_VERSE)[:1].isupper()
-        if others > most:
-            return False
-    return True
+    cues = [_cue(line) for line in lines]
+    names = _frequent(cues)
+    return sum(cue is not None and cue.name in names for cue in cues) >= MOST_SPEAKING_LINES * len(lines)
 
 
-def speeches(blocks: Sequence[Block]) -> float:
-    """Return the share of blocks that begin with the name of somebody who speaks more than a few times."""
-    names = Counter(
-        found[1].strip(" .")
-        for block in blocks
-        if (found := _SPEAKER.match(line := block.lines[0].strip()) or _SPEAKER_IN_A_COLUMN.match(line))
-    )
-    known = {
-        name: count
+@dataclass(frozen=True)
+class _Cue:
+    """The name of a speaker at the beginning of a line.
+
+    Attributes:
+        name: In small letters.
+        alone: Whether the line has nothing else but a direction.
+    """
+
+    name: str
+    alone: bool
+
+
+def _cue(line: str) -> _Cue | None:
+    if not (line.lstrip(_MARKUP)[:1].isalnum() and (found := _CUE.match(line))):
+        return None
+    name = " ".join(found["name"].split())
+    words = name.split()
+    if len(words) > _MOST_NAME_WORDS or not all(map(_of_a_name, words)) or not any(map(str.isalpha, name)):
+        return None
+    rest = line[found.start("rest") :].strip(_MARKUP)
+    if not rest.strip(".:—–-"):
+        return _Cue(name.casefold(), alone=True)
+    capitals = name.isupper() and len(name) > 1
+    directed = found["directed"] is not None or (capitals and rest[0] == ",")
+    if directed and (len(rest) < _LONGEST_CUE or re.match(r".{0,100}?[.:]", rest)):
+        return _Cue(name.casefold(), alone=False)
+    if (
+        rest[0] in ".:"
+        or found["markup"]
+        or (capitals and (rest[0] in "—–-" or found["rest"] in ("\t", "  ")))
+    ):
+        return _Cue(name.casefold(), alone=False)
+    return None
+
+
+def _of_a_name(word: str) -> bool:
+    """Return whether a word may be part of a speaker's name: it has a capital or a number, or is small and known."""
+    first = next(filter(str.isalnum, word), "")
+    return (first.isalpha() and not first.islower()) or first.isdigit() or bool(_PARTICLE.fullmatch(word))
+
+
+def _frequent(cues: Iterable[_Cue | None]) -> set[str]:
+    names = Counter(cue.name for cue in cues if cue)
+    return {
+        name
         for name, count in names.items()
-        if name.lower() not in _TITLES
-        and count >= (_FEWEST_SPEECHES_OF_ONE if name.isupper() and len(name) > 1 else 20)
+        if count >= _FEWEST_SPEECHES_OF_ONE and not _NO_NAMES.fullmatch(name)
     }
-    return sum(known.values()) / len(blocks)
 
 
-def _speaking_lines(blocks: Sequence[Block]) -> float:
-    """Return the share of lines that begin with a name of :func:`speeches`: plays in verse may have no line between speeches."""
-    lines = [Block((line,), 0) for block in blocks for line in block.lines]
-    return speeches(lines)
+def is_verse(blocks: Sequence[Block]) -> bool:
+    """Return whether most words stand in lines that break where no page ends, or many of them do and the rest is notes."""
+    ends = sorted(len(line.rstrip()) for block in blocks if len(block.lines) > 2 for line in block.lines[:-1])
+    width = ends[int(0.9 * len(ends))] if ends else 0
+    verse = prose = notes = others = 0
+    for block in blocks:
+        if len(block.lines) > 1 and _is_stanza(block, width):
+            verse += block.size
+            continue
+        others += 1
+        notes += _NOTE.match(block.text) is not None
+        # A short line alone may be either.
+        if len(block.lines) > 1 or len(block.text) >= _SHORTEST_PARAGRAPH:
+            prose += block.size
+    total = verse + prose
+    annotated = notes >= MOST_NOTES * others and verse >= MOST_ANNOTATED_VERSE * total
+    return total > 0 and (verse >= MOST_VERSE * total or annotated)
+
+
+def _is_stanza(block: Block, width: int) -> bool:
+    """Return whether a block is verse.
+
+    Args:
+        block: Of two lines or more.
+        width: Of most pages of the text, in characters.
+    """
+    lines = [line.rstrip() for line in block.lines]
+    if max(map(len, lines)) > _SHORTEST_PARAGRAPH:
+        return False
+    breaks = len(lines) - 1
+    filled = sum(
+        len(line) + 1 + len(below.split(maxsplit=1)[0]) >= width - _RAGGED for line, below in pairwise(lines)
+    )
+    small = sum(line.lstrip(_BEFORE_VERSE)[:1].islower() for line in lines[1:])
+    stopped = sum(line[-1] in _STOPS for line in lines[:-1])
+    if filled < _MOST_FILLED * breaks:
+        return breaks < _FEWEST_BREAKS or small < _RAGGED_SMALL * breaks or stopped > _RAGGED_STOPPED * breaks
+    if small <= _MOST_SMALL * breaks and (breaks > 2 or filled < breaks):
+        return True
+    return width < _NARROW and breaks > 1 and stopped >= _MOST_STOPPED * breaks

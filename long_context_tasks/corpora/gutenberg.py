@@ -62,8 +62,13 @@ _ASIDE = re.compile(
 _HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
-_LONG_ABOVE_INDENTED = re.compile(r"^\w[^\n]{40,}(?=\n[ \t]+\S)", re.M)
-_INDENTED = re.compile(r"(?<=\S)\n(?=[ \t]{1,8}[\"“‘'_A-ZÀ-Þ])")
+_LONG_ABOVE_INDENTED = re.compile(r"^\S[^\n]{40,}(?=\n[ \t\u3000]+\S)", re.M)
+_INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
+_ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
+_LINE_END = re.compile(r"(?<=\S)[ \t]*\n(?=[ \t\u3000]*\S)")
+_LONGEST_LINE = 110  # characters of a line on a printed page
+_IN_LONG_LINES = 0.3  # of the characters above other lines, if each line is a paragraph
+_ENDING_PARAGRAPHS = 0.8  # of the lines longer than those of a page
 _MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
@@ -133,13 +138,31 @@ def _without_asides(text: str) -> str:
 
 
 def _with_blank_lines(text: str) -> str:
-    """Return the text with a blank line above each paragraph where nothing but an indentation parts them."""
+    """Return the text with a blank line above each paragraph that begins with an indentation, or is a line, and nothing else."""
+    if _has_a_paragraph_a_line(text):
+        return _LINE_END.sub("\n\n", text)
     # A count of strings is much faster than one of patterns, and enough for most books.
     blank = text.count("\n\n")
-    if 2 * (text.count("\n ") + text.count("\n\t")) <= blank:
+    if 2 * sum(text.count(f"\n{space}") for space in " \t\u3000") <= blank:
         return text
     flush = len(_LONG_ABOVE_INDENTED.findall(text))
-    return _INDENTED.sub("\n\n", text) if 2 * flush > blank else text
+    if 2 * flush <= blank:
+        return text
+    # A line of verse that goes on may be indented too.
+    return _INDENTED.sub(lambda found: "\n" if found[1].islower() else "\n\n", text)
+
+
+def _has_a_paragraph_a_line(text: str) -> bool:
+    """Return whether many lines right above others are longer than a page is wide, and end as paragraphs do."""
+    longest = max(map(len, text.splitlines()), default=0)
+    if longest <= _LONGEST_LINE:
+        return False
+    above = [found[0] for found in _ABOVE_LINE.finditer(text)]
+    long = [line for line in above if len(line) > _LONGEST_LINE]
+    ending = sum(_SENTENCE_END.search(line) is not None for line in long)
+    return sum(map(len, long)) > _IN_LONG_LINES * sum(map(len, above)) and ending >= _ENDING_PARAGRAPHS * len(
+        long
+    )
 
 
 def _blocks(text: str) -> list[Block]:
@@ -266,7 +289,7 @@ _OF_EDITIONS = re.compile(r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$")
 _MOST_OF_EDITIONS = 600  # characters
 _NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
-_SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
+_SENTENCE_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
 _MOST_TEASER_WORDS = 30
 _CONTEXT_OF_NOTE = 6  # blocks; a note as far from the text as a heading may belong to any part of it
 _GAP_OF_NOTE = 3  # blank lines
@@ -325,7 +348,7 @@ def clean(text: str) -> Story:
     ]
     labels = labels[start:stop]
     paragraphs, chapters, headings, kept = _walk(blocks[start:stop], labels)
-    form = form_of(kept, headings)
+    form = form_of(blocks, blocks[start:stop], kept, headings)
     return Story(
         title, tuple(paragraphs), tuple(chapters), form, headings, count_warnings([*first, *headings])
     )
