@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from tqdm import tqdm
 
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat, encode_items
+from long_context_tasks.orca.kept import KeptPredictions
 from long_context_tasks.orca.model import OrcaModel, collate, length_batches
+from long_context_tasks.orca.progress import Progress
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
@@ -86,7 +87,8 @@ def score_items(
     window: int | None = None,
     batch_tokens: int = 8192,
     batch_size: int = 64,
-    progress: bool = False,
+    what: str = "",
+    kept: KeptPredictions | None = None,
 ) -> Scoring:
     """Score every item; one pass of the model's body over each, without its vocabulary projection.
 
@@ -97,10 +99,11 @@ def score_items(
         window: most tokens of an item, to use less than the model's window.
         batch_tokens: most tokens of a batch, with padding; results do not depend on it beyond rounding.
         batch_size: most items of a batch.
-        progress: show a bar.
+        what: is scored; shows progress under this name, empty for none.
+        kept: predictions of an earlier run, to which new ones are added.
 
     Raises:
-        InputError: the model's output is not finite.
+        InputError: the model's output is not finite, or predictions cannot be kept.
     """
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     form = InputFormat.of_args(checkpoint.args) if form is None else form
@@ -113,7 +116,8 @@ def score_items(
         tokenizer.pad_token_id or 0,
         batch_tokens=batch_tokens,
         batch_size=batch_size,
-        progress=progress,
+        what=what,
+        kept=kept,
     )
     for place, row in zip(fitting, params, strict=True):
         if not all(map(math.isfinite, row)):
@@ -141,7 +145,8 @@ def predict(
     *,
     batch_tokens: int = 8192,
     batch_size: int = 64,
-    progress: bool = False,
+    what: str = "",
+    kept: KeptPredictions | None = None,
 ) -> list[list[float]]:
     """Predict the parameters of every row of tokens, in order. Equal rows are read once and get equal parameters, so that ties stay ties.
 
@@ -151,19 +156,28 @@ def predict(
         pad: the padding token.
         batch_tokens: most tokens of a batch, with padding.
         batch_size: most rows of a batch.
-        progress: show a bar.
+        what: as for :func:`score_items`.
+        kept: likewise.
     """
     keys = [tuple(row) for row in ids]
     rows = list(dict.fromkeys(keys))
-    params: dict[tuple[int, ...], list[float]] = {}
+    known = {} if kept is None else {row: kept.get(row) for row in rows}
+    params = {row: outputs for row, outputs in known.items() if outputs is not None}
+    places = length_batches([len(row) for row in rows], batch_tokens, batch_size)
+    batches = [[rows[place] for place in batch] for batch in places]
+    # A batch is computed whole or not at all, so that a run that was stopped rounds as one that was not.
+    batches = [batch for batch in batches if any(row not in params for row in batch)]
+    done = len(rows) - sum(map(len, batches))
     was_training = model.training
     model.eval()
     try:
-        with torch.no_grad(), tqdm(total=len(rows), unit="item", disable=not progress) as bar:
-            for places in length_batches([len(row) for row in rows], batch_tokens, batch_size):
-                batch = [rows[place] for place in places]
+        with torch.no_grad(), Progress(what, "answer", len(rows), done, shown=bool(what)) as bar:
+            for batch in batches:
                 found = model(*collate(batch, pad, model.device)).tolist()
-                params |= dict(zip(batch, found, strict=True))
+                if kept is not None:
+                    kept.add(batch, found)
+                for row, outputs in zip(batch, found, strict=True):
+                    params.setdefault(row, outputs)
                 bar.update(len(batch))
     finally:
         model.train(was_training)

@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from long_context_tasks.orca import OrcaItem
+from long_context_tasks.orca.kept import KeptPredictions
 from long_context_tasks.orca.train.plan import Stage, TrainSettings
 
 WORDS = ("rain", "a violin", "two speakers", "her coach", "nothing at all", "a dog")
@@ -98,7 +99,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def killed_at(moment: int, action: Callable[[], Any]) -> int:
-    """Do it in a child process that is killed (SIGKILL) before its ``moment``-th file operation or step; -9, or 0 when it came to its end."""
+    """Do it in a child process that is killed (SIGKILL) before its ``moment``-th file operation, step or batch; -9, or 0 when it came to its end."""
 
     import safetensors.torch
     import torch
@@ -122,6 +123,7 @@ def killed_at(moment: int, action: Callable[[], Any]) -> int:
         shutil.rmtree = watched(shutil.rmtree)  # type: ignore[assignment]
         shutil.copytree = watched(shutil.copytree)
         torch.save = watched(torch.save)
+        KeptPredictions.add = watched(KeptPredictions.add)  # type: ignore[method-assign]
         safetensors.torch.save_file = watched(safetensors.torch.save_file)
         torch.optim.AdamW.step = watched(torch.optim.AdamW.step)  # type: ignore[method-assign]
         action()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from orca_commands import bad, good, read, write
-from orca_training import log_of, rated_items, rows_of
+from orca_training import killed_at, log_of, rated_items, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
     for part in ("train", "dev"):
         told = good(
             "score", place / f"{part}.jsonl", "--checkpoint", tmp_path / "mine", "-o", tmp_path / f"{part}.jsonl",
-            "--device", "cpu",
+            "--device", "cpu", "--controls",
         )  # fmt: skip
         assert "Spearman's rho" in told.output and "variance: MAE" in told.output
         questions = 4 if part == "train" else 3
@@ -83,6 +83,43 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
         near = row["rating_orca"] < 0.125 or row["rating_orca"] > 0.875
         if row["variance_orca"] > threshold + 1e-8 or not near:
             assert row["rating_orca_clamped"] == row["rating_orca"]
+
+
+@pytest.mark.parametrize("moment", [1, 2, 5, 9])
+def test_a_killed_scoring_goes_on(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path], moment: int
+) -> None:
+    """Killed while it keeps its first predictions, later ones, or those of a control: nothing is scored twice, and the result is the same."""
+    judge_copy(tmp_path / "judge")
+    given = "score", place / "train.jsonl", "--checkpoint", tmp_path / "judge", "--device", "cpu"
+    given = *given, "--batch-size", "2", "--controls"
+    good(*given, "-o", tmp_path / "whole.jsonl")
+    out = tmp_path / "out.jsonl"
+    assert killed_at(moment, lambda: good(*given, "-o", out)) == -9
+    assert not out.exists()
+    part = tmp_path / "out.jsonl.part"
+    if part.exists():
+        part.write_bytes(part.read_bytes() + b'\n["cut')
+    said = good(*given, "-o", out).output
+    n_kept = 2 * (moment - 1)
+    assert (f"going on with {n_kept} predictions in {part}" in said) == bool(n_kept)
+    first = f"scoring: answer {min(n_kept + 2, 8)} of 8"
+    assert (first in said) == (n_kept < 8)
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not part.exists()
+
+
+def test_kept_predictions_are_those_of_one_checkpoint(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
+) -> None:
+    judge_copy(tmp_path / "judge")
+    given = "score", place / "train.jsonl", "--checkpoint", tmp_path / "judge", "--device", "cpu"
+    given = *given, "--batch-size", "2", "-o", tmp_path / "out.jsonl"
+    assert killed_at(2, lambda: good(*given)) == -9
+    assert "unfinished scoring with another checkpoint, device or type" in bad(*given, "--dtype", "bfloat16")
+    (tmp_path / "out.jsonl.part").unlink()
+    good(*given, "--dtype", "bfloat16")
+    assert "--controls needs ratings, and --out" in bad(*given[:-2], "--controls")
 
 
 def test_the_parts_of_the_text_are_those_of_the_training(place: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +27,9 @@ from long_context_tasks.cli.output import add_table, give, json_wanted, print_ta
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
+    from long_context_tasks.orca.checkpoint import Checkpoint
     from long_context_tasks.orca.data import OrcaItem
+    from long_context_tasks.orca.inputs import InputFormat
     from long_context_tasks.orca.metrics import Agreement
 
 _FEW = 20
@@ -185,17 +187,33 @@ def score(
         bool | None, typer.Option("--rationale/--no-rationale", help="Show the context.")
     ] = None,
     transcript: Annotated[bool | None, typer.Option("--transcript/--no-transcript", help="Show it.")] = None,
+    controls: Annotated[
+        bool,
+        typer.Option(
+            "--controls",
+            help="With --out and ratings: score again with another question's reference, and with none; three times the work.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
+    """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some.
+
+    With --out, the same command goes on with a scoring that was stopped.
+    """
     from long_context_tasks.orca import (
         InputFormat,
         item_agreement,
         read_items,
         write_results,
     )
-    from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
+    from long_context_tasks.orca.checkpoint import (
+        find_checkpoint,
+        fingerprint,
+        load_checkpoint,
+        named_failures,
+    )
     from long_context_tasks.orca.controls import reference_controls
+    from long_context_tasks.orca.kept import KeptPredictions
     from long_context_tasks.orca.results import CONTROL_FIELDS, result_row
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import json_value
@@ -207,6 +225,8 @@ def score(
         raise InputError(f"{out}: {_WRITTEN_OVER}")
     if out is not None and not out.absolute().parent.is_dir():
         raise InputError(f"{out}: its folder is not there; make it, or choose another place")
+    if controls and (out is None or not any(item.ratings for item in items)):
+        raise InputError("--controls needs ratings, and --out for the scores; leave it out, or give both")
     with named_failures("scoring"):
         from long_context_tasks.orca.scoring import score_items
     loaded = load_checkpoint(
@@ -216,30 +236,30 @@ def score(
         base_model=base_model,
         tokenizer=Path(tokenizer) if tokenizer else None,
     )
-    if control := loaded.args.get("control"):
-        typer.echo(f"CONTROL ({control}): this judge did not learn from the answers' own ratings", err=True)
-    if any(item.row.get("control") for item in items):
-        typer.echo(f"CONTROL: the ratings in {data.name} are not the answers' own", err=True)
     form = InputFormat.of_args(loaded.args).with_parts(
         question=question, rationale=rationale, transcript=transcript
     )
-    if warning := form.lacking(items):
-        typer.echo(f"WARNING: {warning}", err=True)
-    scoring = score_items(
-        loaded,
-        items,
-        form,
-        window=most_tokens,
-        batch_tokens=batch_tokens,
-        batch_size=batch_size,
-        progress=True,
-    )
+    for warning in _warnings(loaded, items, form, data.name):
+        typer.echo(warning, err=True)
+    kept = None
+    if out is not None:
+        computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
+        kept = KeptPredictions(out, f"{fingerprint(checkpoint, base_model)} {computing}")
+        if kept:
+            typer.echo(f"going on with {len(kept)} predictions in {kept.path}", err=True)
+    limits: dict[str, Any] = {
+        "window": most_tokens,
+        "batch_tokens": batch_tokens,
+        "batch_size": batch_size,
+        "kept": kept,
+    }
+    scoring = score_items(loaded, items, form, what="scoring", **limits)
     typer.echo(str(scoring), err=True)
     if scoring.unfit == len(items):
         raise InputError(
             f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
         )
-    if out is None:
+    if out is None or kept is None:
         rows = [result_row(*both) for both in zip(items, scoring.scores, strict=True)]
         add_table(f"scores of {data.name}", rows)
         for row in rows if not json_wanted() else ():
@@ -249,16 +269,28 @@ def score(
     spread = loaded.model.head.quantiles is not None
     variances = [each.variance if spread else None for each in scoring.scores]
     figures = item_agreement(items, means, variances)
-    controls: dict[str, list[float | None]] = {}
-    if figures.n:
-        for control, changed in reference_controls(items):
-            again = score_items(
-                loaded, changed, form, window=most_tokens, batch_tokens=batch_tokens, batch_size=batch_size
-            )
-            controls[control] = [each.mean for each in again.scores]
-    write_results(out, items, scoring.scores, {CONTROL_FIELDS[name]: each for name, each in controls.items()})
-    _print_agreement(data.name, items, {"orca": means, **controls}, variances, figures)
+    control_means: dict[str, list[float | None]] = {}
+    for name, changed in reference_controls(items) if controls else ():
+        again = score_items(loaded, changed, form, what=name, **limits)
+        control_means[name] = [each.mean for each in again.scores]
+    write_results(
+        out, items, scoring.scores, {CONTROL_FIELDS[name]: each for name, each in control_means.items()}
+    )
+    kept.remove()
+    _print_agreement(data.name, items, {"orca": means, **control_means}, variances, figures)
     give(f"{out}: {len(items)} rows", file=out, rows=len(items))
+
+
+def _warnings(
+    checkpoint: "Checkpoint", items: Sequence["OrcaItem"], form: "InputFormat", name: str
+) -> Iterator[str]:
+    """Yield what must be known of a judge, and of the answers in a file, before its scores are believed."""
+    if control := checkpoint.args.get("control"):
+        yield f"CONTROL ({control}): this judge did not learn from the answers' own ratings"
+    if any(item.row.get("control") for item in items):
+        yield f"CONTROL: the ratings in {name} are not the answers' own"
+    if warning := form.lacking(items):
+        yield f"WARNING: {warning}"
 
 
 def _print_agreement(
