@@ -98,7 +98,7 @@ class Task:
             turn: from 0; above 0 only in a conversation.
             answers: the model's own answers to the earlier turns. Thinking is removed; ``None`` is left out.
         """
-        from long_context_tasks.schema.response import without_thinking
+        from long_context_tasks.schema.thinking import without_thinking
 
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
         return [

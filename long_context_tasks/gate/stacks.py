@@ -21,7 +21,13 @@ from long_context_tasks.results.evaluations import scored_cases, unjudged_evalua
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
-from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OPEN, Response, writable
+from long_context_tasks.schema.response import (
+    DOES_NOT_FIT,
+    ENDPOINT_FAILED,
+    Response,
+    writable,
+)
+from long_context_tasks.schema.thinking import OPEN
 
 SIDES = ("A", "B")
 _ADDRESS = re.compile(r"(?:(?P<model>.+)@)?(?P<url>https?://\S+)")

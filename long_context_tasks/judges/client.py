@@ -28,7 +28,7 @@ from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.response import thinking_of
+from long_context_tasks.schema.thinking import thinking_of
 
 # Its own line for each try comes without the reason in most log formats; a failure is reported here, with its reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)

@@ -10,7 +10,8 @@ again and not guessed at. All of them see the reply and nothing else.
 import re
 from collections.abc import Callable
 
-from long_context_tasks.schema.response import CLOSE, OPEN
+from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.wrappers import narrow
 
 Parse = Callable[[str], "float | None"]
 
@@ -31,7 +32,9 @@ _AFTER_RESULT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _NUMBER = re.compile(r"\s*(\d{1,9})(?:[.,](\d{1,9}))?(?:\s*/\s*(\d{1,9}))?\s*", re.ASCII)
-_END = re.compile(r"(?:[\s.!$*_)\]}\\]|</s>|<\|[a-z_]{1,30}\|>)*\Z")
+# Punctuation, end-of-turn tokens, closing tags, "points".
+_END = re.compile(r"(?:[\s.!$*_)\]}\\]|</?[a-z_|｜▁ ]{1,30}>|-{3,}(?!-)|\bpoints?\b)*\Z", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`\\\[]*$", re.MULTILINE)
 _HEADING = re.compile(
     r"^\s{0,3}(?:#{1,6}\s|(?:\*\*)?(?:Feedback|Response|Question)\b[^\n]{0,40}:)", re.M | re.I
 )
@@ -113,15 +116,17 @@ def _last_score(
         return value if low <= value <= high and (decimals or value == int(value)) else None
 
     def parse(reply: str) -> float | None:
-        text = reply
-        if text.lstrip().startswith(OPEN):
-            # Thinking that never ends holds no verdict.
-            text = text.partition(CLOSE)[2]
+        answer = without_thinking(reply)
+        # A mark inside a reply is a quotation; thinking that begins it and never ends holds no verdict.
+        quoted = answer.unclosed and answer.text.strip()
+        text = _FENCE.sub("", narrow(reply if quoted else answer.text))
         marks = list(mark.finditer(text))
         found = number.match(text, marks[-1].end()) if marks else None
         if found is None:
             return None
         before, rest = text[: marks[-1].start()], text[found.end() :]
+        if before.endswith("`") and rest.startswith("`") and _OPENS_VERDICT.search(before.rstrip("`")):
+            before, rest = before.rstrip("`"), rest.lstrip("`")
         if mark is _BOX and _JOINED.search(before[-14:]):
             return None
         value = value_of(found)

@@ -33,8 +33,8 @@ from long_context_tasks.schema.response import (
     JUDGE_FAILED,
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
-    without_thinking,
 )
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.schema.validated import Checked, Number
 
 if TYPE_CHECKING:

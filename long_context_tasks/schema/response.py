@@ -1,7 +1,8 @@
-"""What came of a turn: the response, its thinking, why it has no score or the lowest, and how it stands in a host's files."""
+"""What came of a turn: the response, why it has no score or the lowest, and how it is written in a host's files."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,47 +101,21 @@ def writable(text: str) -> str:
     return text
 
 
-OPEN, CLOSE = "<think>", "</think>"
-_MARK = "think>"
-"""Stands in both; a response without it, which is nearly every one, is looked through once."""
+_REFUSAL = re.compile(
+    r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b|"
+    r"(?:unfortunately,? )?i (?:can['’]?t|cannot|can not|won['’]?t|will not|am not going to)\b|"
+    r"as an? (?:ai|large language) ",
+    re.IGNORECASE,
+)
+# A refusal is a sentence or two; a long text that begins like one may hold an answer.
+_REFUSAL_CHARS = 600
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A response without its thinking.
+def is_refusal(answer: str) -> bool:
+    """Whether a text without an answer in it refuses to give one.
 
-    Attributes:
-        text: the answer.
-        unclosed: the response ended inside its thinking.
+    >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("Anne, Jane")
+    (True, False)
     """
-
-    text: str
-    unclosed: bool
-
-
-def without_thinking(response: str) -> Answer:
-    """Remove ``<think>...</think>``, also when the server swallowed the opening tag; other responses stay to the byte.
-
-    >>> without_thinking("A1? No, A2.</think>Answer: A2")
-    Answer(text='Answer: A2', unclosed=False)
-    >>> without_thinking("<think>A1 or A2 or")
-    Answer(text='', unclosed=True)
-    """
-    if _MARK not in response:
-        return Answer(response, False)
-    answer = response.rpartition(CLOSE)[2]
-    head, opened, _ = answer.partition(OPEN)
-    return Answer(head, bool(opened))
-
-
-_FIELDS = ("reasoning_content", "reasoning")
-"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
-
-
-def thinking_of(message: Any) -> str:
-    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
-    for name in _FIELDS:
-        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
-        if isinstance(value, str) and value:
-            return value
-    return ""
+    text = answer.strip()
+    return len(text) <= _REFUSAL_CHARS and _REFUSAL.match(text) is not None

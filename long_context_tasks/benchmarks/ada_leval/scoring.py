@@ -1,8 +1,8 @@
 """Scores of a response: its answer by the official code's rules, quirks included, and by the repaired ones.
 
-``official_accuracy`` is the official code's rule; ``strict_accuracy`` the repaired one and the headline; the others are the
-error analysis of the paper's section 4.3. The official code knows no thinking: its rule is applied to the response
-without it, which changes nothing where there are no thinking tags.
+``official_accuracy`` is the official code's rule; ``strict_accuracy`` the repaired one (see :mod:`.reading`) and the headline; the
+others are the error analysis of the paper's section 4.3. The official code does not handle thinking: its rule is applied to the
+response without ``<think>...</think>``, which changes nothing if there are no such tags.
 """
 
 import itertools
@@ -11,18 +11,16 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
-from long_context_tasks.schema import Case, CaseScores, Score
-from long_context_tasks.schema.response import (
-    AMBIGUOUS,
-    ANSWER_CUT,
-    EMPTY,
-    ENDPOINT_FAILED,
-    UNPARSED,
-    without_thinking,
+from long_context_tasks.benchmarks.ada_leval.reading import (
+    Strict,
+    extract_bestanswer_strict,
+    extract_tsort_strict,
 )
+from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.schema.response import ANSWER_CUT, ENDPOINT_FAILED, UNPARSED
+from long_context_tasks.schema.thinking import CLOSE, OPEN, without_thinking
 
 METRICS = (
     "strict_accuracy",
@@ -130,112 +128,6 @@ def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
     return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 
 
-_ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
-_WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
-_ONLY_NUMBER = re.compile(r"\W*(?:(?:answer|a)[\s-]*)?([1-9][0-9]{0,6})\W*", re.IGNORECASE)
-_OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
-_SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+-]|\b(?:and|or)\b)*")
-_LIST = re.compile(r"\[\s*([0-9]{1,4}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,4})*)\s*(?:,\s*)?\]", re.ASCII)
-_NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Strict:
-    """What a response commits to, or why it commits to nothing: ``empty``, ``unparsed``, ``ambiguous``."""
-
-    answer: object = None
-    reason: str | None = None
-
-
-def _read(text: str, rule: Callable[[str], Strict]) -> Strict:
-    """Apply a rule to what follows the last "Answer:" after which an answer can be read; without any, to the whole text.
-
-    A response that goes on past its answer often ends in "Answer:" with nothing or half an answer behind it.
-    """
-    if not text.strip():
-        return Strict(reason=EMPTY)
-    spans = _ANSWER_LABEL.split(text)
-    for span in reversed(spans[1:] or spans):
-        result = rule(span.strip())
-        if result.reason != UNPARSED:
-            return result
-    return Strict(reason=UNPARSED)
-
-
-_Candidate = tuple[int, int, object]
-"""Start, end and answer of what may be the response's choice; None for an answer that does not exist."""
-
-
-def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
-    """Return the candidate that the span begins with, else the only one that it names.
-
-    A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none. Candidates
-    without an answer are none; only a span that begins with one has chosen what does not exist.
-    """
-    opening = _OPENING.match(span)
-    begins = bool(found) and opening is not None and found[0][0] <= opening.end()
-    named = [candidate for candidate in found if candidate[2] is not None]
-    if not named or (begins and found[0][2] is None):
-        return Strict(reason=UNPARSED)
-    first = named[0][2]
-    other = next((start for start, _, answer in named if answer != first), None)
-    if other is None:
-        return Strict(first)
-    before = max(end for start, end, _ in named if start < other)
-    listed = _SEPARATOR.fullmatch(span, before, other) is not None
-    return Strict(first) if begins and not listed else Strict(reason=AMBIGUOUS)
-
-
-def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
-    """Return the designation that a response commits to.
-
-    Read is what follows the last "Answer:" with an answer behind it, else everything. A designation is a whole word A1..An. The
-    one that the span begins with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise the
-    span must name exactly one. A span that is nothing but a number, or a designation in another spelling ("a3", "Answer 3"), is a
-    designation too. A span that begins with a designation beyond An chose no answer; elsewhere such words ("the A4 sheet") count
-    for nothing.
-
-    >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
-    ['A1', 'A3', None, 'A7']
-    """
-
-    def rule(span: str) -> Strict:
-        found = [
-            (m.start(), m.end(), f"A{m[1]}" if int(m[1]) <= num_choice else None)
-            for m in _WHOLE_DESIGNATION.finditer(span)
-        ]
-        if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
-            return Strict(f"A{number[1]}")
-        return _commitment(found, span)
-
-    return _read(text, rule)
-
-
-def extract_tsort_strict(text: str, n: int) -> Strict:
-    """Return the order that a response commits to: a permutation of 1..n and nothing less.
-
-    Read is what follows the last "Answer:" with an order behind it, else everything. Lists in brackets come first; without any,
-    the numbers of the span (or, up to nine segments, one number with the n digits) must be a permutation.
-
-    >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
-    [[2, 1, 4, 3], [2, 1, 3, 4], None]
-    """
-    whole = list(range(1, n + 1))
-
-    def rule(span: str) -> Strict:
-        lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
-        orders = [(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
-        if orders:
-            return _commitment(orders, span)
-        words = _NUMBERS.findall(span)
-        if len(words) == 1 and len(words[0]) == n <= 9:
-            words = list(words[0])
-        numbers = [int(word) for word in words]
-        return Strict(numbers) if sorted(numbers) == whole else Strict(reason=UNPARSED)
-
-    return _read(text, rule)
-
-
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
     """Score a response.
 
@@ -249,18 +141,21 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
     """
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
-    stripped = without_thinking(response or "")
+    text = response or ""
+    stripped = without_thinking(text)
+    # Other marks of thinking stay for the official rule, so that its numbers stay.
+    official_text = text.rpartition(CLOSE)[2].partition(OPEN)[0]
     score = _score_bestanswer if isinstance(case.turns[0].gold, str) else _score_tsort
-    scores = score(case, stripped.text)
+    scores = score(case, official_text, stripped.text)
     return {**scores, "strict_accuracy": Score(0.0, ANSWER_CUT)} if stripped.unclosed else scores
 
 
-def _score_bestanswer(case: Case, text: str) -> CaseScores:
+def _score_bestanswer(case: Case, text: str, answer: str) -> CaseScores:
     gold, n = case.turns[0].gold, len(case.inputs["answers"])
     extracted = extract_bestanswer_official(text, n)
     found = extracted != _NO_DESIGNATION
     return _scores(
-        strict=extract_bestanswer_strict(text, n),
+        strict=extract_bestanswer_strict(answer, n),
         gold=gold,
         official=Score(float(extracted == gold), None if found else UNPARSED),
         # The official rule falls back on bare numbers; a valid answer (footnote 4) names a designation.
@@ -271,7 +166,7 @@ def _score_bestanswer(case: Case, text: str) -> CaseScores:
     )
 
 
-def _score_tsort(case: Case, text: str) -> CaseScores:
+def _score_tsort(case: Case, text: str, answer: str) -> CaseScores:
     gold = list(case.turns[0].gold)
     n = len(gold)
     extracted = extract_tsort_official(text)
@@ -280,7 +175,7 @@ def _score_tsort(case: Case, text: str) -> CaseScores:
     except TypeError:
         official = Score(0.0, CRASH)
     return _scores(
-        strict=extract_tsort_strict(text, n),
+        strict=extract_tsort_strict(answer, n),
         gold=gold,
         official=official,
         # Not True for 1, nor 1.0.

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.files import packaged_text
-from long_context_tasks.schema.response import without_thinking
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.tokens import Tokenizer
 
 CHAT, GPT = "chat", "gpt"

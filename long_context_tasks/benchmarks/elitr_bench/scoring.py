@@ -27,8 +27,8 @@ from long_context_tasks.schema.response import (
     JUDGE_FAILED,
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
-    without_thinking,
 )
+from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")

@@ -46,15 +46,14 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.response import (
-    CLOSE,
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
-    OPEN,
     Response,
     from_stored_form,
     stored_form,
     writable,
 )
+from long_context_tasks.schema.thinking import CLOSE, OPEN
 from long_context_tasks.stats.means import mean_of_scores, task_numbers
 from long_context_tasks.tokens import CL100K, get_tokenizer
 

@@ -24,7 +24,7 @@ from lm_eval.api.model import CachingLM, hash_args
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.response import OPEN, thinking_of
+from long_context_tasks.schema.thinking import OPEN, thinking_of
 
 _API_MODELS = "lm_eval.models.api_models"
 _CONVERTS = "_lct_converts_refusals"

@@ -27,7 +27,8 @@ from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.case import folded, takes_system
-from long_context_tasks.schema.response import DOES_NOT_FIT, OPEN, Response, thinking_of, writable
+from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
+from long_context_tasks.schema.thinking import OPEN, thinking_of
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
 # the chat template. All other classes have a fixed default there, which says nothing about the model.

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, prompt_hash
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import write_whole
-from long_context_tasks.schema.response import without_thinking
+from long_context_tasks.schema.thinking import without_thinking
 
 _GROUP = 16  # rows written to Parquet at a time
 _JSON_KEYS = ("num_tokens", "options", "gold")

@@ -17,7 +17,8 @@ from long_context_tasks.hosts.stored import short as in_short
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import write_whole
-from long_context_tasks.schema.response import DOES_NOT_FIT, without_thinking
+from long_context_tasks.schema.response import DOES_NOT_FIT
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.tokens import get_tokenizer
 from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 

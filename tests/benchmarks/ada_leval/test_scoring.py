@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_tsort_official,
 )
 from long_context_tasks.schema import Case, Score, Turn
-from long_context_tasks.schema.response import without_thinking
+from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).parent / "golden"
 _PIECES = ["Answer:", "12", *'A12340 [],a-.\n{"٣']
@@ -166,3 +167,30 @@ def test_a_model_that_repeats_itself_is_read_to_the_end(unit: str) -> None:
     with hang_guard():
         for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 100)):
             scoring.score_case(case, response)
+
+
+def _replies(name: str) -> list[tuple[str, Any]]:
+    return [tuple(row) for row in yaml.safe_load((GOLDEN / name).read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("reply", "right"), _replies("bestanswer_replies.yaml"))
+def test_a_designation_is_read_from_replies_of_every_style(reply: str, right: str | None) -> None:
+    for gold in ("A1", "A2", "A3", "A4", "A5"):
+        score = scoring.score_case(_bestanswer(gold, 5), reply)["strict_accuracy"]
+        assert score.value == float(gold == right)
+        assert (score.reason is None) == (right is not None)
+
+
+@pytest.mark.parametrize(("reply", "right"), _replies("tsort_replies.yaml"))
+def test_an_order_is_read_from_replies_of_every_style(reply: str, right: list[int] | None) -> None:
+    for gold in itertools.permutations([1, 2, 3, 4]):
+        score = scoring.score_case(_tsort(list(gold)), reply)["strict_accuracy"]
+        assert score.value == float(list(gold) == right)
+        assert (score.reason is None) == (right is not None)
+
+
+@pytest.mark.parametrize("opens", ["<thinking>", "[THINK]", "<reasoning>"])
+def test_the_official_rule_sees_what_it_always_saw(opens: str) -> None:
+    response = f"{opens}A2 or A5{opens.replace('<', '</').replace('[', '[/')}A3"
+    assert scoring.score_case(_bestanswer("A5", 5), response)["official_accuracy"].value == 1
+    assert scoring.score_case(_bestanswer("A3", 5), response)["strict_accuracy"].value == 1

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
-from long_context_tasks.schema.response import ANSWER_CUT, EMPTY, REFUSED, without_thinking
+from long_context_tasks.schema import response
+from long_context_tasks.schema.response import ANSWER_CUT, EMPTY, REFUSED
+from long_context_tasks.schema.thinking import without_thinking
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
@@ -304,16 +306,6 @@ def _numbers_in_brackets(line: str) -> list[str]:
     return [number for content in contents for number in _bracket_numbers(content)]
 
 
-_REFUSAL = re.compile(
-    r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b|"
-    r"(?:unfortunately,? )?i (?:can['’]?t|cannot|can not|won['’]?t|will not|am not going to)\b|"
-    r"as an? (?:ai|large language) ",
-    re.IGNORECASE,
-)
-# A refusal is a sentence or two; a long text that begins like one may hold an answer.
-_REFUSAL_CHARS = 600
-
-
 @dataclass(frozen=True)
 class Answer:
     """A response without its thinking.
@@ -331,23 +323,22 @@ class Answer:
         return self.failure or (REFUSED if is_refusal(self.text) else otherwise)
 
 
-def answer_of(response: str | None) -> Answer:
+def answer_of(text: str | None) -> Answer:
     """Remove ``<think>...</think>``, also when the server swallowed the opening tag.
 
     >>> answer_of("<think>Anne? Jane?</think>Anne"), answer_of("<think>Anne or")
     (Answer(text='Anne', failure=None), Answer(text='', failure='answer_cut'))
     """
-    answer = without_thinking(response or "")
+    answer = without_thinking(text or "")
     if answer.text.strip():
         return Answer(answer.text, None)
     return Answer("", ANSWER_CUT if answer.unclosed else EMPTY)
 
 
 def is_refusal(answer: str) -> bool:
-    """Whether a text without an answer in it refuses to give one.
+    """Whether a text without an answer in it refuses to give one, or is what the official code stores without a text.
 
     >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("Anne, Jane")
     (True, False)
     """
-    text = answer.strip()
-    return text == REFUSAL or (len(text) <= _REFUSAL_CHARS and _REFUSAL.match(text) is not None)
+    return answer.strip() == REFUSAL or response.is_refusal(answer)

@@ -22,8 +22,8 @@ from long_context_tasks.schema.response import (
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
     UNPARSED,
-    without_thinking,
 )
+from long_context_tasks.schema.thinking import without_thinking
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"

@@ -1,0 +1,107 @@
+"""The order of numbered pieces that a response gives, however it is written: bracketed, with arrows, as a numbered list, in words."""
+
+import re
+from collections.abc import Sequence
+
+_LABEL = r"(?:(?:text|book)\s)?(?:parts?|segments?|sections?|texts?|pieces?|passages?|paragraphs?|chunks?|options?|events?|numbers?|no\.?|p|s)"
+_GAP = re.compile(
+    rf"(?:[\s,;>/|+&*_`\"'()\[\]{{}}<#-]|[–—→⟶➔➜⇒=:]|\.(?!\d)|{_LABEL}\b|{_LABEL}(?=[\s_#-]*\Z)|\band\b|\bthen\b|\bfinally\b|\blastly\b|"
+    r"\bfollowed by\b|\bnext\b|\bafter that\b|\bto\b|\blast(?:ly)?\b)*",
+    re.IGNORECASE,
+)
+_LONGEST_GAP = 60
+_NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
+_LIST = re.compile(r"\[\s*(\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*)\s*(?:,\s*)?\]", re.ASCII)
+_LABELLED = re.compile(rf"\b{_LABEL}[\s_#*`\[(<-]{{0,4}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
+_POSITION = re.compile(
+    r"^([^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?)(\d{1,4})"
+    r"((?:st|nd|rd|th)?(?:\s{0,2}(?:part|place|position|segment)(?=\s{0,2}[:=]))?[*_]{0,2}\s{0,2}(?:[.):=|]|[-–—→]>?)[*_]{0,2}[ \t]{0,3})"
+    r"(?=\D{0,40}\d)",
+    re.ASCII | re.IGNORECASE | re.MULTILINE,
+)
+_INLINE_POSITION = re.compile(
+    rf"(?<![\d.])(\d{{1,4}})\s?[.):]\s{{0,3}}(?=[*_\[(]{{0,3}}(?:{_LABEL}[\s_#-]{{0,3}})?\[?\d)",
+    re.IGNORECASE | re.ASCII,
+)
+# "Parts 1, 2, 3 and 4 were read."
+_SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
+_LINE = re.compile(
+    rf"^\W{{0,8}}(?:{_LABEL}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.IGNORECASE | re.ASCII
+)
+
+
+def without_positions(text: str) -> str:
+    """Remove the numbers 1, 2, 3, ... that count the lines of a list, or the items in a line, if each is followed by another number.
+
+    >>> without_positions("1. Segment 2\\n2. Segment 1"), without_positions("1. 2, 2. 1"), without_positions("2. Segment 1")
+    ('Segment 2\\nSegment 1', '2, 1', '2. Segment 1')
+    """
+    for pattern, group in ((_POSITION, 2), (_INLINE_POSITION, 1)):
+        marks = list(pattern.finditer(text))
+        if len(marks) > 1 and [int(mark[group]) for mark in marks] == list(range(1, len(marks) + 1)):
+            return pattern.sub("", text)
+    return text
+
+
+def runs(text: str) -> list[tuple[int, int, list[int]]]:
+    """Return the runs of numbers with nothing but separators and words such as "Segment" between them: start, end, numbers.
+
+    >>> runs("In 1815: Part 2 -> Part 1, then [3].")
+    [(3, 7, [1815]), (14, 34, [2, 1, 3])]
+    """
+    found: list[tuple[int, int, list[int]]] = []
+    for match in _NUMBER.finditer(text):
+        number = int(match[0])
+        if found and match.start() - found[-1][1] <= _LONGEST_GAP:
+            start, end, numbers = found[-1]
+            gap = text[end : match.start()]
+            if gap and _GAP.fullmatch(gap) and not _apart(gap):
+                numbers.append(number)
+                found[-1] = (start, match.end(), numbers)
+                continue
+        found.append((match.start(), match.end(), [number]))
+    return found
+
+
+def _apart(gap: str) -> bool:
+    """Whether a colon, the end of a sentence or an empty line between numbers separates two lists: "4: 2, 1", "3. Segment 2"."""
+    first = gap.strip()[:2]
+    begins_anew = first[:1] in (":", "=") and first != "=>"
+    return begins_anew or "\n\n" in gap or re.search(r"(?<!no)\.(?:\s|\Z)", gap, re.IGNORECASE) is not None
+
+
+def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:
+    """Return the permutations of 1..n that a text lists, with their places; the weaker forms only if it has none of the stronger.
+
+    From strong to weak: a list in brackets; a run of numbers; one number with n digits; lines that each begin with a number; all
+    numbers of pieces ("Part 2"), or all numbers at all. The last two must not be 1..n itself: texts describe pieces in that order.
+    """
+    whole = list(range(1, n + 1))
+
+    def is_order(numbers: Sequence[int]) -> bool:
+        return sorted(numbers) == whole
+
+    listed = [(match.start(), match.end(), _numbers(match[1])) for match in _LIST.finditer(text)]
+    if found := [run for run in listed if is_order(run[2])]:
+        return found
+    if found := [
+        run
+        for run in runs(text)
+        if is_order(run[2]) and not (run[2] == whole and _SUBJECT.match(text, run[1]))
+    ]:
+        return found
+    if n <= 9:
+        written = [
+            (match.start(), match.end(), [int(digit) for digit in match[0]])
+            for match in re.finditer(rf"(?<![\w.,]){'[1-9]' * n}(?![\w.,]?\d)", text, re.ASCII)
+        ]
+        if found := [run for run in written if is_order(run[2])]:
+            return found
+    lines = [int(match[1]) for line in text.split("\n") if (match := _LINE.match(line))]
+    named = [int(number) for number in _LABELLED.findall(text)]
+    weak = (numbers for numbers in (lines, named, _numbers(text)) if is_order(numbers) and numbers != whole)
+    return next(([(0, len(text), numbers)] for numbers in weak), [])
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in _NUMBER.findall(text)]

@@ -1,0 +1,132 @@
+r"""The thinking in a response: the marks in which families of models write it, and how it is taken out.
+
+Thinking reaches scoring in the text of a response when the server does not separate it. The marks are data: :data:`FORMS` lists
+those of the families seen so far, and a model preset or judge file adds another pair (see :func:`marks_of`).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+OPEN, CLOSE = "<think>", "</think>"
+"""The marks in which hosts hand on the thinking that a server separates."""
+
+
+class Form(NamedTuple):
+    """A pair of marks around thinking.
+
+    Attributes:
+        models: that write it.
+        opens, closes: regular expressions; letters match in either case unless ``(?-i:...)`` says otherwise.
+        alone: whether the closing mark counts without an opening one, which the chat template may hold.
+    """
+
+    models: str
+    opens: str
+    closes: str
+    alone: bool = True
+
+
+_TAG = r"(?:antml:|seed:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|analysis)\s*"
+_CHANNEL = r"(?:<\|start\|>)?(?:assistant)?\s?<\|channel\|>\s?"
+FORMS = (
+    Form(
+        "DeepSeek, Qwen, GLM, Kimi, Phi, Granite, EXAONE, Claude and most others, in tags",
+        rf"(?:<|&lt;){_TAG}(?:>|&gt;)",
+        rf"(?:<|&lt;)/{_TAG}(?:>|&gt;)",
+    ),
+    Form("Magistral", r"(?-i:\[THINK\])", r"(?-i:\[/THINK\])"),
+    Form(
+        "gpt-oss, harmony channels",
+        rf"{_CHANNEL}(?:analysis|commentary)[^<>|]{{0,80}}(?:<\|message\|>)?",
+        rf"(?:<\|end\|>)?{_CHANNEL}final\s?(?:<\|message\|>)?",
+    ),
+    Form(
+        "gpt-oss, decoded without special tokens",
+        # No word goes on like this: "analysisThe user asks", "analysiswe need".
+        r"(?-i:\A\s*(?:analysis|commentary)(?=[^\s:.,;!?*'’)-])|assistant(?:analysis|commentary))",
+        r"(?-i:assistantfinal|\A\s*final(?=[A-Z0-9\[\\{*<\"]))",
+    ),
+    Form("Gemma 4", r"<\|channel>\s*thought", r"<channel\|>"),
+    Form("Gemma 3", r"<unused94>(?:thought)?", r"<unused95>"),
+    Form("Command", r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    Form("Kimi-VL", r"◁think▷", r"◁/think▷"),
+    Form("OpenThinker, Sky-T1", r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    Form("Qwen as s1", r"<\|im_start\|>\s*think\b|\A\s*think\n", r"<\|im_start\|>\s*answer\n?"),
+    Form(
+        "Granite 3.2",
+        r"\A\s*Here(?: is|['’]s) my thought process:?",
+        r"\n[ \t*#]{0,9}Here(?: is|['’]s) my response:?",
+        alone=False,
+    ),
+)
+
+
+_MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
+"""How every mark begins: looked at first, it makes the search ten times as fast."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response without its thinking.
+
+    Attributes:
+        text: the answer.
+        unclosed: the response ended inside its thinking.
+    """
+
+    text: str
+    unclosed: bool
+
+
+def without_thinking(response: str) -> Answer:
+    """Remove thinking in any of :data:`FORMS`; a response without such marks stays to the byte.
+
+    The answer is what follows the last closing mark, and what precedes the thinking if nothing follows. All that precedes a closing
+    mark without an opening one is thinking.
+
+    >>> without_thinking("A1? No, A2.</think>Answer: A2")
+    Answer(text='Answer: A2', unclosed=False)
+    >>> without_thinking("[THINK]A1 or A2 or")
+    Answer(text='', unclosed=True)
+    """
+    pattern, closing, alone = _compiled(FORMS)
+    pieces: list[str] = []
+    begin, thinking = 0, False
+    for mark in pattern.finditer(response):
+        if mark.lastgroup in closing:
+            if not thinking and mark.lastgroup not in alone:
+                continue
+            pieces = pieces if thinking else []
+            begin, thinking = mark.end(), False
+        elif not thinking:
+            pieces.append(response[begin : mark.start()])
+            thinking = True
+    if not thinking:
+        pieces.append(response[begin:])
+    text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
+    return Answer(text, thinking)
+
+
+@lru_cache
+def _compiled(forms: tuple[Form, ...]) -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
+    """Return one expression for all marks, the names of its groups that close, and of those that close alone."""
+    marks = (f"(?P<o{place}>{form.opens})|(?P<c{place}>{form.closes})" for place, form in enumerate(forms))
+    closing = frozenset(f"c{place}" for place in range(len(forms)))
+    alone = frozenset(f"c{place}" for place, form in enumerate(forms) if form.alone)
+    return re.compile(rf"{_MAY_BEGIN}(?:{'|'.join(marks)})", re.IGNORECASE), closing, alone
+
+
+_FIELDS = ("reasoning_content", "reasoning")
+"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
+
+
+def thinking_of(message: Any) -> str:
+    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
+    for name in _FIELDS:
+        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+        if isinstance(value, str) and value:
+            return value
+    return ""

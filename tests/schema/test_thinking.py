@@ -1,0 +1,81 @@
+"""Thinking is taken out of a response in every form that models write, and nothing else is."""
+
+import pytest
+from hang_guard import hang_guard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.schema.thinking import Answer, without_thinking
+
+PLAIN = st.text(max_size=30).filter(lambda text: "think>" not in text)
+FORMS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<Think>\n": "\n</Think>",
+    "[THINK]": "[/THINK]",
+    "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>commentary to=user<|message|>": "<|channel|>final<|message|>",
+    "analysis": "assistantfinal",
+    "<|channel>thought\n": "<channel|>",
+    "<unused94>thought\n": "<unused95>",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "◁think▷": "◁/think▷",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|im_start|>think\n": "<|im_start|>answer\n",
+    "Here is my thought process: ": "\n\nHere is my response:",
+}
+
+
+@given(thought=PLAIN, answer=PLAIN)
+def test_only_the_answer_is_left(thought: str, answer: str) -> None:
+    assert without_thinking(answer) == Answer(answer, False)
+    # The chat template holds the opening tag.
+    assert without_thinking(f"{thought}</think>{answer}") == Answer(answer, False)
+    assert without_thinking(f"<think>{thought}</think>{thought}</think>{answer}") == Answer(answer, False)
+    assert without_thinking(f"{answer}<think>{thought}") == Answer(answer, True)
+
+
+@pytest.mark.parametrize("opens", FORMS)
+def test_every_form_is_taken_out(opens: str) -> None:
+    closes = FORMS[opens]
+    assert without_thinking(f"{opens}Is it A2?{closes}A3") == Answer("A3", False)
+    assert without_thinking(f"{opens}Is it A2 or") == Answer("", True)
+    if not opens.startswith("Here"):  # "Here is my response:" also begins an answer without thinking
+        assert without_thinking(f"Is it A2?{closes}A3") == Answer("A3", False)
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "unclosed"),
+    [
+        ("A1", "A1", False),
+        ("x</think>A1", "A1", False),
+        ("<think>x", "", True),
+        ("A1<think>x", "A1", True),
+        ("<think>x</think>A1<think>y</think>A2", "A2", False),
+        ("<think>x</think>A1<think>y", "A1", True),
+        ("A1<think>x</think>\n", "A1", False),
+        ("<think>x <reasoning>y</reasoning> z</think>A1", "A1", False),
+        ("analysisOne.assistantanalysisTwo.assistantcommentaryThree.assistantfinalA1", "A1", False),
+        ("analysiswe need to", "", True),
+        ("finalA1", "A1", False),
+        ("</think>", "", False),
+        # Plain words.
+        ("I think> so", "I think> so", False),
+        ("analysis of A3: good", "analysis of A3: good", False),
+        ("finally A3", "finally A3", False),
+        ("Here is my response: A3", "Here is my response: A3", False),
+        ("He thought [thinking of home] a lot", "He thought [thinking of home] a lot", False),
+    ],
+)
+def test_marks_in_odd_places(response: str, text: str, unclosed: bool) -> None:
+    assert without_thinking(response) == Answer(text, unclosed)
+
+
+@pytest.mark.parametrize(
+    "unit", ["<", "<think>", "</think>", "<|channel|>analysis", "analysis", "\n", "[", "Here is my "]
+)
+def test_a_model_that_repeats_itself_is_read_to_the_end(unit: str) -> None:
+    with hang_guard():
+        without_thinking(unit * (1_000_000 // len(unit)))
