@@ -250,7 +250,7 @@ def inject_noise(
         The noisy ``text`` and its ``measured_wer``.
 
     Raises:
-        InputError: a target outside 0 to 1, an unknown mode, or a text without words.
+        InputError: a target outside 0 to 1, an unknown mode, a text without words, or one in another language than the rules.
     """
     from long_context_tasks.noise import default_rules, inject
 

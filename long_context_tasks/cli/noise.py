@@ -94,6 +94,12 @@ def learn(
     source: Annotated[
         list[str] | None, typer.Option(help='Only pairs whose "source" begins like this; may be given again.')
     ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            help="Code of the language of the pairs, such as de. Rules without one are put into English text only."
+        ),
+    ] = "",
     official: Annotated[
         Literal["words", "characters"] | None,
         typer.Option(
@@ -112,6 +118,12 @@ def learn(
     from long_context_tasks.noise.error_rules import write_rules
 
     _check_place(out)
+    if language and not (language.isascii() and language.isalpha() and language.islower()):
+        raise InputError(f"--language {language}: give a code of letters, such as de")
+    if language and official is not None:
+        raise InputError(
+            "--language: rules in the official form cannot hold it; leave out one of the two options"
+        )
     given = tqdm(read_pairs(pairs, sources=source or ()), unit=" pairs", delay=1.0, disable=None, leave=False)
     if official is not None:
         with _naming(pairs):
@@ -124,7 +136,7 @@ def learn(
         )
         return
     with _naming(pairs):
-        rules = learn_rules(given)
+        rules = learn_rules(given, language=language)
     rules.write(out)
     shares = asdict(rules.shares)
     rate = shares.pop("rate")

@@ -5,9 +5,10 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,9 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, write_whole
 
 _DEFAULT = "rules/default.jsonl.gz"
+ENGLISH = "en"
+_LANGUAGE = "<language>"
+"""In the place of a word: its only form is the code of the language."""
 _REMEDY = "make rules with `lct noise learn`"
 _Count = Annotated[
     Annotated[int, Strict(), Field(ge=0)] | Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)],
@@ -58,9 +62,11 @@ class Rules:
     Attributes:
         counts: Word -> form -> count. The form "" is a deletion, the word "" holds what was inserted; a form can be
             several words; the word itself counts how often it is recognised right.
+        language: Code of the language that they are for, such as ``de``; empty if unknown.
     """
 
     counts: Mapping[str, Mapping[str, float]]
+    language: str = ""
 
     def __len__(self) -> int:
         """Return the number of words with a rule."""
@@ -94,7 +100,8 @@ class Rules:
         """Read a file with a JSON object word -> {form: count} on each line, plain or ``.gz``.
 
         As in the official loader, words with white space in them are left out and a word given twice keeps its last rule;
-        the official first line, ``<unk>`` with rates of the corpus, is left out too.
+        the official first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}``
+        gives the language.
 
         Raises:
             InputError: unreadable, or a line that is no rule.
@@ -115,7 +122,8 @@ class Rules:
         Raises:
             InputError: the file cannot be written.
         """
-        write_rules(path, self.counts.items())
+        language = {_LANGUAGE: {self.language: 1}} if self.language else {}
+        write_rules(path, chain(language.items(), self.counts.items()))
 
 
 def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) -> None:
@@ -155,16 +163,17 @@ def _parse(text: str, name: str) -> Rules:
     for item in objects:
         counts |= {word: forms for word, forms in item.items() if len(word.split()) == 1 or not word}
     counts.pop("<unk>", None)
+    language = "".join(list(counts.pop(_LANGUAGE, {}))[:1])
     if not counts:
         raise InputError(f"{name}: no rules in it; {_REMEDY}")
-    return Rules(counts)
+    return Rules(counts, language)
 
 
 @lru_cache(maxsize=1)
 def default_rules() -> Rules:
     """Return the rules of the package, learned from real recognisers (see ``noise/rules/README.md``)."""
     data = resources.files(__package__).joinpath(_DEFAULT).read_bytes()
-    return _parse(gzip.decompress(data).decode("utf-8"), _DEFAULT)
+    return replace(_parse(gzip.decompress(data).decode("utf-8"), _DEFAULT), language=ENGLISH)
 
 
 def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
@@ -199,7 +208,7 @@ def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str
         raise InputError(f"{path}: no pairs{which} in it; expected {_PAIRS}")
 
 
-def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:
+def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2, language: str = "") -> Rules:
     """Count how often each word is recognised as what.
 
     Case and punctuation around words are ignored. Words are aligned by least edits; between two matches, words go
@@ -210,6 +219,7 @@ def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:
         pairs: Reference and hypothesis.
         min_count: Errors that are rarer are kept only if at least half of the letters agree, else they count as
             faults of the alignment.
+        language: Code of the language of the pairs, for :class:`Rules`.
 
     Raises:
         InputError: no words in the references.
@@ -229,7 +239,7 @@ def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:
         }
         for word, forms in ordered
     }
-    return Rules({word: forms for word, forms in kept.items() if forms})
+    return Rules({word: forms for word, forms in kept.items() if forms}, language)
 
 
 def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[str, str]]:

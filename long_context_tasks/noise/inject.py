@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
-from long_context_tasks.noise.error_rules import Rules
+from long_context_tasks.noise.error_rules import ENGLISH, Rules, default_rules
 from long_context_tasks.noise.official import RuleTable, inject_official
 from long_context_tasks.noise.words import (
     Marks,
@@ -19,6 +19,7 @@ from long_context_tasks.noise.words import (
     numbers_alike,
     parse_token,
     word_error_rate,
+    words_of,
 )
 from long_context_tasks.schema import InputError
 
@@ -29,6 +30,7 @@ _MOST_CODES = 500_000  # Unicode has a million characters to spare
 _DELETED_WITHOUT_RULE = 0.2  # words that no rule knows are more often replaced than lost
 _LEAST_WEIGHT, _MOST_WEIGHT = 0.02, 1.0
 _SHIFT = 32
+_FEWEST_WORDS, _LEAST_ENGLISH = 20, 0.5
 
 
 class _Numbers(dict[str, int]):
@@ -411,7 +413,8 @@ def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exac
             which does neither.
 
     Raises:
-        InputError: a target outside 0 to 1, an unknown mode, a seed that is none, a text without words, rules without errors.
+        InputError: a target outside 0 to 1, an unknown mode, a seed that is none, a text without words, rules without errors, or
+            a text that is not English with rules that name no other language.
     """
     if not 0 <= wer <= 1:
         raise InputError(f"word error rate {wer}: give a share from 0 to 1, such as 0.4 for 40 %")
@@ -421,11 +424,25 @@ def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exac
         raise InputError(f"seed {seed}: give a whole number from 0 to 4294967295")
     if not text.split():
         raise InputError("the text holds no words; noise needs some")
+    if rules.language in ("", ENGLISH) and not _may_be_english(text):
+        owner = "are for English" if rules.language else "do not say for which language they are"
+        raise InputError(
+            f"the text is not English and the rules {owner}; learn rules from pairs in its language with `lct noise learn --language`"
+        )
     if mode == "exact":
         noisy = inject_exact(text, _model(rules), wer, seed)
     else:
         noisy = inject_official(text, _table(rules), wer, seed)
     return Noisy(noisy, text)
+
+
+def _may_be_english(text: str) -> bool:
+    """Return whether most words are among those of the default rules: 90 % are in English novels and meetings, at most 40 % in other languages."""
+    words = words_of(text)
+    if len(words) < _FEWEST_WORDS and text.isascii():
+        return True
+    english = default_rules().counts
+    return sum(word in english for word in words) >= _LEAST_ENGLISH * len(words)
 
 
 def measured_rates(

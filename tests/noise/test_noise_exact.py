@@ -94,7 +94,7 @@ def test_zero_changes_nothing() -> None:
 
 def test_a_higher_rate_holds_the_errors_of_a_lower_one() -> None:
     words = [f"word{n}" for n in range(400)]
-    rules = Rules({word: {word: 9, f"{word}x": 1} for word in words})
+    rules = Rules({word: {word: 9, f"{word}x": 1} for word in words}, language="xx")
     low, high = (inject("\n".join(words), rules, wer, 5).text.split("\n") for wer in (0.2, 0.5))
     changed = [n for n, line in enumerate(low) if line != words[n]]
     assert changed and all(high[n] == low[n] for n in changed)
@@ -136,7 +136,7 @@ def test_any_text(lines: list[str], wer: float, seed: int) -> None:
     try:
         noisy = inject(text, default_rules(), wer, seed)
     except InputError as error:
-        assert "no words" in str(error)
+        assert "no words" in str(error) or "not English" in str(error)
         return
     assert_kept(text, noisy.text)
     n = len(text.split())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_commands import lct
 from typer.testing import CliRunner
 
 from long_context_tasks.cli.noise import app
@@ -337,3 +338,46 @@ def test_bad_input_of_the_command(words: str, message: str) -> None:
     code, _, told, error = _lct(words)
     assert code and message in (str(error) if isinstance(error, InputError) else told)
     assert not Path("rules").exists()
+
+
+GERMAN = (
+    "Wir haben gestern über den Haushalt gesprochen, und heute müssen wir noch entscheiden, wer das Geld bekommt. "
+    * 5
+)
+
+
+@pytest.mark.parametrize("mode", ["exact", "official"])
+@pytest.mark.parametrize(
+    "text", [GERMAN, "张三：我们今天讨论预算。\n" * 40, "李四：同意。", "Мы вчера говорили о бюджете. " * 9]
+)
+def test_rules_for_english_refuse_other_languages(text: str, mode: str) -> None:
+    with pytest.raises(
+        InputError, match=r"the text is not English and the rules are for English; learn .*--language"
+    ):
+        inject(text, default_rules(), 0.4, 1, mode)
+
+
+def test_rules_that_name_their_language_are_used_for_it(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        json.dumps({"ref": "den Haushalt heute", "hyp": "den Haushalt Häute"}) + "\n", encoding="utf-8"
+    )
+    text = tmp_path / "text.txt"
+    text.write_text(GERMAN, encoding="utf-8")
+    for words, code in (((), 2), (("--language", "de"), 0)):
+        rules = tmp_path / "rules.jsonl"
+        assert lct("noise", "learn", str(pairs), "-o", str(rules), *words)[0] == 0
+        assert Rules.read(rules).language == "".join(words[1:])
+        found, out, errors = lct("noise", "inject", str(text), "--wer", "0.6", "--rules", str(rules))
+        assert found == code, errors
+        assert "häute" in out if words else "do not say for which language" in errors
+    assert lct("noise", "learn", str(pairs), "-o", str(rules), "--language", "de 1")[0] == 2
+
+
+def test_words_of_a_trade_and_short_texts_are_english_enough() -> None:
+    text = (
+        "The quinoxaline batch of Przybylski's reactor, xylometazoline too, is in vat 7 as we said on Monday. "
+        * 3
+    )
+    for own in (text, "Zyxglk!"):
+        assert inject(own, default_rules(), 0.2, 1).text
