@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 from headless import needs_browser
-from made_up_site import HOSTILE_NAME, collection_of, many_cells, published_score, small_cells
+from made_up_site import (
+    HOSTILE_NAME,
+    collection_of,
+    made_up_cell,
+    many_cells,
+    published_score,
+    rate,
+    small_cells,
+)
 from site_reader import SEEN, Reader, reading
 
 from long_context_tasks.site import SiteOptions, build_site
@@ -44,6 +52,26 @@ def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader:
     wer40 = next(each for each in reader.all(".board th.col") if "wer40" in each.text)
     wer40.find_element(By.TAG_NAME, "button").click()
     assert reader.models()[:3] == ["magpie-small-24b", "Quail/Quail3-8B", "meadow/Lark-3.1-8B-Instruct"]
+
+
+def test_ranks_come_from_all_models_and_show_ties(driver: Any, tmp_path: Path) -> None:
+    scores = {"owl": 0.5, "auk": 0.5, "emu": 0.9, "kea": 0.1}
+    cells = [
+        made_up_cell(model, "ethic_recall_law", rate(score, 100), (model,), "f1")
+        for model, score in scores.items()
+    ]
+    build_site(tmp_path / "site", collection_of(cells), cells)
+    with reading(driver, tmp_path / "site") as reader:
+
+        def shown() -> list[tuple[str, str]]:
+            return list(zip(reader.models(), reader.texts(".board tbody .rank"), strict=True))
+
+        reader.index()
+        assert shown() == [("emu", "1"), ("auk", "2="), ("owl", "2="), ("kea", "4")]
+        reader.one("#search").send_keys("k")
+        reader.wait(lambda: shown() == [("auk", "2="), ("kea", "4")])
+        reader.one(".board th.col button").click()
+        assert shown() == [("kea", "4"), ("auk", "2=")]
 
 
 def test_filter_and_search(reader: Reader) -> None:
@@ -206,5 +234,5 @@ def test_200_models_by_100_tasks_are_shown_in_parts(driver: Any, tmp_path: Path)
         assert len(reader.columns()) == 100
         reader.all(".board th.col button")[42].click()
         reader.one("#pager button:last-child").click()
-        assert reader.texts("#pager span") == ["26–50 of 200"] and reader.texts(".board .rank")[-1] == "50"
+        assert reader.texts("#pager span") == ["26–50 of 200"] and reader.texts(".board .rank")[-1] == "47="
     assert built.size < 90e6 and chunk.stat().st_size < 1e6

@@ -5,6 +5,7 @@ addEventListener("DOMContentLoaded", async () => {
   const { h, ok, tokens } = LCT;
   const ROWS = 50;
   const WIDE = 40; // columns from which on a page has half the rows
+  const SAME = 1e-9; // means over several columns differ by less if the scores are equal
   let size = ROWS;
   const at = (id) => document.getElementById(id);
   const place = at("board");
@@ -99,14 +100,27 @@ addEventListener("DOMContentLoaded", async () => {
     return found.ranked || model.paper ? 0 : 1;
   }
 
+  // Ranks of the models with a ranked figure, best first, as texts: equal figures share a rank ("2="). A search or the choice to leave
+  // out published figures hides rows and changes no rank.
+  function ranks(figureOf) {
+    const figures = new Map(models.map((model) => [model.id, figureOf(model)]).filter(([, figure]) => figure?.ranked));
+    const means = [...figures.values()].map((figure) => figure.mean);
+    const rank = (mean) => `${1 + means.filter((other) => other > mean + SAME).length}`;
+    const shared = (mean) => means.filter((other) => Math.abs(other - mean) <= SAME).length > 1;
+    return new Map([...figures].map(([id, { mean }]) => [id, `${rank(mean)}${shared(mean) ? "=" : ""}`]));
+  }
+
   function ordered(layout, host) {
     const sought = at("search").value.trim().toLocaleLowerCase();
+    const column = layout.shown.findIndex((each) => each.key === sort.key);
+    const figure = (model) => (sort.key === "wins" ? layout.wins.get(model) : column < 0 ? null : LCT.board.figure(model, layout.shown[column], host));
+    const rank = ranks(figure);
     const entries = [];
     for (const model of models) {
       if (model.paper && at("published") && !at("published").checked) continue;
       if (sought && !model.sought.includes(sought)) continue;
-      const figures = layout.shown.map((column) => LCT.board.figure(model, column, host));
-      if (figures.some(Boolean)) entries.push({ model, id: model.id, figures, wins: layout.wins.get(model), rank: null });
+      const figures = layout.shown.map((each) => LCT.board.figure(model, each, host));
+      if (figures.some(Boolean)) entries.push({ model, id: model.id, figures, wins: layout.wins.get(model), rank: rank.get(model.id) ?? "" });
     }
     const byName = (a, b) => LCT.compare(a.model.name, b.model.name);
     const sign = sort.down ? -1 : 1;
@@ -116,16 +130,12 @@ addEventListener("DOMContentLoaded", async () => {
       const value = ({ model }) => fact.sort(model);
       entries.sort((a, b) => (value(a) === null) - (value(b) === null) || sign * LCT.compare(String(value(a)), String(value(b))) || byName(a, b));
     } else {
-      const column = layout.shown.findIndex((each) => each.key === sort.key);
       const found = (entry) => (sort.key === "wins" ? entry.wins : entry.figures[column]);
       entries.sort((a, b) => {
         const [x, y] = [kind(found(a), a.model), kind(found(b), b.model)];
         if (x !== y || x > 1) return x - y || byName(a, b);
         return sign * (found(a).mean - found(b).mean) || byName(a, b);
       });
-      let rank = 0;
-      const ranked = entries.filter((entry) => found(entry)?.ranked);
-      for (const entry of sort.down ? ranked : ranked.reverse()) entry.rank = ++rank;
     }
     return entries;
   }

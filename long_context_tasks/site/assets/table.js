@@ -182,7 +182,7 @@ LCT.board = (() => {
     const name = h("bdi", null, model.name);
     const element = h("tr", { "data-model": String(entry.id), class: [model.paper ? "paper" : "", options.picked.has(model) ? "chosen" : ""].filter(Boolean).join(" ") || null },
       h("td", { class: "pick" }, h("input", { type: "checkbox", id, "aria-label": `Pick ${model.name}`, onchange: (event) => options.onpick(model, event.target.checked) })),
-      h("td", { class: "rank" }, rank ? String(rank) : ""),
+      h("td", { class: "rank" }, rank),
       h("th", { scope: "row", class: "model" }, model.slug ? h("a", { href: `model/${model.slug}.html` }, name) : name, model.paper && h("span", { class: "tag" }, " published")),
       layout.cells > 0 && winCell(entry.wins, options.details),
       layout.known.map((fact) => h("td", { class: "fact" }, fact.text(model) ? h("bdi", null, fact.text(model)) : h("span", { class: "unseen" }, "unknown"))),
@@ -206,7 +206,7 @@ LCT.board = (() => {
     ]];
     for (const { model, rank, wins, figures } of entries) {
       lines.push([
-        rank ?? "", text(model.name), model.paper ? "yes" : "no", ...layout.known.map((fact) => text(fact.text(model))),
+        rank, text(model.name), model.paper ? "yes" : "no", ...layout.known.map((fact) => text(fact.text(model))),
         ...(layout.cells ? [number(wins?.mean), number(wins?.low), number(wins?.high), wins?.n ?? ""] : []),
         ...figures.flatMap((found) => (found ? [number(found.mean), number(found.low), number(found.high), found.n] : ["", "", "", ""])),
       ]);
