@@ -237,7 +237,7 @@ def facts_of(task: LoadedTask, judge: TaskJudge | None = None) -> dict[str, Any]
         "headline": task.metrics[0],
         "points": sorted(task.points),
         "package": long_context_tasks.__version__,
-        "n_cases_available": len(task.cases),
+        "n_cases_available": task.n_available,
         **({"judge": judge.description()} if judge else {}),
         **({CASES_SHA256: digest} if (digest := cases_digest(task)) else {}),
     }

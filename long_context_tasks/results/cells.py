@@ -344,11 +344,12 @@ def _ranked(cell: Cell, newest: int) -> Cell:
         why.append(f"{cell.mean.total - cell.mean.n} of {cell.mean.total} without a score")
     if cell.n_cases < cell.n_available:
         why.append(f"{cell.n_cases} of {cell.n_available} cases")
-    limit = held_settings(cell.settings).get(_LIMITED)
-    # A limit above the number of cases is none.
-    whole = limit is not None and re.fullmatch(r"\d+", str(limit), re.ASCII)
-    if limit is not None and not (whole and cell.n_cases < int(limit)):
-        why.append(f"only the first cases ({_LIMITED})")
+    elif cell.n_cases == cell.n_available:
+        # If a benchmark does not say how many cases there are, those that the limit left were counted.
+        limit = held_settings(cell.settings).get(_LIMITED)
+        above = re.fullmatch(r"\d+", str(limit), re.ASCII) and cell.n_cases < int(str(limit))
+        if limit is not None and not above:
+            why.append(f"only the first cases ({_LIMITED})")
     why += filter(None, [older_version(cell.version, newest)])
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
 

@@ -35,6 +35,7 @@ class LoadedTask:
             applied to it. Empty for chat messages.
         asked_and_right: for a task that is answered in words: case and turn to the question and the reference answer, which is all that
             a judge of correctness needs; else None.
+        n_all: number of cases without ``lct_n`` and ``lct_subset``; None if the benchmark does not say.
     """
 
     name: str
@@ -55,6 +56,7 @@ class LoadedTask:
     points: frozenset[str] = frozenset()
     own_template: str = ""
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
+    n_all: int | None = None
 
     @property
     def by_likelihood(self) -> bool:
@@ -90,5 +92,13 @@ class LoadedTask:
         return {case.id: case for case in self.cases.cases}
 
     def description(self) -> dict[str, Any]:
-        """What every result carries of the task's making."""
-        return {"version": self.version, **self.options.resolved()}
+        """Return what every result holds of the task: its version, and the options without limits that leave nothing out."""
+        options = self.options.resolved()
+        if self.n_all is not None and len(self.cases) == self.n_all:
+            options = {name: value for name, value in options.items() if name not in ("lct_n", "lct_subset")}
+        return {"version": self.version, **options}
+
+    @property
+    def n_available(self) -> int:
+        """Number of cases that a complete run has."""
+        return len(self.cases) if self.n_all is None else self.n_all

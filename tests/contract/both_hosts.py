@@ -18,6 +18,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.inspect.results import inspect_runs
 from long_context_tasks.hosts.lm_eval.generate import task_yaml
 from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.results import find_runs
 from long_context_tasks.schema.response import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -34,12 +35,14 @@ class TaskRun:
             likelihood.
         likelihoods: case to the log-likelihoods (nats) of its candidates, in order; empty for other tasks.
         aggregates: key to number; rates from 0 to 1.
+        options: every option of the task, as the stored run holds it for tables and reports.
     """
 
     scores: dict[str, dict[str, Any]]
     prompts: dict[str, Any]
     likelihoods: dict[str, list[float]]
     aggregates: dict[str, float]
+    options: dict[str, Any]
 
 
 def write_published_files(benchmark: str, folder: Path, cases: int, *, built: bool = False) -> None:
@@ -129,6 +132,7 @@ def read_lm_eval(folder: Path, task: str) -> TaskRun:
             for key, value in numbers.items()
             if key.endswith(",none") and "_stderr" not in key
         },
+        options=_stored_options(folder, task),
     )
 
 
@@ -152,7 +156,13 @@ def read_opencompass(folder: Path, task: str) -> TaskRun:
             for key, value in result.items()
             if isinstance(value, int | float)
         },
+        options=_stored_options(folder, task),
     )
+
+
+def _stored_options(folder: Path, task: str) -> dict[str, Any]:
+    [run] = [run for run in find_runs(folder).runs if run.task == task]
+    return dict(run.options)
 
 
 def read_inspect(folder: Path, task: str) -> TaskRun:
@@ -183,6 +193,7 @@ def read_inspect(folder: Path, task: str) -> TaskRun:
         likelihoods={},
         # The host's table leaves out what is unknown and counts of 0; reading adds them.
         aggregates=dict(run.numbers),
+        options=dict(run.options),
     )
 
 

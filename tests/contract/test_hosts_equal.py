@@ -61,6 +61,7 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
     assert ours.scores and all(headline in scores for scores in ours.scores.values())
     assert ours.scores == theirs.scores, task
     assert {headline, f"{headline}_low", f"{headline}_high", "coverage", *COUNTS} <= set(ours.aggregates)
+    assert ours.options == theirs.options and "lct_seed" in ours.options, task
     assert ours.aggregates == pytest.approx(theirs.aggregates, rel=0, abs=1e-9, nan_ok=True), task
 
 

@@ -161,6 +161,7 @@ WHOLE, PART = simple([1.0, 0.0]), simple([1.0])
             {},
             {"first": "only the first cases (lct_n)"},
         ),
+        ({"first": Run(PART, options={"lct_n": 1}, available=2)}, {}, {"first": "1 of 2 cases"}),
         ({"old": Run(PART, version=0), "new": Run(PART, version=1)}, {}, {"old": OLD.format(0, 1)}),
         (
             {"old": Run(PART, version=0), "new": Run(PART, version=1)},

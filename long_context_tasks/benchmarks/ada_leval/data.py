@@ -81,7 +81,8 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
         if spec.source != "published":
             options = with_length(options)
         cases = _official(spec, options) if spec.source == "published" else _made(spec, options)
-    chosen = list(cases.cases[: _subset_size(spec, options)])
+    n_all = _number_of_all(spec, options, len(cases.cases))
+    chosen = list(cases.cases[: options.n or options.subset or n_all])
     if by_likelihood:
         _require_segments(chosen, cases.documents)
     chosen = apply(chosen, spec.variant, options)
@@ -106,6 +107,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
         score=scoring.score_case,
         candidates=prompts.arrangements if by_likelihood else None,
         score_candidates=scoring.score_perplexity if by_likelihood else None,
+        n_all=n_all,
     )
 
 
@@ -136,16 +138,17 @@ def _countable(case: Case, documents: Documents) -> Countable:
     return f"{prompts.prompt(whole, documents)}\0{how}", lambda: prompts.prompt(case, documents)
 
 
-def _subset_size(spec: TaskSpec, options: Options) -> int | None:
-    """Return how many cases run: ``lct_n``, else ``lct_subset``, else the official size for open models."""
-    if options.n is not None:
-        return options.n
-    if options.subset is not None:
-        return options.subset
-    if options.cases is not None or spec.source != "published":
-        return None
+def _number_of_all(spec: TaskSpec, options: Options, there: int) -> int:
+    """Return how many of the cases that are ``there`` run without ``lct_n`` and ``lct_subset``: the official size for open models."""
+    if options.cases is not None:
+        return there
+    if spec.source != "published":
+        from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES
+
+        return SYNTHETIC_CASES
     sizes = card(NAME).subsets["open_models"]
-    return int(sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"])
+    size = sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"]
+    return min(there, int(size))
 
 
 def _builder(spec: TaskSpec) -> str:

@@ -53,6 +53,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
             metrics = (*scoring.METRICS, answer_found.METRIC)
     else:
         cases, metrics = _published(task, options), scoring.METRICS
+    n_all = synthetic.default_cases(task.family) if written and options.cases is None else len(cases.cases)
     sent = {"history": "gold" if task.gold_history else "own", "style": style, "markers": markers}
     # Token counts stay only where the sent text was counted.
     counted = style in (prompts.CHAT, "raw") and not markers and not task.gold_history
@@ -82,6 +83,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         points=frozenset(scoring.INTERVALS),
         own_template=style if style in prompts.CONVERSATIONS else "",
         asked_and_right=_asked_and_right,
+        n_all=n_all,
     )
 
 

@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
 from long_context_tasks.benchmarks.ethic.scoring import summaries
-from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, family_of
+from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, cases_of, family_of
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
 from long_context_tasks.judges import Judging
 from long_context_tasks.recast.carriers import carriers_of
@@ -55,7 +55,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
             )
         # Results hold what was run: published contexts have the length they have.
         options = replace(options, length=None)
-    cases = load(spec, options)
+    cases, n_all = load(spec, options)
     judged = spec.task == "summarize"
     metrics = scoring.METRICS[spec.task]
     judging = Judging(
@@ -79,6 +79,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         points=frozenset(summaries.POINTS) if judged else frozenset(),
         own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",
         asked_and_right=_asked_and_right if spec.source == "built" else None,
+        n_all=n_all,
     )
 
 
@@ -100,8 +101,8 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     return str(asked.question), str(asked.gold[0])
 
 
-def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
-    """Return the cases of a task in the order of the data, prompts counted in cl100k and in ``lct_tokenizer``.
+def load(spec: TaskSpec, options: EthicOptions) -> tuple[CaseSet, int]:
+    """Return the cases of a task in the order of the data, prompts counted in cl100k and in ``lct_tokenizer``, and their number without ``lct_n``.
 
     ``lct_prompt_tokens`` keeps the short or the long ones; then ``lct_n`` takes the first.
 
@@ -142,6 +143,8 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
             raise InputError(
                 f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out this task or lct_prompt_tokens"
             )
+    written = options.cases is None and spec.source in EDITIONS and options.prompt_tokens is None
+    n_all = cases_of(spec.task) if written else len(chosen)
     chosen = chosen[: options.n]
 
     def text_of(case: Case) -> str:
@@ -151,7 +154,7 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
     countable = _countable(known_by and f"{NAME}\0{known_by}", text_of)
     for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
         chosen = count_cases(chosen, tokenizer, countable, f"counting {spec.name} in {tokenizer}")
-    return cases.selected(chosen)
+    return cases.selected(chosen), n_all
 
 
 def built_folder(spec: TaskSpec, root: Path) -> Path:

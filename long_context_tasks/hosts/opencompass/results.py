@@ -16,6 +16,7 @@ from typing import Any
 import ijson
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.opencompass.rows import GIVEN, RESOLVED
 from long_context_tasks.hosts.stored import (
     CASES_SHA256,
     DAMAGE,
@@ -182,7 +183,6 @@ def _plain(node: ast.expr) -> Any:
 
 
 PREDICTIONS = "predictions"
-_GIVEN = "lct_given"
 _PROVENANCE = ("host_version", "package", "commit", "n_cases_available", CASES_SHA256)
 _BESIDE_METRICS = ("reason", "verdicts", "cluster", "labels", "turn_labels")
 _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
@@ -249,7 +249,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         row = _first_row(files[0])
     except (OSError, ValueError) as error:
         return (files[0], _damaged(files[0], error)) if _task(name, setup) else None
-    if row is None or _GIVEN not in row:
+    if row is None or not {GIVEN, RESOLVED} <= row.keys():
         return None
     expected = [f"{name}_{number}.json" for number in range(len(files))]
     if files[0].stem != name and [path.name for path in files] != expected:
@@ -274,7 +274,6 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
             files[0],
             f"{files[0]}: nothing tells which task {name} is; evaluate the run (-m eval -r), or name the dataset as the task",
         )
-    given = dict(row[_GIVEN])
     facts = {
         "dataset": name,
         "window": row.get("lct_window"),
@@ -291,8 +290,8 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         host=OPENCOMPASS,
         model=model,
         task=task,
-        options={key: value for key, value in given.items() if key.startswith("lct_")},
-        version=given["version"],
+        options={key: value for key, value in row[RESOLVED].items() if key.startswith("lct_")},
+        version=row[GIVEN]["version"],
         folder=setup.folder,
         label=f"{model}/{name}",
         made=setup.folder.name,
@@ -357,6 +356,7 @@ def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
 def _read(run: StoredRun) -> Iterator[StoredCase]:
     details = _details(run)
     seen: Counter[str] = Counter()
+    given = None
     for path in run.files:
         try:
             content = loads(path.read_bytes())
@@ -365,7 +365,8 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
             raise InputError(_damaged(path, error)) from error
         for place, row in enumerate(rows):
             try:
-                if row[_GIVEN] != {**run.options, "version": run.version}:
+                given = given or row[GIVEN]
+                if row[GIVEN] != given:
                     raise ValueError("its options are not those of the first row")
                 case_id = str(row["case"])
                 yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id]), {}))

@@ -17,7 +17,9 @@ from long_context_tasks.schema.files import loads
 Row = dict[str, Any]
 CASE = "case"
 GIVEN = "lct_given"
-"""What stands beside every case on disk: the task's version and the options as they were given (see :func:`difference`)."""
+"""Key of every row on disk: the task's version and the options as they were given (see :func:`difference`)."""
+RESOLVED = "lct_resolved"
+"""Key of every row on disk: the task's version and options once the task is loaded; built cases fix their seed and tokenizer."""
 
 
 def given_of(version: int, options: Options) -> dict[str, Any]:
@@ -52,19 +54,26 @@ class RowStore:
     """
 
     def __init__(
-        self, folder: str, name: str, given: Mapping[str, Any] | None = None, writes: bool = True
+        self,
+        folder: str,
+        name: str,
+        given: Mapping[str, Any] | None = None,
+        resolved: Mapping[str, Any] | None = None,
+        writes: bool = True,
     ) -> None:
         """Prepare; nothing is read or written yet.
 
         Args:
             folder: the host's folder for the predictions of a model.
             name: name of the finished file.
-            given: the task's version and options; they are written into every row.
+            given: the task's version and options as they were given; they are written into every row.
+            resolved: the same once the task is loaded; ``given`` by default.
             writes: False in all processes but the first, when several share one model.
         """
         self.path = Path(folder) / name
         self._log = Path(folder) / f"tmp_{Path(name).stem}.jsonl"
         self._given = dict(given or {})
+        self._resolved = dict(resolved or self._given)
         self._writes = writes
         self.rows: list[Row] = []
 
@@ -101,7 +110,7 @@ class RowStore:
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append finished rows, on disk too."""
-        added = [{**row, GIVEN: self._given} for row in rows]
+        added = [{**row, GIVEN: self._given, RESOLVED: self._resolved} for row in rows]
         self.rows += added
         if self._writes and rows:
             self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +138,6 @@ def _parse(line: bytes) -> Row | None:
         row = loads(line)
     except ValueError:
         return None
-    if not line.endswith(b"\n") or not isinstance(row, dict) or not {CASE, GIVEN} <= row.keys():
+    if not line.endswith(b"\n") or not isinstance(row, dict) or not {CASE, GIVEN, RESOLVED} <= row.keys():
         return None
     return row

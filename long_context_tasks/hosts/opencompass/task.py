@@ -192,6 +192,7 @@ def begun(
         folder or inferencer.output_json_filepath,
         name or inferencer.output_json_filename,
         given=given_by(rows),
+        resolved=task.description(),
         writes=inferencer.is_main_process,
     )
     cases = list(rows[CASE])
@@ -310,7 +311,7 @@ def host_result(
         "judged": "no" if task.judging is None else "yes",
         "judge": dict(judge or {}),
         "window": window,
-        "n_cases_available": str(len(task.cases)),  # no number: the host would average it as a score
+        "n_cases_available": str(task.n_available),  # no number: the host would average it as a score
         **built_cases_facts(task),
         "package": long_context_tasks.__version__,
         "host_version": opencompass.__version__,

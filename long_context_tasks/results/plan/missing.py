@@ -253,7 +253,7 @@ def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) ->
 def _by_its_word(run: StoredRun, task: WantedTask, n: int) -> tuple[str, str]:
     """Return the same of a run whose responses are all scored, where the task's cases could not be counted."""
     available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
-    # The host counted behind lct_n: when fewer were there than it lets through, it has cut nothing.
+    # Results name lct_n only if it left cases out, or if the benchmark does not say how many there are.
     cut = ran_with is not None and (available is None or available >= ran_with)
     if cut and ran_with is not None and (task.size is None or ran_with < task.size):
         asked = "all" if task.size is None else task.size

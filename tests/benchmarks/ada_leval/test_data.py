@@ -13,7 +13,7 @@ from other_tokenizers import other_tokenizer
 from published_files import load, record, tsort_record
 
 from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data, prompts
-from long_context_tasks.benchmarks.ada_leval.build import build
+from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, ConstraintSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
@@ -46,6 +46,30 @@ def test_subsets_are_the_first_in_file_order(published: Path) -> None:
     assert len(load("ada_leval_bestanswer_32k", published).cases) == 200
     few = load("ada_leval_bestanswer_1k", published, n=5)
     assert [case.id.split("_")[0] for case in few.cases.cases] == ["1000", "1001", "1002", "1003", "1004"]
+
+
+@pytest.mark.parametrize(
+    ("length", "options", "told"),
+    [
+        ("1k", {}, {}),
+        ("1k", {"n": 1000}, {}),
+        ("1k", {"subset": 1000}, {}),
+        ("1k", {"n": 5}, {"lct_n": 5}),
+        ("32k", {"n": 200}, {}),
+        ("32k", {"subset": 200}, {}),
+        ("32k", {"subset": 50}, {"lct_subset": 50}),
+        ("1k_synthetic", {"n": SYNTHETIC_CASES}, {}),
+        ("1k_synthetic", {"n": 3}, {"lct_n": 3}),
+    ],
+)
+def test_a_limit_that_leaves_nothing_out_is_not_a_setting(
+    published: Path, length: str, options: dict[str, int], told: dict[str, int]
+) -> None:
+    """A run of the first 1,000 of 1,000 cases is a complete run."""
+    task = load(f"ada_leval_bestanswer_{length}", published, **options)
+    n_all = {"1k": 1000, "32k": 200}.get(length, SYNTHETIC_CASES)
+    assert task.n_available == n_all
+    assert {key: value for key, value in task.description().items() if key in ("lct_n", "lct_subset")} == told
 
 
 def test_cases_of_one_book_stand_together_after_the_subset(published: Path) -> None:
