@@ -57,6 +57,8 @@ def test_what_is_asked() -> None:
         for criterion in ("con", "faith", "rel")
         for marker in (MARKERS[0], MARKERS[2])
     ]
+    # The official scorer reads its prompts in text mode, so that no line end reaches the judge as a carriage return.
+    assert not any("\r" in message.content for request in requests for message in request.messages)
     [message] = requests[0].messages
     assert message.role == "system"
     assert message.content == template("geval_con").replace("{{Document}}", "Text of 1.").replace(
