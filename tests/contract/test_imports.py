@@ -6,9 +6,14 @@ import subprocess
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
+import tomllib
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
@@ -165,3 +170,29 @@ def test_importing_loads_nothing_heavy() -> None:
     """Nor does generating a host's files, or reading and clamping ratings of the trained judge."""
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
+
+
+@cache
+def _distributions() -> dict[str, set[str]]:
+    """Top-level module to the distributions that hold it, in the environment of the tests."""
+    found = packages_distributions()
+    return {module: {canonicalize_name(name) for name in names} for module, names in found.items()}
+
+
+@cache
+def _declared() -> set[str]:
+    """Distributions that pyproject.toml declares, for the package itself or for an extra."""
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    texts = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    return {canonicalize_name(Requirement(text).name) for text in texts}
+
+
+@pytest.mark.parametrize("module", _modules())
+def test_what_is_imported_is_declared(module: str) -> None:
+    """A library that another one happens to bring can leave with that one's next version."""
+    for name in _imports(module):
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names and top != PACKAGE and top in _distributions():
+            assert _distributions()[top] & _declared(), (
+                f"{module} imports {top}, which pyproject.toml does not declare"
+            )
