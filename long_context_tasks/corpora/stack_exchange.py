@@ -26,6 +26,7 @@ import threading
 import zipfile
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -177,7 +178,15 @@ _DECLARATIONS = re.compile(rb"[^>\[]*\[")
 _LONGEST_LINE = 1 << 26
 _BEGIN_OF_ROW = re.compile(rb'\s*<row Id="(\d+)"')
 _OTHER_ENCODING = re.compile(rb"""encoding=["'](?!utf-8["'])""", re.IGNORECASE)
-_KEPT = 1
+# Control characters, halves of surrogate pairs and the like: XML allows none, but some dumps have references to them.
+_NO_CHARACTERS = re.compile(
+    rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|5529[6-9]|55[3-9]\d\d|56\d{3}|57[0-2]\d\d|573[0-3]\d|5734[0-3]|6553[45])"
+    rb"|[xX]0*(?:[0-8bcefBCEF]|1[\da-fA-F]|[dD][89a-fA-F][\da-fA-F]{2}|[fF]{3}[efEF]));"
+)
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_LONGEST_REFERENCE = 16
+_KEPT = 2
 """Version of the columns that are kept."""
 
 
@@ -195,14 +204,21 @@ class Row(Protocol):
         """All attributes."""
 
 
+CONTROLS = "control characters"
+
+
 def _bad_row(path: Path, row: Row, problem: str) -> InputError:
     post_id = row.get("Id")
     place = f"{path}, line {row.sourceline}" + (f", row Id {post_id}" if post_id else "")
     return InputError(f"{place}: {problem}. {_REMEDY}")
 
 
-def rows(path: Path) -> Iterator[Row]:
+def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[Row]:
     """Yield the rows of a dump, streaming; each has ``Id`` and ``PostTypeId``.
+
+    Args:
+        path: Of the dump.
+        dropped: Takes the number of control characters, which are dropped, under :data:`CONTROLS`.
 
     Raises:
         InputError: The file is missing, cut off, damaged, empty, or no dump of posts; or it declares
@@ -218,7 +234,7 @@ def rows(path: Path) -> Iterator[Row]:
     found = False
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     source = _json_rows if start == b"{" else _xml_rows
-    for row in source(path, chain([head], chunks)):
+    for row in source(path, chain([head], chunks), Counter() if dropped is None else dropped):
         for name in ("Id", "PostTypeId"):
             if row.get(name) is None:
                 raise _bad_row(path, row, f"the row has no {name}: these are no posts")
@@ -228,7 +244,8 @@ def rows(path: Path) -> Iterator[Row]:
         raise InputError(f"{path}: the file holds no posts. {_REMEDY}")
 
 
-def _xml_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
+def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[Row]:
+    chunks = _without_controls(chunks, dropped)
     prolog = _checked_prolog(path, chunks)
     # Without huge_tree a single post may have 10 MB, and the parser's own guard against entity expansion stays on.
     parser: Any = etree.XMLPullParser(events=("end",), tag="row", resolve_entities=False, no_network=True)
@@ -249,6 +266,26 @@ def _xml_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
         raise InputError(
             f"{path}, line {error.lineno}: the XML is cut off or damaged ({text}). Fetch or unpack the file again."
         ) from error
+
+
+def _without_controls(chunks: Iterable[bytes], dropped: Counter[str]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        data = rest + chunk
+        # A reference may go on in the next chunk.
+        begin = data.rfind(b"&", max(0, len(data) - _LONGEST_REFERENCE))
+        end = begin if begin >= 0 and b";" not in data[begin:] else len(data)
+        rest = data[end:]
+        yield _cleaned(data[:end], dropped)
+    yield _cleaned(rest, dropped)
+
+
+def _cleaned(data: bytes, dropped: Counter[str]) -> bytes:
+    """Return XML without control characters and references to them."""
+    plain = data.translate(None, _CONTROLS)
+    found, references = _NO_CHARACTERS.subn(b"", plain) if b"&#" in plain else (plain, 0)
+    dropped[CONTROLS] += len(data) - len(plain) + references
+    return found
 
 
 def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
@@ -297,8 +334,15 @@ class _JsonRow(dict[str, str]):
             elif value is not None:
                 self[name] = str(value)
 
+    def without_controls(self) -> int:
+        """Drop control characters and return their number."""
+        plain = {name: _CONTROL.sub("", value) for name, value in self.items()}
+        number = sum(map(len, self.values())) - sum(map(len, plain.values()))
+        self.update(plain)
+        return number
 
-def _json_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
+
+def _json_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[Row]:
     for number, line in enumerate(_lines(path, chunks), 1):
         text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
         if not text:
@@ -309,7 +353,10 @@ def _json_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
             raise _bad_row(path, _JsonRow(number, {}), f"the line is no JSON ({error})") from error
         if not isinstance(post, dict):
             raise _bad_row(path, _JsonRow(number, {}), "the line is no JSON object")
-        yield _JsonRow(number, post)
+        row = _JsonRow(number, post)
+        if any(escape in text for escape in (b"\\u00", b"\\b", b"\\f")):
+            dropped[CONTROLS] += row.without_controls()
+        yield row
 
 
 def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -344,6 +391,7 @@ class PostIndex:
         parents: int64 (m,); id of the question, 0 when missing.
         answered: datetime64[ms] (m,); NaT when missing.
         rows: number of posts of every type.
+        dropped: number of control characters, which the texts are read without.
     """
 
     questions: npt.NDArray[np.int64]
@@ -357,6 +405,7 @@ class PostIndex:
     parents: npt.NDArray[np.int64]
     answered: npt.NDArray[np.datetime64]
     rows: int
+    dropped: int
 
     def tags_of(self, i: int) -> npt.NDArray[np.int32]:
         """Tag ids of the i-th question."""
@@ -379,7 +428,9 @@ def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = ite
             if stored["made_from"].tolist() == made_from:
                 known = {name: stored[name] for name in PostIndex.__dataclass_fields__}
                 return PostIndex(
-                    **known | {"tags": tuple(known["tags"].tolist()), "rows": int(known["rows"])}
+                    **known
+                    | {"tags": tuple(known["tags"].tolist())}
+                    | {name: int(known[name]) for name in ("rows", "dropped")}
                 )
     index = build_index(path, watch)
     columns = {**vars(index), "tags": np.array(index.tags, dtype=str), "made_from": np.array(made_from)}
@@ -428,7 +479,7 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
             if match is None or (post_id := int(match[1])) not in wanted or post_id in found:
                 continue
             try:
-                row = etree.fromstring(line, parser)
+                row = etree.fromstring(_cleaned(line, Counter()), parser)
             except etree.XMLSyntaxError:
                 break  # a row of several lines, or damage that the parser of the whole file names
             found.add(post_id)
@@ -458,7 +509,8 @@ def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = it
     tags: dict[str, int] = {}
     tag_offsets, tag_ids = array("q", [0]), array("i")
     seen = 0
-    for row in watch(rows(path)):
+    dropped: Counter[str] = Counter()
+    for row in watch(rows(path, dropped)):
         seen += 1
         kind = _number(path, row, "PostTypeId")
         if kind not in columns:
@@ -490,6 +542,7 @@ def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = it
         parents=np.frombuffer(answers["ParentId"], np.int64),
         answered=np.frombuffer(dates[ANSWER], "datetime64[ms]"),
         rows=seen,
+        dropped=dropped[CONTROLS],
     )
 
 
@@ -574,7 +627,7 @@ def html_to_text(html: str) -> str:
     outer = etree.fromstring(f"<html><body><div>{html}</div></body></html>", parser)[0]
     for element in outer.iter(*_BLOCKS):
         _normalise(element)
-    text = without_c1(etree.tostring(outer, method="text", encoding="unicode"))
+    text = _CONTROL.sub("", without_c1(etree.tostring(outer, method="text", encoding="unicode")))
     return f"\n{text}" if text.endswith("\n") else f"\n{text}\n"
 
 

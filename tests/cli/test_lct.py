@@ -79,6 +79,9 @@ def test_build_from_posts_with_named_tags(tmp_path):
     from test_build_bestanswer import make_posts, write_posts
 
     path = write_posts(tmp_path, make_posts(5, 300, tags=4, words=40))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"Body": "', '"Body": "\\u000e', 3), encoding="utf-8"
+    )
     code, text, errors = lct(
         *(
             "build",
@@ -93,7 +96,8 @@ def test_build_from_posts_with_named_tags(tmp_path):
         *("--tags", "t1,t2", "--bounds", "round", "--shared-tags", "0.5", "--questions-per-tag", "100"),
         *("--same-as", "none", "--min-own", "0"),
     )
-    assert (code, errors) == (0, "") and "ada_leval_bestanswer_1k" in text
+    assert code == 0 and "ada_leval_bestanswer_1k" in text
+    assert errors == f"warning: {path}: 3 control characters were dropped\n"
     made = CaseSet.read(tmp_path / "c" / "ada_leval_bestanswer", "ada_leval_bestanswer_1k")
     assert all({"t1", "t2"} & set(case.labels["tags"]) for case in made.cases)
 

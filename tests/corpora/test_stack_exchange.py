@@ -165,6 +165,40 @@ def test_any_body_round_trips(bodies: list[str], tmp_path_factory: pytest.TempPa
     assert [body for _, body in read_bodies(path, range(100))] == allowed
 
 
+@pytest.mark.parametrize("name", ["Posts.xml", "Posts.xml.gz", "posts.jsonl"])
+def test_control_characters_are_dropped_and_counted(tmp_path: Path, name: str) -> None:
+    """XML allows no such character, yet official dumps have references to some."""
+    bad = ["\x0e", "\x00", "\x1f", "\x0b"]
+    posts = [
+        {"Id": str(n), "PostTypeId": "1", "Body": f"<p>No {n}: a{bad[n % 4]}b &amp; x&#9;y</p>"}
+        for n in range(60)
+    ]
+    if name.endswith("jsonl"):
+        path = write(tmp_path / name, "\n".join(map(json.dumps, posts)))
+    else:
+        marks = [f"&#{ord(bad[n % 4])};" if n % 3 else f"&#x0{ord(bad[n % 4]):X};" for n in range(60)]
+        marks[30] = "\x0e"
+        text = as_xml(posts)
+        for n, post in enumerate(posts):
+            assert bad[n % 4] in post["Body"]
+            text = text.replace(f"No {n}: a{bad[n % 4]}b", f"No {n}: a{marks[n]}b")
+        path = write(tmp_path / name, text)
+    index = build_index(path)
+    assert (index.rows, index.dropped) == (60, 60)
+    assert kept_index(path).dropped == kept_index(path).dropped == 60
+    assert [html_to_text(body) for _, body in read_bodies(path, range(60))] == [
+        f"\nNo {n}: ab & x\ty\n" for n in range(60)
+    ]
+
+
+def test_a_reference_over_the_edge_of_a_chunk(tmp_path: Path) -> None:
+    for shift in range(12):
+        fill = "x" * ((1 << 18) - 60 + shift)
+        path = write(tmp_path / "Posts.xml", row(f'Body="{fill}&#x0E;&#13;&amp;"'))
+        assert build_index(path).dropped == 1
+        assert dict(read_bodies(path, [7])) == {7: f"{fill}\r&"}
+
+
 def row(attributes: str) -> str:
     return f'<posts>\n<row Id="7" PostTypeId="1" {attributes} />\n</posts>'
 

@@ -359,7 +359,8 @@ def build_bestanswer(
         InputError: the posts cannot be used, or a length gets no case.
     """
     counter = PromptCounter(settings.measure)
-    pool = choose_pool(source.index(progress), settings.tags, settings.questions_per_tag, source.name)
+    index = source.index(progress)
+    pool = choose_pool(index, settings.tags, settings.questions_per_tag, source.name)
     texts = read_texts(source, pool, counter, progress)
     try:
         builder = _Builder(pool, texts, counter, card, settings)
@@ -385,13 +386,15 @@ def build_bestanswer(
             )
         writer.add_documents((key, texts.store[int(key)]) for key in sorted(builder.used))
         now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
+        notes = []
+        if index.dropped:
+            notes.append(f"{source.name}: {index.dropped:,} control characters were dropped")
         if others := len(earlier - now) if earlier else 0:
-            note = (
+            notes.append(
                 f"{writer.folder} held {others} other questions ({len(earlier)} in all): scores on the cases before and on "
                 "these are not of the same questions"
             )
-            reports[0] = replace(reports[0], notes=[note])
-        return reports
+        return [replace(reports[0], notes=notes), *reports[1:]]
     finally:
         texts.store.close()
 
