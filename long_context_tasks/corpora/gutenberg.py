@@ -37,10 +37,10 @@ from long_context_tasks.corpora.headings import (
     is_title,
     label,
     parted,
-    plain,
     titles_listed,
     usual_below,
 )
+from long_context_tasks.corpora.numerals import plain
 
 _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I

@@ -20,6 +20,16 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from statistics import median
 
+from long_context_tasks.corpora.numerals import (
+    Numbered,
+    any_keyword,
+    count_in,
+    phrase_of,
+    plain,
+    read,
+    readings,
+)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -69,68 +79,24 @@ class Heading:
     sure: bool = True
 
 
-_UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ORDINAL_TENS = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"
-
-
-def _number_words() -> dict[str, int]:
-    words = {word: i for units in (_UNITS, _ORDINALS) for i, word in enumerate(units.split(), 1)}
-    for i, (ten, tenth) in enumerate(zip(_TENS.split(), _ORDINAL_TENS.split(), strict=True), 2):
-        words[ten] = words[tenth] = 10 * i
-        for units in (_UNITS, _ORDINALS):
-            words |= {f"{ten}-{unit}": 10 * i + j for j, unit in enumerate(units.split()[:9], 1)}
-    return words
-
-
-_WORDS = _number_words() | dict.fromkeys(("premier", "première", "primero", "primo"), 1)
-_WORD = "|".join(sorted(_WORDS, key=len, reverse=True)).replace("-", "[- ]")
-_ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})"
-_NUMBER = (
-    rf"(?:\d{{1,3}}|(?-i:[IVXLC]+[l1]+)|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WORD}|last))"
-)
-_PARTS = "chapter|chap|book|part|volume|vol|letter|stave|canto|section|act|scene|episode|period|narrative|phase|story"
-_SHORT = {"chap": "chapter", "vol": "volume"}
 _SMALL_WORDS = "a about above across after against along amid among an and are around as at away be before behind below beneath beside between beyond but by de des down du during for from her his how if in into is it its la le like my near no nor not of off on or our out over past round since so than that the their then through till to toward towards under until up upon van von was what when where which who with within without would your"
 _SMALL = frozenset(_SMALL_WORDS.split())
-# What follows the number is punctuation or a capital: "Chapter two was found" and "Part one of the plan" stay in the story.
-_TITLE_BESIDE = (
-    rf"(?P<title>\s*(?:[.:;—–-]+|,(?=\s(?i:{_PARTS})\s)|(?=[(\[])|(?=\s))\s*.*)?$"  # "Book I, Chapter 2"
-)
-_NUMBERED = re.compile(
-    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?!\s)(?:\d{{1,2}}\.)?(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}",
+# What follows the number is punctuation, a bracket or a space: "Chapter two was found" and "Part one of the plan" stay in the story.
+_BESIDE_KEYWORD = re.compile(r"\s*(?:[.:;—–-]+|,(?=\s)|(?=[(\[])|(?=\s)|$)\s*(?P<title>.*)$", re.DOTALL)
+_BESIDE_NUMBER = re.compile(
+    r"(?:(?P<mark>[.:)\]](?:\s*[—–-]+)?|\s*[—–]|\s*--)|\s(?=[^\W\d_a-z]))\s*(?P<title>[\"“«¿¡_‘(]*[^\W\d_].*)$",
     re.DOTALL,
 )
-_COUNTED_WORD = re.compile(
-    rf"(?P<part>(?!(?i:the|an|of|in|to|my|his|her|our|their|and|for|with|these)\b)(?:[A-Z][a-z]{{1,14}}|[A-Z]{{2,15}}))\.?\s+(?!\s)(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
-    re.DOTALL,
-)
-_ORDERED = re.compile(
-    rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)(?:[.:]?|(?:[.:—–]|--)\s*(?P<title>(?-i:[^a-z]).*))$",
-    re.IGNORECASE,
-)
-_BARE = re.compile(
-    rf"[\[(§—–-]?\s?(?:\d{{1,2}}\.)?(?P<number>(?:{_ROMAN})|(?:{_ROMAN.lower()})|\d{{1,3}})\s?[.:)\]—–-]?$"
-)
+_AFTER_BARE = re.compile(r"\s?[.:)\]—–-]*$")
+_BEFORE_NUMBER = re.compile(r"[\[(§—–-]*\s?(?:\d{1,2}\.(?=[\dIVXLC]))?")
+_MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*")
+_SENTENCES = re.compile(r"[.!?]\s+[^\W\d_a-z]")
+_DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _LETTER = re.compile(r"\(([a-h])\)$")
-_BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
-_WITH_TITLE = re.compile(
-    rf"(?P<part>\d{{1,2}}\.(?=\d))?(?P<number>{_ROMAN}|\d{{1,3}})(?(part)[.:]?\s|"
-    r"(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$)))\s*(?P<title>\S.*)$",
-    re.DOTALL,
-)
 # "IV. It was a hot day", "Chapter Two.--It was": the number stands in the first line of the story.
-_RUN_IN = re.compile(
-    rf"\s*(?P<head>(?:(?i:{_PARTS})\b\.?\s(?P<number>(?i:{_NUMBER}))|(?P<roman>{_ROMAN}))(?:[.:]|(?=--|—)))(?:--|—|\s)\s*(?P<rest>\S.*)"
-)
-_STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
-_STORY = re.compile(rf"(?:the )?(?:{_STORY_WORDS})[.:]?$", re.IGNORECASE)
+_RUN_IN = re.compile(r"(?:[.:]|(?=--|—))(?P<rest>(?:--|—|\s)\s*\S.*)")
 _STORY_IF_APART = re.compile(r"(?:a )?note[.:]?$", re.IGNORECASE)
-_CONTENTS = re.compile(
-    r"(?:(?:the |table of |detailed |brief )?contents\b.{0,30}|inhalt|table des (?:matières|chapitres)|[íi]ndice)[.:]?$",
-    re.IGNORECASE,
-)
+_CONTENTS = re.compile(r"(?:the |table of |detailed |brief )?contents\b.{0,30}$", re.IGNORECASE)
 _FRONT = re.compile(
     r"(?:(?:the |list of |author['’]?s |translator['’]?s |editor['’]?s |publisher['’]?s )?"
     r"(?:illustrations|dedication|etymology.{0,60}|extracts.{0,60}|errata|acknowledge?ments|to the reader|maps|"
@@ -139,17 +105,14 @@ _FRONT = re.compile(
     re.IGNORECASE,
 )
 _BACK = re.compile(
-    r"(?:the end|finis|fin|ende?|a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
-    r"(?:(?:foot|end)?|(?:historical|explanatory) )notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
+    r"(?:a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
+    r"(?:historical|explanatory) notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
     r"about the author|addendum)[.:!]?$",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"(?:the end|finis|fin|ende?|(?:original )?transcriber.{0,9})[.:!]?$", re.IGNORECASE)
-_NOTES = re.compile(r"(?:(?:foot|end)?|(?:historical|explanatory) )notes[.:]?$", re.IGNORECASE)
-_CLOSING = re.compile(
-    rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
-    re.IGNORECASE,
-)
+_NOTES = re.compile(r"(?:historical|explanatory) notes[.:]?$", re.IGNORECASE)
+_BEFORE_END = re.compile(r"(?:this is |here )?(?:the )?", re.IGNORECASE)
+_FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SEPARATORS = "*_=~#•·.+-—–"
 _SEPARATOR = re.compile(rf"[\s{re.escape(_SEPARATORS)}]+$")
 _MARKED = re.compile(
@@ -174,9 +137,11 @@ _YEARS = re.compile(r" \(\d{4}(?:[-–—]+\d{2,4})?\)")
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
 _NO_CHAPTERS = ("front", "back", "named", "book", "part", "volume")
 _LONGEST_HEADING = 120  # characters
+_LONGEST_NUMBERED = 300
 _LONGEST_CLOSING = 90
 _MOST_HEADING_LINES = 3
-_MOST_HEADING_WORDS = 45
+_MOST_HEADING_WORDS = 70
+_MOST_WORDS_OF_TITLE = 45  # over more than three lines
 _MOST_TITLE_WORDS = 22
 _MOST_PLAIN_TITLE_WORDS = 12  # with capitals as in a sentence
 _MOST_MOTTO_WORDS = 130
@@ -187,35 +152,20 @@ _FEWEST_TITLE_DASHES = 2
 _HABIT = 0.6
 _ALL_BUT_FEW = 0.9
 _FEWEST_ARGUMENTS = 6
+_MOST_SHORT_WORDS = 15
+_FEWEST_SHORT = 6
+_MOST_ALL = 0.9
 _OF_ARGUMENTS = frozenset(["open", "words", "set", "present"])
 _FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
 _FEWEST_WORDS_A_SECTION = 40
 _FEWEST_RUN_IN = 3
+_FEWEST_OF_A_SHAPE = 3
+_FEWEST_SENTENCES = 3
+_FEWEST_TITLES_BELOW = 3
+_HIGHEST = 399  # number of a chapter
 _HEADING_GAP = 3  # blank lines: only headings have so many above them
 WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
-
-
-def roman(numeral: str) -> int:
-    """Value of a Roman numeral.
-
-    >>> roman("XXXIX"), roman("iv"), roman("CXXXV")
-    (39, 4, 135)
-    """
-    values = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}[letter] for letter in numeral.upper()]
-    return sum(-v if v < max(values[i:]) else v for i, v in enumerate(values))
-
-
-_BETWEEN = re.compile(r"[\W_]+")
-
-
-def plain(text: str) -> str:
-    """Return the letters and digits of a title, lower case: what two printings of it have in common.
-
-    >>> plain("The Prison-Door.") == plain("  THE PRISON DOOR")
-    True
-    """
-    return _BETWEEN.sub("", text).casefold()
 
 
 def heading_of(block: Block) -> Heading | None:
@@ -227,31 +177,38 @@ def heading_of(block: Block) -> Heading | None:
         line = replace(block, lines=(marked["above"] or marked["behind"],), gap=_HEADING_GAP)
         said = heading_of(line)
         return said if said and said.sure else Heading("titled", title=bare(line.text))
-    if block.text[0] == "[" and block.text[-1] == "]" and _NUMBERED.match(inside := block.text[1:-1].strip()):
+    if block.text[0] == "[" and block.text[-1] == "]" and keyword_of(inside := block.text[1:-1].strip()):
         return heading_of(replace(block, lines=(inside,)))
     first = bare(block.lines[0])
-    if (match := _NUMBERED.match(first)) and (heading := _numbered(block, match)):
+    if (found := read(first)) and found.keyword and (heading := _numbered(block, first, found)):
         return heading
     if len(block.lines) > _MOST_HEADING_LINES:
         return None
     text = bare(block.text)
-    if text[:1] in _QUOTES or len(text) > _LONGEST_HEADING or (text[:1].islower() and not _BARE.match(text)):
+    if text[:1] in _QUOTES or len(text) > _LONGEST_NUMBERED:
         return None
-    return _counting(block, text) or _named(block, text)
+    counting = _counting(block, text)
+    return counting or (_named(block, text) if len(text) <= _LONGEST_HEADING else None)
 
 
-def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
-    part, after = match["part"], match["title"] or ""
-    title = bare(after).strip(" .:;—–-")
-    begins = next((character for character in title if character.isalpha()), "A")
-    if (part[0].islower() and (block.gap < 2 or (title and after.lstrip()[0] not in ":-—–"))) or (
-        begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")
+def keyword_of(line: str) -> str:
+    """Return what a line numbers: the English name of its keyword, empty without one."""
+    found = read(line)
+    return found.keyword if found else ""
+
+
+def _numbered(block: Block, first: str, found: Numbered) -> Heading | None:
+    """Return the heading that begins with a keyword and its number in the first line of a block."""
+    beside = _BESIDE_KEYWORD.match(first, found.end)
+    if beside is None or not _goes_on_as_heading(
+        block, first, bare(beside["title"]), first[found.end :].lstrip()[:1]
     ):
         return None
-    style, number = _SHORT.get(part.lower(), part.lower()), _value(match["number"])
+    title = bare(beside["title"]).strip(" .:;—–-")
+    style, number, sure = found.keyword, found.value, not found.rare
     rest = block.lines[1:]
     if not rest:
-        return Heading(style, number, title) if len(title.split()) <= _MOST_HEADING_WORDS else None
+        return Heading(style, number, title, sure=sure) if len(title.split()) <= _MOST_HEADING_WORDS else None
     below = Block(rest, 0)
     if not title:
         # "CHAPTER I" with its title, or with the story itself, on the next line.
@@ -261,62 +218,81 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
             or ((quoted := _QUOTED.match(below.text)) and is_title(Block((quoted[1],), 0)))
             or heading_of(below) is not None
         ):
-            return Heading(style, number, below.text)
-        return Heading(style, number, " ", rest=len(rest))
+            return Heading(style, number, below.text, sure=sure)
+        return Heading(style, number, " ", rest=len(rest), sure=sure)
     if (
         len(block.text.split()) <= _MOST_HEADING_WORDS
         or is_synopsis(block.text)
         or _is_mostly_capitals(block.text)
     ):
-        return Heading(style, number, " ".join([title, below.text]))
+        return Heading(style, number, " ".join([title, below.text]), sure=sure)
     return None
+
+
+def _goes_on_as_heading(block: Block, first: str, title: str, mark: str) -> bool:
+    """Return whether a line that begins with a keyword and a number is no sentence; ``mark`` comes after the number."""
+    begins = next((character for character in title if character.isalpha()), "A")
+    if (
+        block.size > _MOST_WORDS_OF_TITLE
+        and (_SENTENCES.search(bare(block.text), len(first) - len(title)) or _TELLS.search(block.text))
+        and not (is_synopsis(block.text) or _is_mostly_capitals(block.text))
+    ):
+        return False
+    if first[0].islower() and (block.gap < 2 or (title and mark not in ":-—–")):
+        return False
+    if mark == ",":
+        return bool(keyword_of(title)) or block.gap >= _HEADING_GAP
+    return begins.isupper() or (mark != "" and mark in "-—–[(:")
 
 
 def _counting(block: Block, text: str) -> Heading | None:
     """Return a heading that is one only in a count."""
-    if match := _ORDERED.match(text):
-        return Heading(match["part"].lower(), _value(match["number"]), match["title"] or "")
     if match := _LETTER.match(text):
         return Heading("letter of a section", ord(match[1]) - ord("a") + 1, sure=False)
-    if match := _BARE.match(text):
-        # A leading zero numbers a picture or a page.
-        style = "arabic" if match["number"].isdigit() else "lower roman" if text.islower() else "roman"
-        return None if match["number"][0] in "0cl" else Heading(style, _value(match["number"]), sure=False)
-    if block.gap >= 2 and (match := _BARE_WORD.match(text)):
-        return Heading("word", _value(match["number"]), sure=False)
-    for pattern in (_WITH_TITLE, _COUNTED_WORD):
-        if (match := pattern.match(text)) and (
-            title := bare(match["title"] or "").strip(" .:;—–-") or pattern is _COUNTED_WORD
-        ):
-            if (
-                title is not True
-                and title
-                and not is_title(Block((match["title"].strip(" .:;—–-"),), 1), final_stop=True)
-                and not (
-                    block.gap >= 2 and len(text.split()) <= _MOST_PLAIN_TITLE_WORDS and text[-1] not in ".,;:"
-                )
-            ):
-                continue
-            style = (
-                f"{'arabic' if text[0].isdigit() else 'roman'} titled"
-                if pattern is _WITH_TITLE
-                else match["part"].lower()
-            )
-            return Heading(
-                style, _value(match["number"]), title if isinstance(title, str) else "", sure=False
-            )
-    return None
+    text = _BEFORE_NUMBER.sub("", text, count=1)
+    found = read(text)
+    if found is None or found.keyword or found.value > _HIGHEST:
+        return None
+    if _AFTER_BARE.match(text, found.end):
+        # "C" and "L" sign letters; words alone may be said by somebody.
+        word = found.kind == "word" and (block.gap < 2 or text[found.end :] not in ("", "."))
+        lone = found.kind == "lower roman" and found.value in (50, 100)
+        return None if word or lone else Heading(found.kind, found.value, sure=False)
+    beside = _BESIDE_NUMBER.match(text, found.end)
+    if beside is None or found.kind == "lower roman" or _DAY.match(text):
+        return None
+    title = beside["title"].strip(" .:;—–-")
+    # Sentences begin with "One" and "I".
+    marked = beside["mark"] is not None
+    word = not marked or found.kind == "word"
+    if not title or (word and not _is_title_of_word(block, title, marked or found.kind != "word")):
+        return None
+    return Heading(f"{found.kind} titled", found.value, title, sure=False)
+
+
+def _is_title_of_word(block: Block, title: str, marked: bool) -> bool:
+    """Return whether words after a number that may be a word, or without a mark between them, are a title."""
+    short = block.size <= _MOST_TITLE_WORDS and block.text[-1] not in ".,;:"
+    return block.gap >= 2 and (is_capitals(title) or (marked and short))
+
+
+def _may_be_title(block: Block, title: str) -> bool:
+    """Return whether what stands next to a number reads as a title even outside a count."""
+    return is_title(Block((title,), 1), final_stop=True) or (
+        block.gap >= 2 and len(block.text.split()) <= _MOST_PLAIN_TITLE_WORDS and block.text[-1] not in ".,;:"
+    )
 
 
 def _named(block: Block, text: str) -> Heading | None:
     apart = block.gap >= 2
-    if not apart and not text.isupper() and not _ENDS.match(text):
+    phrase = phrase_of(text.removeprefix("The ").removeprefix("THE ")) if text[-1] not in ",;?" else ""
+    if not apart and not text.isupper() and phrase != "ends":
         return None
-    if _BACK.match(text) and (apart or _ENDS.match(text) or is_notes(block)):
+    if phrase in ("notes", "ends") or (apart and (phrase == "back" or _BACK.match(text))):
         return Heading("back")
-    if _CONTENTS.match(text) or _FRONT.match(text):
+    if phrase in ("contents", "front") or _CONTENTS.match(text) or _FRONT.match(text):
         return Heading("front")
-    if _STORY.match(text) or (apart and _STORY_IF_APART.match(text)):
+    if phrase == "story" or (apart and _STORY_IF_APART.match(text)):
         # "NOTE" has no title below it; the others may.
         return Heading("named", title=text if _STORY_IF_APART.match(text) else "")
     return None
@@ -325,16 +301,16 @@ def _named(block: Block, text: str) -> Heading | None:
 def parted(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks with chapter numbers in blocks of their own where the first paragraphs of most chapters begin with theirs."""
     found = {
-        i: match
+        i: run_in
         for i, block in enumerate(blocks)
-        if (match := _RUN_IN.match(block.lines[0]))
-        and is_prose(Block((match["rest"], *block.lines[1:]), 0))
+        if (run_in := _run_in(block))
+        and is_prose(Block((run_in[2], *block.lines[1:]), 0))
         and not is_synopsis(block.text)
-        and not _ARGUMENT.match(match["rest"])
+        and not _ARGUMENT.match(run_in[2])
     }
     page = Page(blocks)
     places = [i for i in found if page.sizes[i] > _MOST_TITLE_WORDS]
-    numbers = [_value(found[i]["number"] or found[i]["roman"]) for i in places]
+    numbers = [found[i][0] for i in places]
     steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
     if (
         len(places) < max(_FEWEST_RUN_IN, _HABIT * len(found))
@@ -346,21 +322,33 @@ def parted(blocks: Sequence[Block]) -> list[Block]:
         return list(blocks)
     apart: list[Block] = []
     for i, block in enumerate(blocks):
-        if match := found.get(i):
-            apart += [Block((match["head"],), max(block.gap, 2)), Block((match["rest"], *block.lines[1:]), 1)]
+        if i in found:
+            _, head, rest = found[i]
+            apart += [Block((head,), max(block.gap, 2)), Block((rest, *block.lines[1:]), 1)]
         else:
             apart.append(block)
     return apart
 
 
+def _run_in(block: Block) -> tuple[int, str, str] | None:
+    """Return the number with which a paragraph begins, the number as a heading, and the rest of the first line."""
+    line = block.lines[0].lstrip()
+    found = read(line)
+    if found is None or not (found.keyword or found.kind == "roman"):
+        return None
+    rest = _RUN_IN.match(line, found.end)
+    return (found.value, line[: rest.start("rest")], rest["rest"].lstrip(" -—")) if rest else None
+
+
 def is_notes(block: Block) -> bool:
     """Return whether a block is the heading of footnotes."""
-    return bool(_NOTES.match(bare(block.text)))
+    return phrase_of(text := bare(block.text)) == "notes" or bool(_NOTES.match(text))
 
 
 def is_contents(block: Block) -> bool:
     """Return whether a block is the heading of a contents page."""
-    return len(block.lines) == 1 and bool(_CONTENTS.match(bare(block.text)))
+    text = bare(block.text)
+    return len(block.lines) == 1 and (phrase_of(text) == "contents" or bool(_CONTENTS.match(text)))
 
 
 def is_closing(block: Block, *, above_heading: bool = False) -> bool:
@@ -371,7 +359,13 @@ def is_closing(block: Block, *, above_heading: bool = False) -> bool:
     bracketed = f"{text[:1]}{text[-1:]}" in ("()", "[]")
     apart = above_heading or bracketed or block.gap >= 2 or text.isupper()
     text = bare(text[1:-1]) if bracketed else text
-    return apart and len(text) < _LONGEST_CLOSING and text[:1].isupper() and bool(_CLOSING.match(text))
+    return apart and len(text) < _LONGEST_CLOSING and text[:1].isupper() and _closes(text)
+
+
+def _closes(text: str) -> bool:
+    """Return whether a line such as "The end of the first part" names what ends."""
+    text = _BEFORE_END.sub("", text, count=1)
+    return " " in text and phrase_of(text) == "ends"
 
 
 def is_separator(block: Block) -> bool:
@@ -397,7 +391,7 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or shown):
         text = text[1:-1]
     words = text.split()
-    if not words or len(words) > _MOST_HEADING_WORDS or text[0] in _QUOTES + "(":
+    if not words or len(words) > _MOST_WORDS_OF_TITLE or text[0] in _QUOTES + "(":
         return False
     long = len(words) > _MOST_TITLE_WORDS or len(block.lines) > _MOST_HEADING_LINES
     if is_capitals(raw):
@@ -440,17 +434,6 @@ def bare(text: str) -> str:
     if "  " in text or "\t" in text or "\xa0" in text:
         text = " ".join(text.split())
     return text.strip("_*=~# ")
-
-
-def _value(number: str) -> int:
-    # Scanners read "VI" as "Vl".
-    number = re.sub(r"(?<=[IVXLC])[l1]+", lambda read: "I" * len(read[0]), number)
-    number = number.lower().removeprefix("the ").replace(" ", "-")
-    if number.isdigit():
-        return int(number)
-    if number in _WORDS:
-        return _WORDS[number]
-    return 0 if number == "last" else roman(number)
 
 
 def is_prose(block: Block) -> bool:
@@ -523,8 +506,55 @@ def label(
             or (page.blocks[i].gap > page.gap and _is_title_within(page.blocks, i))
         ):
             labels[i] = DROP
+    for i in _misprinted(page.blocks, labels):
+        labels[i] = Label(Heading("named", title=page.blocks[i].text))
     _number_introduction(page.blocks, labels)
+    _take_titles_below(page.blocks, labels)
     return labels
+
+
+def _misprinted(blocks: Sequence[Block], labels: Sequence[Label]) -> list[int]:
+    """Return the lines that set a keyword next to a word, as this book's headings do, where the word is misprinted."""
+    counted = Counter(
+        bare(blocks[i].lines[0]).count(" ")
+        for i, found in enumerate(labels)
+        if found.heading and found.heading.number and found.heading.sure
+    )
+    styles = Counter(
+        found.heading.style
+        for found in labels
+        if found.heading and found.heading.number and found.heading.sure
+    )
+    if counted[1] < _FEWEST_OF_A_SHAPE:
+        return []
+    return [
+        i
+        for i, block in enumerate(blocks)
+        if labels[i] is KEEP
+        and block.gap >= 2
+        and block.size == 2
+        and block.text[0].isupper()
+        and block.text[-1] not in "!?,;:"
+        and styles[any_keyword(block.text)] >= _FEWEST_OF_A_SHAPE
+    ]
+
+
+def _take_titles_below(blocks: Sequence[Block], labels: list[Label]) -> None:
+    """Make the line right below a number its title, in a book in which most numbers have a short one there."""
+    below = {
+        i: " ".join(blocks[i].lines[-found.heading.rest :]).split()
+        for i, found in enumerate(labels)
+        if found.heading and found.heading.rest
+    }
+    short = [
+        i
+        for i, words in below.items()
+        if len(words) <= _MOST_TITLE_WORDS and words[0][0] not in f"{_QUOTES}—–-"
+    ]
+    if len(short) >= max(_FEWEST_TITLES_BELOW, _HABIT * len(below)):
+        for i in short:
+            if heading := labels[i].heading:
+                labels[i] = Label(replace(heading, title=" ".join(below[i]), rest=0))
 
 
 def _number_introduction(blocks: Sequence[Block], labels: list[Label]) -> None:
@@ -564,11 +594,49 @@ def _counted(page: Page, labels: Sequence[Label], listed: frozenset[str]) -> lis
         elif found.heading:
             sure += found.heading.number is not None
     for style, places in styles.items():
-        kept = _in_count(page, labels, style, places, listed, sure)
+        titles = [
+            i
+            for i in places
+            if (h := labels[i].heading) and (not h.title or _may_be_title(page.blocks[i], h.title))
+        ]
+        kept = _in_count(page, labels, style, titles, listed, sure)
+        # Sentences with a number ("II. A day at the boat.") are no titles by themselves, and side by side they are a list.
+        others = set(places) - set(titles)
+        both = [i for i in places if i not in others or not {i - 1, i + 1} & others]
+        if len(both) >= max(_FEWEST_SENTENCES, len(titles) + 1):
+            kept = max(kept, _in_count(page, labels, style, both, listed, sure), key=len)
         for i in places:
             if i not in kept:
                 decided[i] = DROP if style == "arabic" else KEEP
+    _count_shapes(page, decided)
     return decided
+
+
+def _count_shapes(page: Page, labels: list[Label]) -> None:
+    """Label lines of one shape that count ("The Story of Day II", "Adventure IV. The Mail", "Der zweite Tag")."""
+    shapes: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for i, block in enumerate(page.blocks):
+        if (
+            labels[i] is not KEEP
+            or len(block.lines) > 2
+            or len(block.text) > _LONGEST_HEADING
+            or block.text[0] in _QUOTES
+        ):
+            continue
+        text = bare(block.text)
+        for shape, number in readings(text):
+            shapes[shape].append((i, number.value, text[number.end :].strip(" .:;—–-")))
+    for shape, same in shapes.items():
+        counted = count_in([value for _, value, _ in same], again=True, step=1)
+        members = [same[k] for k in counted]
+        places = [i for i, *_ in members]
+        if len(members) >= max(_FEWEST_OF_A_SHAPE, _HABIT * len(same)) and page.apart(
+            places
+        ) >= page.least_apart(len(members)):
+            # A date is one of its month.
+            style = month[0] if (month := _MONTH.search(shape)) else shape.replace("#", "").strip(" .:;—–-")
+            for i, value, title in members:
+                labels[i] = Label(Heading(style, value, title))
 
 
 def _label_listed(
@@ -650,8 +718,8 @@ def _in_count(
         for i in places
         if plain(blocks[i].text) in listed or (headings[i].title and plain(headings[i].title) in listed)
     }
-    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
-    in_order = sum(steps) >= _HABIT * len(steps) and bool(steps)
+    counted = count_in(numbers, again=True, step=1)
+    in_order = len(counted) > 1 and len(counted) >= _HABIT * len(places)
     bare_number = style in ("roman", "lower roman", "arabic", "word", "letter of a section")
     if bare_number:
         if style == "arabic" and _are_pages(page, places, numbers, sure):
@@ -787,14 +855,16 @@ def _without_page(line: str) -> str:
 
 
 def _without_number(entry: str) -> str:
-    for pattern in (_NUMBERED, _WITH_TITLE, _COUNTED_WORD):
-        if match := pattern.match(entry):
-            return bare(match["title"] or "").strip(" .:;—–-")
-    return entry
+    found = read(entry)
+    if found is None and (word := _FIRST_WORD.match(entry)) and (found := read(entry[word.end() :])):
+        entry = entry[word.end() :]
+    beside = (_BESIDE_KEYWORD if found.keyword else _BESIDE_NUMBER).match(entry, found.end) if found else None
+    return bare(beside["title"]).strip(" .:;—–-") if beside else entry
 
 
 def _is_numeral(text: str) -> bool:
-    return bool(re.fullmatch(_ROMAN, text.upper())) or text in _WORDS
+    found = read(text)
+    return found is not None and found.end == len(text)
 
 
 @dataclass(frozen=True)
@@ -836,6 +906,8 @@ def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> Habits:
     # A story in the present goes on in it.
     marks["present"] -= 2 * sum("present" in argument_marks(blocks, i + 1) for i in first)
     usual = {mark for mark, times in marks.items() if times >= max(3, _HABIT * len(first))}
+    if marks["short"] < max(_FEWEST_SHORT, _MOST_ALL * len(first)):
+        usual.discard("short")
     shown = sum(bool(argument_marks(blocks, i) & _OF_ARGUMENTS) for i in first)
     if "present" in usual and len(first) >= _FEWEST_ARGUMENTS and shown >= _ALL_BUT_FEW * len(first):
         usual |= _OF_ARGUMENTS
@@ -845,18 +917,22 @@ def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> Habits:
 def argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
     """Return the ways in which a block below a heading may show what the chapter holds, or its date, or its motto.
 
-    It has no full stop, begins as arguments do, is wholly in italics or brackets, names an author, has more space below
+    It has no full stop, is short, begins as arguments do, is wholly in italics or brackets, names an author, has more space below
     it than paragraphs have, tells what happens in the present, or stands above a first word in capitals. A paragraph of the story may too: ask only where most chapters have the same (:class:`Habits`).
     """
     if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
         return frozenset()
     after = [block.gap for block in blocks[i + 1 : i + 3]]
+    below = blocks[i + 1].size if after else 0
     marks = {
         "open": not _SENTENCE_END.search(text),
         "words": _ARGUMENT.match(text),
         "set": _SET_OFF.match(text),
         "author": _has_author(blocks[i]),
         "apart": len(after) == 2 and after[0] >= 2 and after[0] > after[1],
+        "short": blocks[i].size <= _MOST_SHORT_WORDS < below
+        and text[0] not in f"{_QUOTES}—–-"
+        and not _TELLS.search(text),
         "present": " " in text and not _TELLS.search(text),
         "initial": after
         and is_prose(blocks[i + 1])
@@ -906,7 +982,7 @@ def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:
     for heading in headings:
         if heading.number:
             before = last.get(heading.style, 0)
-            both = heading.number == before and _NUMBERED.match(heading.title)
+            both = heading.number == before and keyword_of(heading.title)
             if heading.number not in (before + 1, 1) and not both:  # "Book I, Chapter 2"
                 warnings.append(
                     f"{heading.style} {heading.number} follows {heading.style} {before}"

@@ -21,15 +21,22 @@ _CYRILLIC = str.maketrans("ХІС", "XIC")
 _NUMERAL = re.compile(r"\d{1,4}|[IVXLCХІС]+[l1]*|[ivxlc]+")
 _SCANNED = re.compile(r"(?<=[IVXLC])[l1]+$")
 _APOSTROPHES = ("'", "’")
+_PHRASES = ("story", "back", "notes", "front", "contents", "ends")
+_MOST_WORDS_OF_A_PHRASE = 8
+_GAP = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W_]+")
 # What stands between a keyword and its number, and within a number in words.
 _BETWEEN = re.compile(r"[.,]?\s+(?!\s)")
 _WITHIN = re.compile(r"[-\s\u2010\u2011]|\s?[-\u2010\u2011]\s?")
 # "2nd", "XIIe", "3.º", "1:a", "5-я"
 _ORDINAL_END = re.compile(
-    r"[.:]?[ºª°]|:(?:a|e|te)\b|(?:st|nd|rd|th|er|re|ère|e|de|ème|ième|o|a|ste)\b|-?(?:я|й|ая|ый|е)\b"
+    r"[.:]?[ºª°]|:(?:a|e|te)\b|(?<=\d)(?:st|nd|rd|th|de|o|a|ste)\b|(?<=\d)-?(?:я|й|ая|ый|е)\b"
+    # "Le" and "Ce" are words.
+    r"|(?<=[\dIVX])(?:er|re|ère|e|ème|ième)\b"
 )
-_NUMBER_SIGN = re.compile(r"(?:[§№#]|(?:No|Nr|Nro|Num|N)\.?\s?[ºo°]?\.?)\s?(?=[\dIVXLC])", re.IGNORECASE)
+_NUMBER_SIGN = re.compile(
+    r"(?:[§№#]\s?|(?:No|Nr|Nro|Num|Núm)\b\.?\s?|N\.?\s?[º°]\.?\s?|N\.\s?)(?=(?-i:[\dIVXLC]))", re.IGNORECASE
+)
 _MOST_WORDS = 5  # of a number
 _MOST_WORDS_OF_A_LINE = 12
 _MOST_WORDS_BEFORE = 3  # a number with a title
@@ -46,9 +53,8 @@ def roman(numeral: str) -> int:
     return sum(-v if v < max(values[i:]) else v for i, v in enumerate(values))
 
 
-@cache
 def folded(text: str) -> str:
-    """Return a word in small letters without accents.
+    """Return a text in small letters without accents.
 
     >>> folded("CAPÍTULO"), folded("Ósmy")
     ('capitulo', 'osmy')
@@ -56,6 +62,15 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
+def plain(text: str) -> str:
+    """Return the letters and digits of a title, folded: what two printings of it have in common.
+
+    >>> plain("The Prison-Door.") == plain("  THE PRISON DOOR")
+    True
+    """
+    return _GAP.sub("", folded(text))
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,7 @@ class Language:
         keywords: English name of every keyword.
         rare: keywords that are ordinary words too.
         articles: what may stand before an ordinal.
+        phrases: kind of every heading without a number: "contents", "front", "notes", "back", "story" or "ends".
     """
 
     numbers: Mapping[str, int]
@@ -75,6 +91,7 @@ class Language:
     keywords: Mapping[str, str]
     rare: frozenset[str]
     articles: frozenset[str]
+    phrases: Mapping[str, str]
 
 
 def _spellings(listed: str, endings: list[str] | None = None) -> list[list[str]]:
@@ -111,6 +128,7 @@ def _language(data: Mapping[str, Any]) -> Language:
         {folded(word): name for name, words in data["keywords"].items() for word in words.split()},
         frozenset(map(folded, data["rare"].split())),
         frozenset(map(folded, data["articles"].split())),
+        {plain(phrase): kind for kind in _PHRASES for phrase in data.get(kind, ())},
     )
 
 
@@ -128,7 +146,8 @@ def _everywhere() -> Sequence[Language]:
     numbers = {word: value for language in reversed(spoken) for word, value in language.numbers.items()}
     ordinals = frozenset().union(*(language.ordinals for language in spoken))
     articles = frozenset().union(*(language.articles for language in spoken))
-    return (Language(numbers, ordinals, {}, frozenset(), articles),)
+    phrases = {words: kind for language in reversed(spoken) for words, kind in language.phrases.items()}
+    return (Language(numbers, ordinals, {}, frozenset(), articles, phrases),)
 
 
 @cache
@@ -136,6 +155,13 @@ def _by_keyword() -> Mapping[str, tuple[Language, ...]]:
     spoken = tuple(languages().values())
     words = {word for language in spoken for word in language.keywords}
     return {word: tuple(language for language in spoken if word in language.keywords) for word in words}
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    """Return the words with which a number, or its keyword, may begin."""
+    [everywhere] = _everywhere()
+    return frozenset(_by_keyword()) | frozenset(everywhere.numbers) | everywhere.articles
 
 
 @dataclass(frozen=True)
@@ -181,17 +207,19 @@ def numeral_at(line: str, place: int = 0) -> Numbered | None:
 
 def word_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
     """Return the longest number in words that stands at a place of a line, in one of the languages."""
-    joined, best = "", None
+    joined, best, begun = "", None, False
     for _ in range(_MOST_WORDS):
         if (token := _TOKEN.match(line, place)) is None:
             break
         joined += folded(token[0])
         for language in spoken:
-            if joined in (language.ordinals if ordinal else language.numbers):
-                best = Numbered(language.numbers[joined], "word", token.end())
-                break
+            if joined in language.numbers:
+                begun = True
+                if not ordinal or joined in language.ordinals:
+                    best = Numbered(language.numbers[joined], "word", token.end())
+                    break
         # Every number of several words begins with one.
-        if best is None or (within := _WITHIN.match(line, token.end())) is None:
+        if not begun or (within := _WITHIN.match(line, token.end())) is None:
             break
         place = within.end()
     return best
@@ -204,10 +232,12 @@ def read(line: str) -> Numbered | None:
     >>> [(found.keyword, found.value) for found in map(read, ["CHAPTER XII", "Dritter Theil", "1. Kapitel", "Глава первая", "VII."]) if found]
     [('chapter', 12), ('part', 3), ('chapter', 1), ('chapter', 1), ('', 7)]
     """
-    if (token := _TOKEN.match(line)) is None:
+    token = _TOKEN.match(line)
+    first = folded(token[0]) if token else ""
+    if token is None or (first not in _beginnings() and not _NUMERAL.match(line)):
         sign = _NUMBER_SIGN.match(line)
         return numeral_at(line, sign.end()) if sign else None
-    spoken = _by_keyword().get(first := folded(token[0]), ())
+    spoken = _by_keyword().get(first, ())
     if spoken and (between := _BETWEEN.match(line, token.end())):
         place = sign.end() if (sign := _NUMBER_SIGN.match(line, between.end())) else between.end()
         found = numeral_at(line, place) or _after_article(line, place, spoken, ordinal=False)
@@ -245,18 +275,12 @@ def _after_article(line: str, place: int, spoken: Sequence[Language], *, ordinal
 
 
 def readings(line: str) -> Iterator[tuple[str, Numbered]]:
-    """Yield every number of a short line with the line's shape: what lines that count the same thing have in common.
+    """Yield every number of a short line that has other words, with the line's shape: what lines that count the same have in common.
 
     >>> [shape for shape, _ in readings("The Story of Day II")], [shape for shape, _ in readings("Adventure IV. The Mail")]
     (['the story of day #'], ['adventure #.', 'adventure #. the mail'])
     """
     everywhere = _everywhere()
-    if found := read(line):
-        after = line[found.end :].strip()
-        yield (
-            f"{found.keyword or found.kind} #{after[:1] if after and not after[0].isalnum() else ' ' * bool(after)}",
-            found,
-        )
     words = [*_TOKEN.finditer(line)]
     if len(words) > _MOST_WORDS_OF_A_LINE:
         return
@@ -272,10 +296,11 @@ def readings(line: str) -> Iterator[tuple[str, Numbered]]:
         ):
             continue  # "I" and "i" are words
         before, after = folded(line[: token.start()]), folded(line[number.end :])
+        if not _TOKEN.search(before + after):
+            return
         if before and after[:1] in _BEFORE_TITLE and len(before.split()) <= _MOST_WORDS_BEFORE:
             yield f"{before}#{after[:1]}", number
-        if before or after:
-            yield f"{before}#{after}", number
+        yield f"{before}#{after}", number
 
 
 def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
@@ -309,3 +334,40 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
         places.append(at)
         at = before[at]
     return places[::-1]
+
+
+def phrase_of(line: str) -> str:
+    """Return what a line is that is a whole heading without a number: "contents", "front", "notes", "back", "story" or "ends"; else "".
+
+    >>> phrase_of("Vorwort zur zweiten Auflage."), phrase_of("Fin de la première partie"), phrase_of("The end of the night came.")
+    ('front', 'ends', '')
+    """
+    [everywhere] = _everywhere()
+    words = line.split()
+    if not words or len(words) > _MOST_WORDS_OF_A_PHRASE:
+        return ""
+    if kind := everywhere.phrases.get(plain(line)):
+        return kind
+    for length in range(1, len(words)):
+        kind = everywhere.phrases.get(plain(" ".join(words[:length])), "")
+        if kind == "front" or (kind == "ends" and any(map(_is_keyword, words[length:]))):
+            return kind
+    return ""
+
+
+def any_keyword(line: str) -> str:
+    """Return the English name of the first keyword of a line that is not an ordinary word too; empty without one."""
+    for word in line.split():
+        for language in _by_keyword().get(plain(word), ()):
+            if plain(word) not in language.rare:
+                return language.keywords[plain(word)]
+    return ""
+
+
+def _is_keyword(word: str) -> bool:
+    """Return whether a word is a keyword, with an ending of at most two letters ("Teils", "tomu")."""
+    letters = plain(word)
+    return any(
+        letters.startswith(keyword[: max(3, len(keyword) - 1)]) and len(letters) <= len(keyword) + 2
+        for keyword in _by_keyword()
+    )

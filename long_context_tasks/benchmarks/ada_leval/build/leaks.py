@@ -15,6 +15,7 @@ from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
 
 _QUOTES = "\"'“‘«„»"
+_DASHES = "-–—"  # somebody speaks, in other languages
 _MOST_LINE = 120  # characters
 _MOST_WORDS = 15
 _HIGHEST = 399
@@ -35,6 +36,8 @@ _DIGITS = re.compile(r"\d+")
 # Parts of other numbers, of dates with strokes, of hours, of sums.
 _NOT_BEFORE = frozenset(".,:/-–$£€")
 _NOT_AFTER = re.compile(r"[\w:/%-]|[.,]\d")
+_BEFORE = "[(§—–-_ "
+_AFTER_FIRST = re.compile(r"[\dIVXLC][.:;)—–-]")
 _INSIDE = "within paragraphs"
 _FEWEST_COUNTED = {_INSIDE: 8, "arabic": 4, "roman": 4, "word": 4}
 """Members of a series of these; pages have many numbers, and numbers without a word next to them are frequent."""
@@ -72,7 +75,12 @@ def find_leaks(book: Book) -> list[Leak]:
         and (
             _is_label(text)
             or times[heads.get(place, "")] >= _FEWEST_PAGES
-            or (len(text) < 200 and len(key := _letters(text)) >= _SHORTEST_TITLE and key in titles)
+            or (
+                text[0] not in _DASHES
+                and len(text) < 200
+                and len(key := _letters(text)) >= _SHORTEST_TITLE
+                and key in titles
+            )
         )
     }
     return sorted((found | _series(book)).values(), key=lambda leak: leak.paragraph)
@@ -91,7 +99,7 @@ def _letters(text: str) -> str:
 
 def _is_label(text: str) -> bool:
     """Return whether a paragraph begins as the heading of a chapter does."""
-    line = text[:_MOST_LINE].lstrip("[(§—–-_ ")
+    line = text[:_MOST_LINE].lstrip(_BEFORE)
     closing = _CLOSING.fullmatch(text.strip("[]() "))
     found = read(closing["label"] if closing else line)
     if found is None or closing:
@@ -156,10 +164,14 @@ def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
         yield _INSIDE, int(digits[0]), text[max(0, digits.start() - 25) : digits.end() + 25]
     if text[0] in _QUOTES:
         return
-    if len(text) <= _MOST_LINE:
+    short = len(text) <= _MOST_LINE
+    if short:
         for shape, found in readings(text):
             yield shape, found.value, text
-    elif (number := read(text[:_MOST_LINE])) and (
-        number.keyword or (number.kind in ("arabic", "roman") and text[number.end] in ".:;)—–-")
+    line = text[:_MOST_LINE].lstrip(_BEFORE)
+    if (number := read(line)) and (
+        number.keyword
+        or short
+        or (number.kind in ("arabic", "roman") and _AFTER_FIRST.match(line, number.end - 1))
     ):
-        yield f"{number.keyword or number.kind} #{text[number.end]} a paragraph", number.value, text[:60]
+        yield f"{number.keyword or number.kind} #{line[number.end : number.end + 1]}", number.value, text[:60]
