@@ -17,36 +17,32 @@ KINDS = (
     (r"travel", r"\bwho\b.*(?:travel|goes|drive|go to)"),
     (r"chair|moderat", r"\bwho\b.*(?:chair|moderat|lead)"),
     (r"^who|in charge|prepar|take care", r"\bwho\b.*(?:write|prepare|put|take|work)"),
-    (r"\bdue\b|deadline|until when", r"due|deadline|until when|hand in|deliver|finish"),
-    (r"on (?:the )?day\b(?! will)|what time", r"time .*(?:start|begin)|time we"),
+    (r"\bdue\b|deadline|by when", r"due|deadline|by when|hand in|deliver|finish"),
+    (r"time of day|what time", r"time .*(?:start|begin)|time we"),
     (r"restarted|switched|online", r"restarted|switch|online"),
     (r"how many pages", r"how many pages"),
     (r"euros|how much money", r"euros|how much money"),
     (r"machines", r"machines"),
     (r"how many people|people are expected", r"how many people"),
-    (r"^where|what place", r"where(?! they say)|which place|which room"),
+    (r"^where|what place", r"where|which place|which room"),
     (r"called|which name", r"called|\bname\b"),
     (r"theme|mainly", r"main theme|mainly about"),
     (r"tool|kept|edited", r"tool|program|(?:edit|keep)"),
     (r"why|reason|cause|brought", r"why|brought|wrong|fail"),
-    (r"^when|which day", r"when|which day|\bdate\b"),
+    (r"^when|which day", r"when|what day|\bdate\b"),
 )
-AGAIN = re.compile(
-    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?! folder)|message, and|need to change"
-)
-STAYS = re.compile(r"(?:open|discuss|talk about) again|still clear|still happy")
+AGAIN = re.compile(r"\bback\b(?! online)|return to|problem|\bmail\b(?! folder)|message, and|need to change")
+STAYS = re.compile(r"\bdiscuss\b.* again|still clear")
 TAKEN = re.compile(
     r"said|suggested|wanted|brought up|proposed|\bgo with|convinced|has point|idea|suggestion|version|(?:is|was) right|got it"
     r"|without|one that is left|remaining"
 )
-BY_REASON = re.compile(
-    r"thing with|point with|argument with|hint with|that one|one with|right lead|real trace|after all|stronger"
-)
+BY_REASON = re.compile(r"point about|argument about|go by|after all")
 BY_PLACE = re.compile(r"(?:\b(first|second|third|last)\b (?:thing|one|idea|of four))")
 REJECTED = re.compile(
     r"\b(?:old|outdated|out of date|last month|before|forget|do not look|no longer|today counts)\b"
 )
-REASON = r"(?:because of|thinking of|(?:(?:it|that) )?is (?:better|easier) with) "
+REASON = r"(?:because of|thinking of|given) "
 PLACES = ("first", "second", "third", "last")
 
 

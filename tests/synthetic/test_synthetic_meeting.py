@@ -55,6 +55,17 @@ def test_a_meeting_has_the_length_and_the_form_that_are_asked_for(
         assert re.search(re.escape(question.options[question.right]), " ".join(meeting.lines), re.IGNORECASE)
 
 
+@pytest.mark.parametrize("seeds", [8, pytest.param(80, marks=pytest.mark.slow)])
+def test_nobody_answers_or_names_oneself(seeds: int) -> None:
+    """One speaker never follows on oneself, says one's own tag, or has a false start with a tag."""
+    for seed in range(seeds):
+        for meeting in (write_meeting(seed, 6000, 6), write_meeting(seed, 1500, 3)):
+            turns = re.findall(r"(?m)^\((PERSON\d+)\) (.*(?:\n(?!\().*)*)", meeting.transcript)
+            assert all(one[0] != other[0] for one, other in itertools.pairwise(turns))
+            assert not any(f"[{speaker}]" in text for speaker, text in turns)
+            assert "]-" not in meeting.transcript and "-[" not in meeting.transcript
+
+
 def test_the_opening_question_of_a_conversation_stands_alone_and_the_next_one_does_not() -> None:
     meeting = write_meeting(3, 8000, 8)
     assert [one.follow_up is None for one in meeting.questions] == [True, False] * 4

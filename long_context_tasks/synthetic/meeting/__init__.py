@@ -21,7 +21,7 @@ from long_context_tasks.synthetic.meeting.points import (
     make_point,
     stale,
 )
-from long_context_tasks.synthetic.meeting.speech import JOINED, turn
+from long_context_tasks.synthetic.meeting.speech import JOINED, last_speaker, turn
 from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -156,6 +156,7 @@ class _Writer:
     def __init__(self, talk: Talk, number: int, first: int, num_tokens: int) -> None:
         self.talk, self.speech = talk, talk.speech
         self.used = 0
+        self.last = ""
         self.points: list[Point] = []
         self.passages: list[list[Lines]] = []
         self.questions: list[MeetingQuestion] = []
@@ -207,20 +208,29 @@ class _Writer:
         yield self._said(closing)
 
     def _said(self, lines: Lines) -> Lines:
+        lines = self._after_another(lines)
         self.used += self.talk.count(lines)
+        self.last = last_speaker(lines) or self.last
         return lines
+
+    def _after_another(self, lines: Lines) -> Lines:
+        """Return lines before which somebody else says a word, if they begin with who spoke last: nobody answers oneself."""
+        if not lines or last_speaker(lines[:1]) != self.last:
+            return lines
+        return [*turn(self.speech.other(self.last), self.speech.sentence("tiny")), *lines]
 
     def _talk_until(self, end: float, small: int) -> Iterator[Lines]:
         """Yield other talk, until no more than ``small`` tokens are free."""
         failed = 0
         while (room := end - self.used) > small and failed < 20:
-            lines = self.talk.more(room) if failed < 3 else []
-            lines = lines or turn(self.speech.other(), self.speech.sentence("back" if room > 12 else "tiny"))
-            if (size := self.talk.count(lines)) > room:
+            lines = self._after_another(self.talk.more(room, self.last)) if failed < 3 else []
+            if not lines:
+                said = self.speech.sentence("back" if room > 12 else "tiny")
+                lines = turn(self.speech.other(self.last), said)
+            if self.talk.count(lines) > room:
                 failed += 1
             else:
-                self.used += size
-                yield lines
+                yield self._said(lines)
 
     def _plan(self, total: int, closing: int) -> list[tuple[float, Lines]]:
         """Return where each passage begins at least, in tokens; those of a third have chance gaps between them."""

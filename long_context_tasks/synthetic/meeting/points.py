@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from long_context_tasks.synthetic.meeting.speech import FILE, JOINED, Speech, turn
+from long_context_tasks.synthetic.meeting.speech import FILE, JOINED, Speech, last_speaker, turn
 from long_context_tasks.synthetic.numbers import MONTHS, in_words, ordinal
 from long_context_tasks.synthetic.wording import Dice, items, words
 
@@ -44,6 +44,11 @@ class Subject:
     text: str
     group: str
     noun: str
+
+    @property
+    def short(self) -> str:
+        """What it is called once it was spoken of, e.g. ``the consent form``."""
+        return f"the {self.noun.rpartition(' ')[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,12 @@ def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Po
         if person not in (*speakers, leader, cast.present[0])
     ]
     values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
-    reasons = tuple(speech.sample(items(FILE, "reasons"), CANDIDATES)) if speech.chance(0.45) else ()
+    # A fault has causes; reasons speak for what is decided.
+    reasons = (
+        tuple(speech.sample(items(FILE, "reasons"), CANDIDATES))
+        if not kind.found and speech.chance(0.45)
+        else ()
+    )
     course = [speech.below(CANDIDATES)]
     for _ in range(changes):
         # Drawn backwards: the last one is as likely to be any, whatever was taken before it.
@@ -183,7 +193,8 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
     lines = turn(point.leader, speech.sentence("open", topic=topic(speech, point)))
     for place, speaker in enumerate(point.speakers):
         if not brief and speech.chance(0.2):
-            lines += turn(speech.pick(free), speech.sentence("doubt"))
+            doubter = speech.other(last_speaker(lines), speaker, point.leader)
+            lines += turn(doubter, speech.sentence("doubt"))
         # The lines behind the first bring up a value.
         number = speech.whole(1, len(speech.plans[f"say.{point.kind.domain}"]) - 1)
         said = speech.plain(f"say.{point.kind.domain}", number, v=point.values[place].text)
@@ -228,5 +239,6 @@ def keep(speech: Speech, point: Point) -> Lines:
 def stale(speech: Speech, point: Point) -> Lines:
     """Let somebody read a value that was not taken in the end from notes that are out of date."""
     value = speech.pick([value for value in point.values if value != point.answer])
-    people = speech.people(2, point.leader)
+    # Nobody speaks of oneself by name.
+    people = speech.people(2, point.leader, *(one.text for one in point.values))
     return speech.exchange("stale", *people, v=value.text, topic=topic(speech, point))

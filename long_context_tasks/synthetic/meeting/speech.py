@@ -11,6 +11,7 @@ FILES = (FILE, "meeting_talk.txt")
 JOINED = "\u00a0"
 """Stands for the spaces inside subjects and values, so that no hesitation falls there; written as a space in the end."""
 _BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
+_JOINING = ("And", "But", "So")
 _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")
 
 
@@ -109,9 +110,9 @@ class Speech(Writer):
         if random() < _RESTART and parts[0].isalpha():
             begun = parts[: 2 if parts[1].isalpha() else 1]
             out = [*begun[:-1], f"{begun[-1]}-", _small(out[0]), *out[1:]]
-        if random() < _BEGIN and parts[0].lower() in repeated:
+        if random() < _BEGIN and parts[0].lower() in repeated and parts[0] not in _JOINING:
             begin = self.pick(items(FILE, "begin"))
-            out = [begin if begin in ("And", "But") else f"{begin},", _small(out[0]), *out[1:]]
+            out = [begin if begin in _JOINING[:2] else f"{begin},", _small(out[0]), *out[1:]]
         if random() < _NOISE:
             out.append(self.pick(_NOISES))
         return " ".join(out).replace(JOINED, " ")
@@ -133,6 +134,12 @@ def _tidy(text: str) -> str:
 def _small(word: str) -> str:
     """Write a word that no longer begins a sentence; "I" and names of days and months keep their capitals."""
     return word if word == "I" or word.endswith("day") or word in MONTHS else word[0].lower() + word[1:]
+
+
+def last_speaker(lines: Sequence[str]) -> str:
+    """Return who says the last of some lines, with brackets; "" if there are none."""
+    tags = [line[1 : line.index(")")] for line in lines if line.startswith("(PERSON")]
+    return f"[{tags[-1]}]" if tags else ""
 
 
 def turn(speaker: str, *sentences: str) -> list[str]:

@@ -47,13 +47,21 @@ class Talk:
             if subject not in self.reserved:
                 return subject
 
-    def more(self, room: float) -> Lines:
-        """Return lines of at most ``room`` tokens in which no point is settled that is asked about; empty if none fit."""
+    def more(self, room: float, last: str) -> Lines:
+        """Return lines of at most ``room`` tokens in which no point is settled that is asked about; empty if none fit.
+
+        Args:
+            room: in tokens.
+            last: who spoke before; somebody else goes on, except with a point.
+        """
         if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
             return self._other_point()
-        lines = self._chat(room)
-        while lines and self.count(lines) > room:
+        lines = self._chat(room, last)
+        cut = False
+        # A question whose answer has no room is not asked.
+        while lines and (self.count(lines) > room or (cut and "?" in lines[-1])):
             lines.pop()
+            cut = True
         return lines
 
     def _other_point(self) -> Lines:
@@ -75,20 +83,22 @@ class Talk:
         """Let two people say goodbye."""
         return self.speech.exchange("bye", *self.speech.people(2))
 
-    def _chat(self, room: float) -> Lines:
+    def _chat(self, room: float, last: str) -> Lines:
         """Return an exchange on the present item, a new item, or an aside."""
         speech, roll = self.speech, self.speech.random()
         if roll < 0.15:
-            return speech.exchange("aside", *speech.people(2))
-        chair = speech.cast.present[0]
-        one, other = speech.people(2, chair)
+            return speech.exchange("aside", *speech.people(2, last))
+        chair = speech.cast.present[0] if last != speech.cast.present[0] else speech.other(last)
+        one, other = speech.people(2, chair, last)
         lines: Lines = []
         if self._subject is None or roll < 0.55:
             self._subject = self.new_subject()
             lines += turn(chair, speech.sentence("item", s=self._subject.text, a=one))
         speech.avoided = (one,)
         reports = [
-            speech.sentence(f"{self._subject.group}.report", s=self._subject.text if not place else "it")
+            speech.sentence(
+                f"{self._subject.group}.report", s=self._subject.short if place else self._subject.text
+            )
             for place in range(1 + int(speech.random() ** 2 * min(4, room / 40)))
         ]
         speech.avoided = ()
