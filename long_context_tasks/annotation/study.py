@@ -151,14 +151,23 @@ class Study:
         return found
 
 
-def create(path: Path, scale: Scale) -> None:
-    """Make an empty study.
+def create(
+    path: Path,
+    scale: Scale,
+    incoming: Sequence[Incoming] = (),
+    documents: Mapping[str, str] | None = None,
+) -> tuple[int, int]:
+    """Make a study with questions and candidates, whole or not at all; of several processes only one makes it.
+
+    Returns:
+        How many questions and how many candidates it has.
 
     Raises:
-        InputError: the file is there, or cannot be written.
+        InputError: the file is there or cannot be written, or as :func:`add`.
     """
+    taken = f"{path}: is there already; run again without --scale to add to it, or name another file"
     if path.exists():
-        raise InputError(f"{path}: is there already; leave --scale out to add to it, or name another file")
+        raise InputError(taken)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     schema = resources.files("long_context_tasks.annotation").joinpath("schema.sql")
     try:
@@ -169,7 +178,12 @@ def create(path: Path, scale: Scale) -> None:
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
             db.execute(f"PRAGMA user_version = {_FORMAT}")
             db.commit()
-        part.replace(path)
+        with open_study(part) as study:
+            new = add(study, incoming, documents)
+        os.link(part, path)  # never over a study that another process has made meanwhile
+        return new
+    except FileExistsError:
+        raise InputError(taken) from None
     except (OSError, sqlite3.Error) as error:
         raise InputError(f"{path}: cannot be written ({error}); choose another place") from error
     finally:

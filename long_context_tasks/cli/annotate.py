@@ -87,22 +87,17 @@ def prepare(
 
     incoming = read_questions(questions) if questions is not None else []
     texts = read_documents(documents) if documents is not None else {}
-    made = not study.exists()
-    if made:
+    new: tuple[int, int] | None = None
+    if not study.exists():
         if not incoming:
             raise InputError(f"{study}: no such study; give --questions FILE to make it")
-        create(study, load_scale(scale or "orca"))
+        new = create(study, load_scale(scale or "orca"), incoming, texts)
     with _opened(study) as opened:
         if scale is not None and load_scale(scale) != opened.scale:
             raise InputError(
                 f"{study}: is there already, with another --scale, which cannot be changed; leave it out, or name another file"
             )
-        try:
-            new = add(opened, incoming, texts)
-        except InputError:
-            if made:  # so that the same command can be given again
-                study.unlink()
-            raise
+        new = new or add(opened, incoming, texts)
         say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
         missing = 0
         writers: list[tuple[Literal["rationales", "answers"], Path]] = []

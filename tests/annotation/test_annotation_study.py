@@ -46,6 +46,26 @@ def test_what_is_there_is_passed_over_and_never_changed(study: Study) -> None:
         annotate(study, [Annotation(CANDIDATES[0], "ana", 4)], replace=False)
 
 
+def test_of_two_processes_one_makes_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.db"
+
+    def meanwhile(self: Path) -> bool:
+        """Another process makes the study after this one has looked."""
+        monkeypatch.undo()
+        make_study(path).__exit__()
+        return False
+
+    monkeypatch.setattr(Path, "exists", meanwhile)
+    with pytest.raises(InputError, match=r"s\.db: is there already"):
+        create(path, load_scale(), [Incoming(Question("other", "Q", "R"), (), "row 1")])
+    with open_study(path) as study:
+        assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]
+    bad = Incoming(Question("q4", "Q", "R", document="none"), (), "row 9")
+    with pytest.raises(InputError, match=r"row 9: document none is missing"):
+        create(tmp_path / "bad.db", load_scale(), [bad])
+    assert [one.name for one in tmp_path.iterdir()] == ["s.db"]
+
+
 def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(study: Study) -> None:
     annotate(study, [Annotation(CANDIDATES[0], "before", 3)])
     code = f"""
@@ -135,7 +155,7 @@ def test_a_creation_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def broken(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", broken)
+    monkeypatch.setattr("os.link", broken)
     with pytest.raises(InputError, match="disk full"):
         create(tmp_path / "s.db", load_scale())
     assert list(tmp_path.iterdir()) == []
