@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from long_context_tasks.schema.wrappers import labelled
+
 _LABEL = r"(?:(?:text|book)\s)?(?:parts?|segments?|sections?|texts?|pieces?|passages?|paragraphs?|chunks?|options?|events?|numbers?|no\.?|p|s)"
 _GAP = re.compile(
     rf"(?:[\s,;>/|+&*_`\"'()\[\]{{}}<#-]|[–—→⟶➔➜⇒=:]|\.(?!\d)|{_LABEL}\b|{_LABEL}(?=[\s_#-]*\Z)|\band\b|\bthen\b|\bfinally\b|\blastly\b|"
@@ -25,6 +27,8 @@ _INLINE_POSITION = re.compile(
 )
 # "Parts 1, 2, 3 and 4 were read."
 _SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
+# Between two orders of which neither is chosen.
+_BETWEEN = re.compile(r"(?:[\W_]|\b(?:and|or)\b)*")
 _LINE = re.compile(
     rf"^\W{{0,8}}(?:{_LABEL}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.IGNORECASE | re.ASCII
 )
@@ -50,15 +54,19 @@ def runs(text: str) -> list[tuple[int, int, list[int]]]:
     [(3, 7, [1815]), (14, 34, [2, 1, 3])]
     """
     found: list[tuple[int, int, list[int]]] = []
+    in_line = 0
     for match in _NUMBER.finditer(text):
         number = int(match[0])
         if found and match.start() - found[-1][1] <= _LONGEST_GAP:
             start, end, numbers = found[-1]
             gap = text[end : match.start()]
-            if gap and _GAP.fullmatch(gap) and not _apart(gap):
+            # A line with several numbers is a list of its own.
+            if gap and _GAP.fullmatch(gap) and not _apart(gap) and not ("\n" in gap and in_line > 1):
+                in_line = 1 if "\n" in gap else in_line + 1
                 numbers.append(number)
                 found[-1] = (start, match.end(), numbers)
                 continue
+        in_line = 1
         found.append((match.start(), match.end(), [number]))
     return found
 
@@ -101,6 +109,39 @@ def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:
     named = [int(number) for number in _LABELLED.findall(text)]
     weak = (numbers for numbers in (lines, named, _numbers(text)) if is_order(numbers) and numbers != whole)
     return next(([(0, len(text), numbers)] for numbers in weak), [])
+
+
+def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
+    """Return the permutation of 1..n that a text commits to, and whether there is none because it gives different ones.
+
+    Read is the last label ("Answer:", "The correct order is") with an order after it, else the whole text. Among several orders the
+    one counts that the text begins with, else the one that is a line of its own.
+
+    >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
+    (([2, 1], False), (None, True), (None, False))
+    """
+    text = without_positions(text)
+    for span in (*labelled(text), text):
+        plain = without_positions(span.strip())
+        if found := orders(plain, n):
+            order = _chosen(plain, found)
+            return order, order is None
+    return None, False
+
+
+def _chosen(text: str, found: Sequence[tuple[int, int, list[int]]]) -> list[int] | None:
+    """Return the order that a text chooses from those in it; None if it chooses none."""
+    start, end, first = found[0]
+    other = next((begin for begin, _, numbers in found if numbers != first), None)
+    if other is None or (not re.search(r"\w", text[:start]) and not _BETWEEN.fullmatch(text, end, other)):
+        return first
+    alone = [numbers for begin, end, numbers in found if _fills_line(text, begin, end)]
+    return alone[0] if alone and all(numbers == alone[0] for numbers in alone) else None
+
+
+def _fills_line(text: str, start: int, end: int) -> bool:
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    return not re.search(r"\w", before + text[end:].split("\n", 1)[0])
 
 
 def _numbers(text: str) -> list[int]:

@@ -41,7 +41,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$")
 _TABLE_RULE = re.compile(r"^[\s|:+-]*-[\s|:+-]*$")
 _COUNTS = re.compile(
-    r"\W*(?:#|no|number|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
+    r"\W*(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
 )
 
 
@@ -114,7 +114,8 @@ def _out_of_json(text: str, lists: bool) -> str:
 
 def _lines_of(value: Any) -> Iterable[str]:
     if isinstance(value, dict):
-        for key, inner in value.items():
+        for name, inner in value.items():
+            key = name.replace("_", " ")
             if isinstance(inner, dict | list):
                 yield f"{key}:"
                 yield from _lines_of(inner)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-from long_context_tasks.schema.orders import orders, without_positions
+from long_context_tasks.schema.orders import committed_order
 from long_context_tasks.schema.response import AMBIGUOUS, EMPTY, REFUSED, UNPARSED, is_refusal
 from long_context_tasks.schema.wrappers import labelled, out_of_tables, unwrapped
 
@@ -193,42 +193,15 @@ def _is_doubted(text: str, match: re.Match[str]) -> bool:
 
 
 def extract_tsort_strict(text: str, n: int) -> Strict:
-    """Return the order that a response commits to: a permutation of 1..n and nothing less.
-
-    Read is the last label ("Answer:", "The correct order is") with an order after it, else the whole text; see
-    :func:`~long_context_tasks.schema.orders.orders` for how an order may be written. The order that the text begins with counts, or
-    one that is a line of its own; otherwise all orders in the text must be the same.
+    """Return the order that a response commits to: a permutation of 1..n and nothing less; see :mod:`long_context_tasks.schema.orders`.
 
     >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
     [[2, 1, 4, 3], [2, 1, 3, 4], None]
     """
     if not text.strip():
         return Strict(reason=EMPTY)
-    plain = without_positions(out_of_tables(unwrapped(text, json_lists=False)))
-    for span in [*labelled(plain), plain]:
-        if (found := _order(without_positions(span.strip()), n)).reason != UNPARSED:
-            return found
-    return Strict(reason=REFUSED if is_refusal(plain) else UNPARSED)
-
-
-def _order(span: str, n: int) -> Strict:
-    """Return the order that a span commits to; unparsed without any."""
-    found = orders(span, n)
-    if not found:
-        return Strict(reason=UNPARSED)
-    first, others = found[0], [order for order in found if order[2] != found[0][2]]
-    if not others:
-        return Strict(first[2])
-    opening = _OPENING.match(span)
-    listed = _SEPARATOR.fullmatch(span, first[1], others[0][0]) is not None
-    if opening and first[0] <= opening.end() and not listed:
-        return Strict(first[2])
-    alone = [numbers for start, end, numbers in found if _fills_line(span, start, end)]
-    same = bool(alone) and all(numbers == alone[0] for numbers in alone)
-    return Strict(alone[0]) if same else Strict(reason=AMBIGUOUS)
-
-
-def _fills_line(text: str, start: int, end: int) -> bool:
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    after = text[end:].split("\n", 1)[0]
-    return not re.search(r"\w", before + after)
+    plain = out_of_tables(unwrapped(text, json_lists=False))
+    order, ambiguous = committed_order(plain, n)
+    if order is None:
+        return Strict(reason=AMBIGUOUS if ambiguous else REFUSED if is_refusal(plain) else UNPARSED)
+    return Strict(order)

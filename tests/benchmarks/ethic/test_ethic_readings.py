@@ -67,7 +67,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "labels": parse_labels,
     "recalled": lambda answer: recalled_items(answer, "books"),
     "attributed": attributed_ids,
-    "ordered": listed_order,
+    "ordered": lambda answer: listed_order(answer, 3)[0],
     "masked": lambda text, quotes: masked_of(text, quotes)[0],
     "may refer": lambda span: may_refer(span, Opinion("1", "The United States v. Gifford", ())),
     "refusal": is_refusal,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hang_guard import hang_guard
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +34,43 @@ def test_golden_responses(row: dict[str, Any]) -> None:
     assert strict.value == pytest.approx(row["strict"], abs=1e-12)
     assert strict.reason == row["reason"]
     assert as_published.value == pytest.approx(row["official"], abs=1e-12)
+
+
+def replies(name: str) -> Any:
+    return yaml.safe_load(GOLDEN.with_name(f"{name}_replies.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("domain", "reply", "right"), [(name, *row) for name, rows in replies("recall").items() for row in rows]
+)
+def test_a_list_is_read_from_replies_of_every_style(domain: str, reply: str, right: list[str]) -> None:
+    gold = right if right else ["Anne"]
+    score = scoring.score_recall(case(gold, domain), reply)["strict_f1"]
+    assert score.value == float(bool(right))
+    assert (score.reason is None) == bool(right)
+    assert scoring.score_recall(case([*gold, "Zoe"], domain), reply)["strict_f1"].value != 1
+
+
+@pytest.mark.parametrize(("reply", "right"), replies("organize"))
+def test_an_order_is_read_from_replies_of_every_style(reply: str, right: str | None) -> None:
+    for gold in ("3142", "1234", "4321"):
+        score = scoring.score_organize(case(list(gold)), reply)["strict_lcs"]
+        assert (score.value == 1) == (gold == right)
+        assert (score.reason is None) == (right is not None)
+
+
+@pytest.mark.parametrize(("reply", "right"), replies("attribute"))
+def test_ids_are_read_from_replies_of_every_style(reply: str, right: list[str] | None) -> None:
+    gold = right if right is None or right else ["none"]
+    score = scoring.score_attribute(case(gold or ["12"], "medicine"), reply)["strict_f1"]
+    assert score.value == float(right is not None)
+    assert (score.reason is None) == (right is not None)
+    assert scoring.score_attribute(case(["99"], "medicine"), reply)["strict_f1"].value == 0
+
+
+def test_two_orders_are_ambiguous() -> None:
+    score = scoring.score_organize(case(["1", "2"]), "[1], [2] or [2], [1]")["strict_lcs"]
+    assert (score.value, score.reason) == (0, "ambiguous")
 
 
 def test_the_card_names_headline_and_official_metric_first() -> None:
@@ -123,7 +161,7 @@ def test_a_degenerate_response_is_read_to_the_end(unit: str) -> None:
         with hang_guard():
             repaired.recalled_items(text, "medicine")
             repaired.attributed_ids(text)
-            repaired.listed_order(text)
+            repaired.listed_order(text, 4)
 
 
 def test_a_marker_given_twice_keeps_its_last_text() -> None:

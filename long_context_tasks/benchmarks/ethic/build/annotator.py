@@ -32,6 +32,7 @@ from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.schema.wrappers import unwrapped
 from long_context_tasks.tokens.chunks import sentence_ends
 
 MOST_SENTENCES = 5
@@ -175,9 +176,9 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
     (['1204', '12', '36'], ['618', '27', '922g'])
     >>> parse_labels("None (nobody is named).", "books"), parse_labels("There are no names in it.", "books")
-    ([], None)
+    ([], [])
     """
-    text = final_answer(answer)
+    text = final_answer(unwrapped(answer))
     if LEADING_NONE.match(text):
         return []
     # Only in law may a comma in a number separate two of them, as a volume and a page.

@@ -21,7 +21,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, ra
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
-from long_context_tasks.schema.response import REFUSED, UNPARSED, WRONG_LENGTH
+from long_context_tasks.schema.response import AMBIGUOUS, REFUSED, UNPARSED, WRONG_LENGTH
 
 F1_METRICS = (
     *("strict_f1", "official_f1", "strict_precision", "strict_recall"),
@@ -109,11 +109,13 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
     [turn] = case.turns
     gold = list(turn.gold)
     answer = answer_of(response)
-    order = [] if answer.failure else repaired.listed_order(answer.text)
+    order, ambiguous = ([], False) if answer.failure else repaired.listed_order(answer.text, len(gold))
     common = LCSseq.similarity(order, gold)
     failure = answer.failure
     if failure is None and len(order) != len(gold):
-        failure = _failure(answer.text, common, parsed=bool(order)) or WRONG_LENGTH
+        failure = (
+            AMBIGUOUS if ambiguous else _failure(answer.text, common, parsed=bool(order)) or WRONG_LENGTH
+        )
     as_published = Score(0.0, REFUSED) if response == official.REFUSAL else None
     return {
         "strict_lcs": Score(0.0 if failure else common / len(gold), failure),

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
 from long_context_tasks.schema import response
+from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.response import ANSWER_CUT, EMPTY, REFUSED
 from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.wrappers import out_of_tables, unwrapped
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
@@ -21,7 +23,9 @@ AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#"
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 """A bullet or a number before the item that follows in the same line."""
 LEADING_NONE = re.compile(
-    r"[\W_]*(?:none\b(?!-)|n/a\b|no (?:characters?|names?|people|persons?|speakers?|numbers?|citations?)\b)",
+    r"[\W_]*(?:none\b(?!-)|n/a\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
+    r"(?:characters?|names?|people|persons?|speakers?|numbers?|integers?|citations?|counts?)\b|"
+    r"the (?:context|text|passage|document) (?:does not|doesn't|contains no|mentions no)\b)",
     re.IGNORECASE,
 )
 """For ``match``: an answer that begins with "None" or the like, whatever it explains behind it."""
@@ -32,11 +36,35 @@ THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMERIC = ("medicine", "law")
 """Domains whose recalling items are numbers, separated by semicolons."""
 
-_ANSWER = re.compile(r"^[^\w\n]*(?:final )?answers?[*_ ]*:[*_]*", re.IGNORECASE | re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
-_HEADING = re.compile(r"(?:names?|characters?|people|persons?|numbers?|labels?|list)\b", re.IGNORECASE)
-"""Begins what stands before a colon that is no item."""
-_NEXT_ITEM = re.compile(r"[;,]|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"^[^\w\n]*(?:(?:the|my) )?(?:final |correct )?answers?[*_ ]*(?::[*_]*|$|(?: is| are)\b:?[*_]*(?= ?[A-Z0-9\[<*\"]))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_KIND = (
+    r"(?:names?|characters?|people|persons?|individuals?|speakers?|numbers?|integers?|counts?|labels?|list)\b"
+)
+_HEADING = re.compile(rf"(?:[\w'-]+\s+){{0,4}}{_KIND}", re.IGNORECASE)
+"""Begins what precedes a colon and is not an item."""
+_NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
+"""An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name."""
+_EXPLAINED = re.compile(
+    r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
+)
+"""An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister"."""
+_LEAD = re.compile(
+    rf"\W*(?:(?:sure|okay|certainly|of course)[,.!:]*\s+)?(?:(?:based on|according to|from|in) [^,:\n]{{0,60}}, )?"
+    rf"(?:(?:here (?:are|is)|the|all|these|its|unique|character|full|complete)\s+){{0,5}}{_KIND}[^,.:;\n]{{0,80}}?\b(?:are|is|includes?)\b:?\s+(?=[\[\"'*]*[A-Z0-9])",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"\W*(?:sure|okay|ok|certainly|of course|absolutely|here|below|based|according|after|following|the following|these|this|list|"
+    r"i|i've|i'll|let|as requested|great|to answer)\b",
+    re.IGNORECASE,
+)
+"""Begins a line before a list that is a sentence."""
+_TOTAL = re.compile(r"\W*(?:total|count)\b[^,;]*", re.IGNORECASE)
+_INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+(?=\S)")
 
 
 _SAYS = re.compile(r"[^\W_]")
@@ -48,13 +76,31 @@ def _normalized(item: str) -> str:
 
 
 def final_answer(text: str) -> str:
-    """Return what follows the last line that begins with "Answer:", else the whole text; without code fences.
+    """Return what follows the last line that begins with "Answer:", else the whole text.
 
     >>> final_answer("I looked.\\n**Answer:** Anne")
     ' Anne'
     """
-    end = max((match.end() for match in _ANSWER.finditer(text)), default=0)
-    return _FENCE.sub("", text[end:])
+    ends = [match.end() for match in _ANSWER.finditer(text) if text[match.end() :].strip()]
+    return text[ends[-1] :] if ends else text
+
+
+def without_opening(text: str) -> str:
+    """Leave out sentences before a list, such as "Here is the list.", and the words before it in its line.
+
+    >>> without_opening("Sure, I read it.\\nAnne, Kitty"), without_opening("The names are Anne and Kitty.")
+    ('Anne, Kitty', 'Anne and Kitty.')
+    """
+    lines = text.strip().split("\n")
+    while len(lines) > 1 and (
+        not lines[0].strip() or (_OPENING.match(lines[0]) and not LIST_MARK.match(lines[0]))
+    ):
+        if ":" in lines[0] and lines[0].rpartition(":")[2].strip(AROUND):
+            break
+        del lines[0]
+    if lead := _LEAD.match(lines[0]):
+        lines[0] = lines[0][lead.end() :]
+    return "\n".join(lines)
 
 
 def without_closing(text: str) -> str:
@@ -80,28 +126,53 @@ def recalled_items(answer: str, domain: str) -> list[str]:
     numbers, whose instruction asks for semicolons, a comma inside a number ("1,234") is part of it where semicolons or lines separate
     the items.
 
-    Sentences behind the list are no items.
+    What is put around the list or an item is no part of it: see :mod:`long_context_tasks.schema.wrappers`, sentences before and
+    after the list, explanations ("Anne - the heroine"), and in the domains of numbers words beside the only one ("120 patients").
 
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
     >>> recalled_items("1,234; 56", "medicine"), recalled_items("123,456", "law")
     (['1234', '56'], ['123', '456'])
     """
-    text = without_closing(final_answer(answer).strip())
-    if domain in _NUMERIC and re.search(r"[;\n]", text):
+    text = without_opening(final_answer(out_of_tables(unwrapped(answer))))
+    text = without_closing(text.strip()).replace("][", "], [")
+    numeric = domain in _NUMERIC
+    if numeric and re.search(r"[;\n]", text):
         text = THOUSANDS.sub("", text)
     items: dict[str, None] = {}
-    for line in text.split("\n"):
-        pieces = _NEXT_ITEM.split(LIST_MARK.sub("", line))
-        before, colon, rest = pieces[0].partition(":")
-        # "Names: Anne", "Here they are: Anne, Kitty", or a heading over the list.
-        if colon and (not rest.strip(AROUND) or len(pieces) > 1 or _HEADING.match(before.strip(AROUND))):
-            pieces[0] = rest
+    for line in _lines(text):
+        pieces = _NEXT_ITEM.split(line if numeric else _ASIDE.sub("", line))
+        before, colon, rest = line.partition(":")
+        # "Names: Anne", "As for the book, here they are: Anne, Kitty", or a heading over the list.
+        if colon and (
+            not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _HEADING.match(before.strip(AROUND))
+        ):
+            pieces = _NEXT_ITEM.split(rest if numeric else _ASIDE.sub("", rest))
         for piece in pieces:
-            item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
+            item = NONE if LEADING_NONE.match(piece) else _normalized(_number_in(piece) if numeric else piece)
             if _SAYS.search(item):  # a Markdown rule, "---", says nothing
                 items[item] = None
     return list(items)
+
+
+def _lines(text: str) -> Iterable[str]:
+    """The lines of a list without bullets and numbers, explanations, and a total."""
+    lines = text.split("\n")
+    if len(lines) == 1 and [
+        int(mark) for mark in re.findall(r"\d+", " ".join(_INLINE.findall(text)))
+    ] == list(range(1, len(_INLINE.findall(text)) + 1)):
+        lines = _INLINE.split(text)
+    for line in lines:
+        plain = LIST_MARK.sub("", line).replace("**", "").replace("__", "")
+        if not _TOTAL.fullmatch(plain):
+            explained = _EXPLAINED.match(plain)
+            yield explained[1] if explained and not _HEADING.match(explained[1].strip(AROUND)) else plain
+
+
+def _number_in(piece: str) -> str:
+    """The number in an item with a few words around it, such as "120 patients"; the item if it has several numbers, or none."""
+    numbers = re.findall(r"\w*\d\w*", piece, re.ASCII)
+    return numbers[0] if len(numbers) == 1 and len(piece.split()) <= 6 else piece
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
@@ -130,13 +201,15 @@ _MARKS = r"[ \t*_`]*"
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
 _WANTED = re.compile(
-    rf"{_ALONE}(?:related segments?|core ids?){_MARKS}(?:(:)[\s*_`]*|$)", re.IGNORECASE | re.MULTILINE
+    rf"{_ALONE}(?:related segments?(?: ids?)?|core (?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}:))"
+    rf"{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:([:=]|\sare\b|\sis\b):?[\s*_`]*|$)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _OTHER = (
-    r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core)) "
-    rf"(?:segments?|ids?){_MARKS}"
+    r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core))"
+    rf"(?:\s(?:segments?|ids?|studies|study ids?|pmids?))?{_MARKS}"
 )
-_OTHERS = re.compile(rf"{_ALONE}{_OTHER}:|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
+_OTHERS = re.compile(rf"{_ALONE}{_OTHER}[:=]|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _LABELS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
@@ -170,6 +243,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None where the answer has no list.
     """
+    answer = out_of_tables(unwrapped(answer), pairs=True)
     for text in (final_answer(answer), answer):
         if heading := _heading(text):
             break
@@ -267,33 +341,34 @@ def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
 _LINE_LABEL = re.compile(r"^[^\d:\n]*:")
 _OPENS_BRACKET = re.compile(r"[^\w\[<]*[\[<]")
 _OPENS_WORD = re.compile(r"[^\w\[<]*[^\W\d_]")
-_BARE_NUMBERS = re.compile(r"\W*\d+(?:\s+\d+)+\W*", re.ASCII)
 
 
-def listed_order(answer: str) -> list[str]:
-    """Return the option numbers that an answer lists, in its order: those in square brackets, else its items that are bare numbers.
+def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
+    """Return the option numbers that an answer lists, in its order, and whether it gives different orders, so that none is its answer.
 
-    Where a line lists several options in brackets from its beginning on, other lines that begin with a word explain, and do not
-    count.
+    An order of all n options is read as :func:`~long_context_tasks.schema.orders.committed_order` does. Without any, the numbers in
+    square brackets count, else the items that are bare numbers. Where a line lists several options in brackets from its beginning
+    on, other lines that begin with a word explain, and do not count.
 
-    >>> listed_order("1. [3]\\n2. [1] (part 7)"), listed_order("Option 2 > Option 1"), listed_order("3 parts: first 2")
-    (['3', '1'], ['2', '1'], [])
-    >>> listed_order("Order: 3, 1, 2"), listed_order("3 1 2"), listed_order("[3], [1]\\nOption [3] is first.")
-    (['3', '1', '2'], ['3', '1', '2'], ['3', '1'])
+    >>> listed_order("1. [3]\\n2. [1] (part 7)", 3), listed_order("Option 2 > Option 1", 2), listed_order("3 parts: first 2", 2)
+    ((['3', '1'], False), (['2', '1'], False), ([], False))
     """
-    lines = without_closing(final_answer(answer)).split("\n")
+    plain = out_of_tables(unwrapped(answer))
+    whole, ambiguous = committed_order(plain, n)
+    if whole or ambiguous:
+        return [str(number) for number in whole or ()], ambiguous
+    lines = without_closing(final_answer(plain)).split("\n")
     first = next((place for place, line in enumerate(lines) if _lists_several(line)), None)
     if first is not None:
         lines = [line for place, line in enumerate(lines) if place == first or not _OPENS_WORD.match(line)]
     found = [number for line in lines for number in _numbers_in_brackets(line)]
     if not found:
-        pieces = (re.split(r"[;,>]|→|\bthen\b", _LINE_LABEL.sub("", line).replace("<", "")) for line in lines)
-        for piece in (LIST_MARK.sub("", piece) for line in pieces for piece in line):
-            if match := _ONLY_NUMBER.fullmatch(piece):
-                found.append(match[1])
-            elif _BARE_NUMBERS.fullmatch(piece):
-                found += re.findall(r"\d+", piece, re.ASCII)
-    return [_plain(number) for number in found]
+        listed = runs(without_positions("\n".join(lines)))
+        found = [
+            str(number)
+            for number in max((numbers for _, _, numbers in listed if len(numbers) > 1), key=len, default=[])
+        ]
+    return [_plain(number) for number in found], False
 
 
 def _lists_several(line: str) -> bool:
