@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from html import unescape
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from pydantic import AliasChoices as Either
-from pydantic import BeforeValidator, Field, field_validator
 
 from long_context_tasks.corpora.plain_files import (
     ROW_REMEDY,
@@ -71,9 +71,46 @@ class Debate:
     speeches: tuple[str, ...]
 
 
+_MARKUP = re.compile(r"</?([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/?>")
+_OF_LAYOUT = frozenset(
+    (
+        "html",
+        "head",
+        "title",
+        "body",
+        "pre",
+        "p",
+        "br",
+        "div",
+        "span",
+        "b",
+        "i",
+        "em",
+        "strong",
+        "u",
+        "hr",
+        "chapter",
+        "speaker",
+    )
+)
+_NAME = re.compile(r"\bname\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+
+
+def _without_tags(text: str) -> str:
+    """Return a text without tags of layout and speakers.
+
+    Raises:
+        ValueError: other tags.
+    """
+    for tag in _MARKUP.finditer(text):
+        if tag[1].lower() not in _OF_LAYOUT:
+            raise ValueError(f"has markup, {tag[0][:40]}")
+    return _MARKUP.sub("", text)
+
+
 class _Turn(SourceRow):
     speaker: Any = None
-    text: str
+    text: Annotated[str, AfterValidator(_without_tags)]
 
 
 class _DebateRow(SourceRow):
@@ -101,7 +138,8 @@ def read_debates(path: Path) -> Iterator[Debate]:
     """
 
     def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-        speeches = _speeches(_parted(file, _COLUMN.sub(_joint, _TIME.sub("", read_plain(file)))))
+        text = _without_markup(file, _TIME.sub("", read_plain(file)))
+        speeches = _speeches(_parted(file, _COLUMN.sub(_joint, text)))
         yield str(file), Debate(stem_of(file), stem_of(file), _unprinted(speeches))
 
     readers: dict[str, Reader[Debate]] = {
@@ -114,6 +152,37 @@ def read_debates(path: Path) -> Iterator[Debate]:
         if not debate.speeches:
             raise InputError(f"{place}: the debate has no words; remove it or replace it")
         yield debate
+
+
+def _without_markup(file: Path, text: str) -> str:
+    """Return a transcript without tags; those of speakers (``<SPEAKER ID=1 NAME="Roe">``) become their names.
+
+    Paragraphs of one speech (``<P>``) stay together.
+
+    Raises:
+        InputError: tags of another kind.
+    """
+    if not _MARKUP.search(text):
+        return text
+    spoken = False
+    found: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            plain = unescape(_without_tags(line)).rstrip()
+        except ValueError as error:
+            raise InputError(f"{file}, line {number}: {error}; remove it from the file") from error
+        tags = {tag[1].lower(): tag[2] for tag in _MARKUP.finditer(line)}
+        if "speaker" in tags:
+            spoken = True
+            name = _NAME.search(tags["speaker"])
+            who = next(filter(None, name.groups()), "") if name else ""
+            found += ["", f"{who or 'Speaker'}: {plain.strip()}".strip()]
+        elif "chapter" in tags or not spoken:
+            spoken = spoken and "chapter" not in tags
+            found.append(plain)
+        elif plain:
+            found[-1] += f" {plain.strip()}"
+    return "\n".join(found)
 
 
 def _line(text: str) -> str:
@@ -569,27 +638,77 @@ def _pages(text: str) -> tuple[str, ...]:
 
 
 _AT_EDGE = 2
+_DIGITS = re.compile(r"\d+")
 _FEWEST_PAGES = 4
+_FEWEST_HEADS = 3
+_LONGEST_HEAD = 60
+_NUMBER_AT_END = re.compile(r"^[\W_]*\d{1,4}(?=\s)|(?<=\s)\d{1,4}[\W_]*$")
 
 
 def _without_heads(pages: Sequence[str]) -> list[str]:
-    """Return pages without the lines that most of them have at their top or bottom, whatever numbers are in them."""
+    """Return pages without running heads and feet: lines at an edge that come again on most pages, on every other one, or with its number.
 
-    def edges(page: str) -> dict[int, str]:
-        lines = page.split("\n")
-        held = [number for number, line in enumerate(lines) if line.strip()]
-        return {
-            number: re.sub(r"\d+", "0", _line(lines[number]))
-            for number in (*held[:_AT_EDGE], *held[-_AT_EDGE:])
-        }
+    Where most pages have two heads ("Cite as: ...", "Opinion of the Court"), the second is one on the others too.
+    """
+    found = [_edges(page) for page in pages]
+    most: Counter[str] = Counter()
+    places: dict[str, list[int]] = defaultdict(list)
+    counted: dict[str, Counter[int]] = defaultdict(Counter)
+    for place, own in enumerate(found):
+        most.update({_DIGITS.sub("0", line) for line in own.values()})
+        for line in dict.fromkeys(own.values()):
+            name = _NUMBER_AT_END.sub("", line)
+            places[name].append(place)
+            numbers = _NUMBER_AT_END.findall(line)
+            counted[name].update(int(re.sub(r"\D", "", number)) - place for number in numbers)
 
-    found = [edges(page) for page in pages]
-    counts = Counter(line for own in found for line in set(own.values()) if _LETTERS.search(line))
-    heads = {line for line, count in counts.items() if len(pages) >= _FEWEST_PAGES and count * 2 > len(pages)}
+    def is_head(line: str) -> bool:
+        name = _NUMBER_AT_END.sub("", line)
+        return _LETTERS.search(name) is not None and (
+            (2 * most[_DIGITS.sub("0", line)] > len(pages) >= _FEWEST_PAGES)
+            or _alternate(places[name])
+            or max(counted[name].values(), default=0) >= _FEWEST_HEADS
+        )
+
+    cut = [{number for number, line in own.items() if is_head(line)} for own in found]
+    doubled = sum(set(list(own)[:2]) <= numbers for own, numbers in zip(found, cut, strict=True))
+    for page, own, removed in zip(pages, found, cut, strict=True):
+        first, second = [*own, -1, -1][:2]
+        if 2 * doubled > len(pages) >= _FEWEST_PAGES and first in removed and _is_apart(page, second):
+            removed.add(second)
     return [
-        "\n".join("" if own.get(number) in heads else line for number, line in enumerate(page.split("\n")))
-        for page, own in zip(pages, found, strict=True)
+        "\n".join("" if number in removed else line for number, line in enumerate(page.split("\n")))
+        for page, removed in zip(pages, cut, strict=True)
     ]
+
+
+def _edges(page: str) -> dict[int, str]:
+    """Return the first and last lines of a page that have words, by their numbers."""
+    lines = page.split("\n")
+    held = [number for number, line in enumerate(lines) if line.strip()]
+    return {number: _line(lines[number]) for number in (*held[:_AT_EDGE], *held[-_AT_EDGE:])}
+
+
+def _alternate(places: Sequence[int]) -> bool:
+    """Return whether a few pages that follow one another, or every other one of a few, are among these."""
+    run = 1
+    for before, place in pairwise(places):
+        run = run + 1 if place - before <= 2 else 1
+        if run >= _FEWEST_HEADS:
+            return True
+    return False
+
+
+def _is_apart(page: str, number: int) -> bool:
+    """Return whether a line of a page is short, no sentence, and has blank lines around it."""
+    lines = ["", *page.split("\n"), ""]
+    above, line, below = lines[number : number + 3]
+    return (
+        not above.strip()
+        and not below.strip()
+        and len(line.strip()) <= _LONGEST_HEAD
+        and line.strip()[-1] not in ".!?:;"
+    )
 
 
 def _before_notes(page: str, last: int) -> tuple[int, int]:

@@ -354,6 +354,89 @@ def test_running_heads_of_an_opinion_are_removed(tmp_path: Path) -> None:
     assert opinion.pages == tuple(f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7))
 
 
+_THINGS = ["boat", "barn", "shop", "bridge", "garden", "school", "mill", "ferry", "inn", "ford", "tower"]
+
+
+def _slip(number: int, section: str, thing: str) -> str:
+    """A page of a slip opinion: the case's name stands on left pages, how to cite it on right ones; a sentence runs over the edge."""
+    head = f"           Cite as: 999 U. S. ____ (2030)           {number}"
+    if number % 2 == 0:
+        head = f"{number}       ROE v. DOE COUNTY"
+    return f"{head}\n\n                {section}\n\n{_body(thing)}"
+
+
+def _body(thing: str) -> str:
+    return f"of the {thing} holds. We read it so\nfor the {thing} too, and see no reason to depart.\nIt follows for the {thing} that the rule"
+
+
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_running_heads_that_alternate_are_removed(tmp_path: Path, first: int) -> None:
+    """A dissent of one page has a head of its own; the syllabus has other numbers than the opinion."""
+    sections = [
+        *["Syllabus"] * 2,
+        *["Opinion of the Court"] * 5,
+        "ROE, J., concurring",
+        *["DOE, J., dissenting"] * 3,
+    ]
+    numbers = [first, first + 1, *range(1, 10)]
+    pages = list(map(_slip, numbers, sections, _THINGS))
+    (tmp_path / "1.txt").write_text("\f".join(pages))
+    [opinion] = read_opinions(tmp_path)
+    assert len(opinion.pages) == 11
+    assert " ".join(opinion.pages) == " ".join(" ".join(_body(thing).split()) for thing in _THINGS)
+
+
+def test_lines_that_come_again_far_apart_are_no_heads(tmp_path: Path) -> None:
+    pages = [f"The motion of day {number}00 is long.\n\nIt is\ndenied." for number in range(12)]
+    for place in (0, 5, 10):
+        pages[place] = f"IT IS SO ORDERED\n\n{pages[place]}"
+    (tmp_path / "1.txt").write_text("\f".join(pages))
+    [opinion] = read_opinions(tmp_path)
+    assert " ".join(opinion.pages).count("IT IS SO ORDERED") == 3
+
+
+MARKED = """<CHAPTER ID="1">
+The boats
+<SPEAKER ID="1" NAME="Ana Roe" AFFILIATION="P1">
+Madam President, the boats leak.
+<P>
+They must be mended.
+
+<P>
+Who pays?
+<SPEAKER ID=2 NAME='Bo Doe'>
+We do &amp; gladly.
+"""
+
+
+def test_speakers_in_tags_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "d.txt"
+    path.write_text(MARKED * 3)
+    [debate] = read_debates(path)
+    assert debate.speeches[:3] == (
+        "The boats",
+        "Ana Roe: Madam President, the boats leak. They must be mended. Who pays?",
+        "Bo Doe: We do & gladly.",
+    )
+    assert len(debate.speeches) == 9
+
+
+def test_tags_of_layout_go_and_others_are_refused_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "d.txt"
+    path.write_text(
+        "<html><body><pre>\n\n  Mr. ROE. The boats <b>leak</b>.\n\n  Ms. DOE. They do.\n</pre></body></html>\n"
+    )
+    [debate] = read_debates(path)
+    assert debate.speeches == ("Mr. ROE. The boats leak.", "Ms. DOE. They do.")
+    path.write_text("Mr. ROE: The boats leak.\n\nMs. DOE: They <REPORT file=x> do.\n")
+    with pytest.raises(InputError, match=r"d.txt, line 3: has markup, <REPORT file=x>; remove it"):
+        list(read_debates(path))
+    rows = path.with_suffix(".jsonl")
+    rows.write_text(json.dumps({"id": 1, "turns": [{"speaker": "Roe", "text": "<P> They <REPORT x> do."}]}))
+    with pytest.raises(InputError, match=r"d.jsonl, line 1: turns, item 1, text.* has markup, <REPORT x>"):
+        list(read_debates(rows))
+
+
 def test_semicolons_that_a_table_quoted(tmp_path: Path) -> None:
     rows = [
         '1,a,"Tests fell (P < 0.1"";"" n = 7).",1',
