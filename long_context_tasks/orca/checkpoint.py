@@ -8,6 +8,7 @@
     DIR/tokenizer/
     DIR/args.yaml                  training arguments, score_type among them
     DIR/metrics.yaml               figures on the development part; optional
+    DIR/agreement.json             agreement with people there, next to what reads no answer; ours
 
 A checkpoint is written beside its place and moved there whole. Nothing is ever unpickled: the head is read with ``weights_only``.
 """
@@ -30,6 +31,7 @@ from long_context_tasks.schema.files import bring_back, read_yaml, whole_folder
 from long_context_tasks.schema.validated import validated
 
 if TYPE_CHECKING:
+    from long_context_tasks.orca.controls import HeldOutAgreement
     from long_context_tasks.orca.model import OrcaModel
 
 HEAD = "model_minus_lm.pt"
@@ -336,6 +338,7 @@ def save_checkpoint(
     args: Mapping[str, Any],
     *,
     metrics: Mapping[str, Any] | None = None,
+    agreement: "HeldOutAgreement | None" = None,
 ) -> None:
     """Write a checkpoint, whole or not at all; it replaces an earlier one.
 
@@ -345,6 +348,7 @@ def save_checkpoint(
         tokenizer: of transformers.
         args: training arguments, plain values; ``score_type`` is added.
         metrics: for ``metrics.yaml``.
+        agreement: with people, for ``agreement.json``.
 
     Raises:
         InputError: the folder holds something else, or cannot be written.
@@ -373,6 +377,8 @@ def save_checkpoint(
         _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})
         if metrics is not None:
             _write_yaml(part / "metrics.yaml", metrics)
+        if agreement is not None:
+            agreement.write(part)
 
 
 def _write_yaml(path: Path, values: Mapping[str, Any]) -> None:

@@ -1,12 +1,28 @@
 """Whether a judge judges correctness: what beats it without reading, and what another question's reference or none does to its scores."""
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, OrcaItem
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.shortcuts import RankFigures, Traits, cross_predicted, rank_figures
+from long_context_tasks.schema.files import json_value, read_json
+from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.stats.raters import correlate, correlate_raters, rho_difference
+from long_context_tasks.stats.shortcuts import (
+    SHORTCUTS,
+    RankFigures,
+    Traits,
+    cross_predicted,
+    predict_by,
+    rank_figures,
+)
+
+AGREEMENT = "agreement.json"
+"""File of a checkpoint that holds its :class:`HeldOutAgreement`."""
 
 
 def traits_of(item: OrcaItem) -> Traits:
@@ -40,6 +56,114 @@ def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaIt
     if len({item.reference for item in items}) > 1:
         controls.insert(0, (MISMATCHED, with_other_references(items)))
     return controls
+
+
+def predicted_by_shortcuts(
+    train: Sequence[OrcaItem], test: Sequence[OrcaItem], *, named: bool
+) -> dict[str, list[float]]:
+    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, learned from other answers; on 0 to 1.
+
+    Args:
+        train: with ratings.
+        test: to predict.
+        named: whether answers name their model; else only lengths are learned from.
+    """
+    known, asked = ([traits_of(item) for item in items] for items in (train, test))
+    ratings = [float(item.rating_mean or 0) for item in train]
+    return {
+        name: [min(max(mean, 0.0), 1.0) for mean in predict_by(name, known, ratings, asked)]
+        for name, (identity, _) in SHORTCUTS.items()
+        if named or not identity
+    }
+
+
+class HeldOutAgreement(Checked):
+    """How a judge agreed with people on answers that it did not learn from, next to the best of what reads no answer.
+
+    Attributes:
+        answers, questions: their numbers.
+        rho: Spearman's correlation with people's mean ratings; None if it does not exist, as for constant predictions.
+        shortcut, shortcut_rho: the best of :data:`SHORTCUTS`, and its correlation; None if none has one.
+        low, high: 95 % interval over questions of ``rho`` minus ``shortcut_rho``; without a shortcut that of ``rho``.
+    """
+
+    answers: int
+    questions: int
+    rho: float | None
+    shortcut: str | None
+    shortcut_rho: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def measure(
+        cls, train: Sequence[OrcaItem], held_out: Sequence[OrcaItem], means: Sequence[float]
+    ) -> "HeldOutAgreement":
+        """Compare predicted means of held-out answers with their ratings, and with shortcuts that are learned from the training answers."""
+        truth = [float(item.rating_mean or 0) for item in held_out]
+        questions = question_numbers(held_out)
+        named = any(item.model for item in (*train, *held_out))
+        predicted = predicted_by_shortcuts(train, held_out, named=named)
+        rhos = {name: correlate(values, truth, "spearman") for name, values in predicted.items()}
+        best = max(
+            (name for name, rho in rhos.items() if not math.isnan(rho)), key=rhos.__getitem__, default=None
+        )
+        if best is None:
+            interval = correlate_raters(("", means), ("", truth), questions, "spearman").interval
+        else:
+            interval = rho_difference(means, predicted[best], truth, questions).interval
+        figures = {
+            "answers": len(truth),
+            "questions": len(set(questions)),
+            "rho": correlate(means, truth, "spearman"),
+            "shortcut": best,
+            "shortcut_rho": None if best is None else rhos[best],
+            "low": interval.low,
+            "high": interval.high,
+        }
+        return cls.model_validate(json_value(figures))
+
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of a checkpoint that is being made."""
+        text = json.dumps(self.model_dump(), indent=1) + "\n"
+        (folder / AGREEMENT).write_text(text, encoding="utf-8")
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the judge's scores should not be believed; None if it agrees with people more than what reads no answer."""
+        if self.low is not None and self.low > 0:
+            return None
+        rho = "none" if self.rho is None else f"{self.rho:.3f}"
+        what = (
+            "0"
+            if self.shortcut is None
+            else f"that of '{self.shortcut}', which reads no answer ({self.shortcut_rho:.3f})"
+        )
+        return (
+            f"on {self.answers} held-out answers its correlation with people ({rho}) is not shown to exceed {what}; "
+            "do not believe its scores. Train it longer or on more ratings"
+        )
+
+
+def doubt_of(checkpoint: Path) -> str | None:
+    """Return why the scores of a checkpoint should not be believed, by the agreement with people that it carries.
+
+    Args:
+        checkpoint: its folder.
+
+    Raises:
+        InputError: its file of that cannot be read.
+    """
+    path = checkpoint / AGREEMENT
+    if not path.is_file():
+        return (
+            f"the checkpoint does not state its agreement with people (no {AGREEMENT}); "
+            "measure it with `lct orca score` on rated answers before you believe its scores"
+        )
+    remedy = "fetch or train the checkpoint again"
+    return validated(
+        HeldOutAgreement, read_json(path, "a judge's agreement with people"), str(path), remedy=remedy
+    ).doubt
 
 
 def beside_shortcuts(

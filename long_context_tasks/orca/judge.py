@@ -19,6 +19,7 @@ from long_context_tasks.judges.kinds import Generate, Kind, Stored
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Verdict
 from long_context_tasks.orca.checkpoint import find_checkpoint, fingerprint, read_args, read_config
+from long_context_tasks.orca.controls import doubt_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import clamp
@@ -139,7 +140,10 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             "name a language model as judge, or leave the task out"
         )
     # The parts that the judge reads are those that it was trained with; nothing is loaded.
-    form = InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
+    checkpoint = find_checkpoint(Path(config.model).expanduser())
+    form = InputFormat.of_args(read_args(checkpoint))
+    if doubt := doubt_of(checkpoint):
+        _LOG.warning("judge %s: %s", config.name, doubt)
     if form.rationale:
         _LOG.warning(
             "judge %s: trained with rationales, which tasks do not have; it reads %r in their place",

@@ -259,6 +259,7 @@ def test_a_judge_of_rationales_is_warned_of(judge: Path, caplog: pytest.LogCaptu
     assert prepare is not None
     prepare(load_task(QA, resolve_options({})), config)
     assert "trained with rationales, which tasks do not have" in caplog.text
+    assert "judge tiny-orca: the checkpoint does not state its agreement with people" in caplog.text
 
 
 def test_both_hosts_and_judging_later_say_the_same(

@@ -132,7 +132,7 @@ def test_the_parts_of_the_text_are_those_of_the_training(place: Path, tmp_path: 
     assert usual == same != other
     said = good(*common, "--rationale", "-o", tmp_path / "scored.jsonl").stderr
     assert "WARNING: 6 of 6 answers have no rationale" in said
-    assert "WARNING" not in good(*common, "-o", tmp_path / "scored.jsonl").stderr
+    assert "have no rationale" not in good(*common, "-o", tmp_path / "scored.jsonl").stderr
     # There is no place for a transcript without the rationale.
     assert "--transcript without the rationale" in bad(*common, "--transcript")
     assert "--transcript without the rationale" in bad(
@@ -258,6 +258,30 @@ def test_a_threshold_of_constant_predictions_is_that_of_the_released_code(tmp_pa
     said = good("clamp", "--dev", write(tmp_path / "dev.jsonl", rows), "--composite", "released").output
     assert "all predicted means of the development part are equal" in said
     assert "variance 0.05000000" in said
+
+
+def test_scores_of_a_judge_that_has_not_shown_agreement_come_with_a_warning(
+    place: Path, tmp_path: Path
+) -> None:
+    """A judge carries its agreement with people on the development part; one that was hardly trained has none to show."""
+    given = *from_model(place), "--no-rationale", "--lr", "1e-9"
+    doubt = r"on 6 held-out answers its correlation with people \(-?\d\.\d+\) is not shown to exceed that of 'lengths only'"
+    assert re.search(f"warning: {doubt}", good(*train(place, tmp_path / "mine", *given)).output)
+    carried = tmp_path / "mine" / "agreement.json"
+    found = json.loads(carried.read_text())
+    metrics = yaml.safe_load((tmp_path / "mine" / "metrics.yaml").read_text())
+    assert found["rho"] == pytest.approx(metrics["dev"]["rho"])
+    assert (found["answers"], found["questions"], found["shortcut"]) == (6, 3, "lengths only")
+    score = "score", place / "dev.jsonl", "--device", "cpu", "--checkpoint", tmp_path / "mine"
+    before = good(*score)
+    assert re.search(f"WARNING: {doubt}", before.stderr)
+    carried.write_text(json.dumps(found | {"rho": 0.8, "low": 0.1, "high": 0.9}))
+    after = good(*score)
+    assert "WARNING" not in after.stderr and after.stdout == before.stdout
+    carried.write_text(json.dumps(found | {"rho": "high"}))
+    assert "agreement.json: rho must be a number" in bad(*score)
+    carried.unlink()
+    assert "WARNING: the checkpoint does not state its agreement with people" in good(*score).stderr
 
 
 def test_a_window_that_nothing_fits_gives_no_file(

@@ -285,10 +285,14 @@ def _warnings(
     checkpoint: "Checkpoint", items: Sequence["OrcaItem"], form: "InputFormat", name: str
 ) -> Iterator[str]:
     """Yield what must be known of a judge, and of the answers in a file, before its scores are believed."""
+    from long_context_tasks.orca.controls import doubt_of
+
     if control := checkpoint.args.get("control"):
         yield f"CONTROL ({control}): this judge did not learn from the answers' own ratings"
     if any(item.row.get("control") for item in items):
         yield f"CONTROL: the ratings in {name} are not the answers' own"
+    if doubt := doubt_of(checkpoint.folder):
+        yield f"WARNING: {doubt}"
     if warning := form.lacking(items):
         yield f"WARNING: {warning}"
 

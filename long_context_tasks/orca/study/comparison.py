@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from long_context_tasks.judges.ratings import RatingTable
-from long_context_tasks.orca.controls import traits_of
+from long_context_tasks.orca.controls import predicted_by_shortcuts, traits_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.results import read_results
@@ -29,7 +29,7 @@ from long_context_tasks.orca.splits import SplitItems, all_items, question_numbe
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS, column_parts
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
-from long_context_tasks.stats.shortcuts import SHORTCUTS, cross_predicted, predict_by
+from long_context_tasks.stats.shortcuts import SHORTCUTS, cross_predicted
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
 """A ``control`` is a judge that saw another reference or none, a ``shortcut`` what predicts ratings without reading the answers."""
@@ -290,21 +290,21 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
     cross = not all(split.train for split in splits)
     if cross and len(set(question_numbers(list(known)))) < 2:
         return []
-    found: dict[str, list[Estimates]] = {name: [] for name in SHORTCUTS}
-    for split in splits:
-        learned = split.test if cross else split.train
-        traits, test = ([traits_of(item) for item in items] for items in (learned, split.test))
-        ratings = [float(item.rating_mean or 0) for item in learned]
-        if cross:
-            predicted = cross_predicted(traits, ratings, question_numbers(learned))
-        else:
-            predicted = {name: predict_by(name, traits, ratings, test) for name in SHORTCUTS}
-        for name in SHORTCUTS:
-            means = zip(split.test, predicted[name], strict=True)
-            found[name].append({item.id: Estimate(min(max(mean, 0.0), 1.0)) for item, mean in means})
     named = any(item.model for item in known)
-    told = [name for name in SHORTCUTS if named or name == "lengths only"]
-    return [Rater(name, "shortcut", tuple(found[name])) for name in told]
+    found: dict[str, list[Estimates]] = {}
+    for split in splits:
+        if cross:
+            traits = [traits_of(item) for item in split.test]
+            ratings = [float(item.rating_mean or 0) for item in split.test]
+            predicted = cross_predicted(traits, ratings, question_numbers(split.test))
+        else:
+            predicted = predicted_by_shortcuts(split.train, split.test, named=named)
+        for name, (identity, _) in SHORTCUTS.items():
+            if named or not identity:
+                means = zip(split.test, predicted[name], strict=True)
+                estimates = {item.id: Estimate(min(max(mean, 0.0), 1.0)) for item, mean in means}
+                found.setdefault(name, []).append(estimates)
+    return [Rater(name, "shortcut", tuple(by_split)) for name, by_split in found.items()]
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from long_context_tasks.orca.checkpoint import (
     named_failures,
     save_checkpoint,
 )
+from long_context_tasks.orca.controls import HeldOutAgreement, doubt_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import item_agreement
@@ -197,6 +198,8 @@ def train(
                 )
             if processes.is_first:
                 finish(output, work, folders)
+                if doubt := doubt_of(output):
+                    report(f"warning: {doubt}")
     processes.wait()
     if processes.is_first:
         shutil.rmtree(work, ignore_errors=True)
@@ -430,7 +433,10 @@ class _Run:
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
         if gains and self.processes.is_first:
             metrics = {"stage": self.stage.name, "step": state.step, "dev": row}
-            save_checkpoint(self.folder / "best", self.model, self.tokenizer, self.args, metrics=metrics)
+            learned = [item for item, _ in self.train_set]
+            agreement = HeldOutAgreement.measure(learned, items, mean)
+            best = self.folder / "best"
+            save_checkpoint(best, self.model, self.tokenizer, self.args, metrics=metrics, agreement=agreement)
         self.processes.wait()
         return replace(state, evaluated=state.step, done=ended)
 
