@@ -21,7 +21,6 @@ from long_context_tasks.annotation.records import (
     CODES,
     TIME,
     Annotation,
-    Candidate,
     Question,
     Scale,
     check_annotation,
@@ -77,18 +76,21 @@ def export_potato(study: Study, folder: Path, annotators: int | None = None) -> 
     config["instance_display"] = {**config["instance_display"], "fields": shown}
     if annotators is not None:
         config["num_annotators_per_item"] = annotators
-    settings = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=120)
-    lines = (json.dumps(item, ensure_ascii=True) + "\n" for item in items)
     if there:
-        write_whole(folder / "data" / "items.jsonl", lines)
-        write_whole(folder / "config.yaml", settings)
+        _write(folder, items, config)
         _reopen(folder, {item["id"] for item in items})
     else:
         with whole_folder(folder) as part:
             (part / "data").mkdir()
-            (part / "data" / "items.jsonl").write_text("".join(lines), encoding="utf-8")
-            (part / "config.yaml").write_text(settings, encoding="utf-8")
+            _write(part, items, config)
     return len(items)
+
+
+def _write(folder: Path, items: Sequence[Mapping[str, str]], config: Mapping[str, Any]) -> None:
+    lines = (json.dumps(item, ensure_ascii=True) + "\n" for item in items)
+    write_whole(folder / "data" / "items.jsonl", lines)
+    settings = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=120)
+    write_whole(folder / "config.yaml", settings)
 
 
 def potato_config(scale: Scale) -> dict[str, Any]:
@@ -156,16 +158,17 @@ def _items(study: Study, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, 
         study.candidates(current=True),
         key=lambda each: (places[each.question_id, each.version], item_id(each.id)),
     )
-    return [_item(study, questions[each.question_id, each.version], each, fields) for each in candidates]
-
-
-def _item(
-    study: Study, asked: Question, candidate: Candidate, fields: Sequence[Mapping[str, Any]]
-) -> dict[str, str]:
-    source = None if asked.document is None else study.document(asked.document)
-    texts = {**asked.texts, "answer": candidate.text, "document": source}
-    # POTATO shows no item at all that lacks a field.
-    return {"id": item_id(candidate.id), **{field["key"]: texts[field["key"]] or _EMPTY for field in fields}}
+    sources = {question.document for question in questions.values() if question.document is not None}
+    texts = {source: study.document(source) for source in sources}
+    items = []
+    for candidate in candidates:
+        asked = questions[candidate.question_id, candidate.version]
+        source = None if asked.document is None else texts[asked.document]
+        content = {**asked.texts, "answer": candidate.text, "document": source}
+        # POTATO shows nothing of an item that lacks a field.
+        shown = {field["key"]: content[field["key"]] or _EMPTY for field in fields}
+        items.append({"id": item_id(candidate.id), **shown})
+    return items
 
 
 def _existing(study: Study, folder: Path) -> dict[str, Any]:
@@ -180,7 +183,7 @@ def _existing(study: Study, folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder}: is there already and is not a POTATO project; {remedy}")
     known = {item_id(candidate.id) for candidate in study.candidates()}
     for where, item in json_rows(items, "items as the export writes them"):
-        if not isinstance(item, dict) or item.get("id") not in known:
+        if not isinstance(item, dict) or str(item.get("id")) not in known:
             raise InputError(f"{where}: not an item of {study.path}; {remedy}")
     config = read_yaml(folder / "config.yaml", "POTATO configuration", remedy=remedy)
     if not isinstance(config, dict) or not isinstance(config.get("instance_display"), dict):
