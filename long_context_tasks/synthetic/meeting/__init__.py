@@ -13,7 +13,6 @@ from long_context_tasks.synthetic.meeting.points import (
     TYPES,
     Lines,
     Point,
-    answered,
     asked,
     change,
     discuss,
@@ -23,7 +22,7 @@ from long_context_tasks.synthetic.meeting.points import (
 )
 from long_context_tasks.synthetic.meeting.speech import JOINED, last_speaker, turn
 from long_context_tasks.synthetic.meeting.talk import Talk
-from long_context_tasks.synthetic.wording import stream
+from long_context_tasks.synthetic.wording import capital, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 POSITIONS = ("B", "M", "E", "S")
@@ -187,7 +186,7 @@ class _Writer:
             position=position,
             text=asked(self.speech, point, follow_up=False),
             follow_up=asked(self.speech, point, follow_up=True) if follows else None,
-            answer=answered(self.speech, point),
+            answer=capital(point.answer.text.replace(JOINED, " ")),
             options=tuple(option.text.replace(JOINED, " ") for option in options),
             right=options.index(point.answer),
             forms=tuple(option.forms for option in options),

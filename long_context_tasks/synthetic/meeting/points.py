@@ -181,11 +181,6 @@ def asked(speech: Speech, point: Point, *, follow_up: bool) -> str:
     return text.replace(JOINED, " ")
 
 
-def answered(speech: Speech, point: Point) -> str:
-    """Return the answer to the question about a point."""
-    return speech.plain(f"say.{point.kind.domain}", 0, v=point.answer.text).replace(JOINED, " ")
-
-
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
     """Return the passage in which a point comes up and is settled for the first time; ``brief`` leaves out most asides."""
     involved = (*point.speakers, point.leader, *(value.text for value in point.values))
@@ -195,8 +190,7 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
         if not brief and speech.chance(0.2):
             doubter = speech.other(last_speaker(lines), speaker, point.leader)
             lines += turn(doubter, speech.sentence("doubt"))
-        # The lines behind the first bring up a value.
-        number = speech.whole(1, len(speech.plans[f"say.{point.kind.domain}"]) - 1)
+        number = speech.below(len(speech.plans[f"say.{point.kind.domain}"]))
         said = speech.plain(f"say.{point.kind.domain}", number, v=point.values[place].text)
         if point.reasons:
             why = speech.plain("why", r=point.reasons[place])
