@@ -53,7 +53,7 @@ LOWEST_UV     = $(BIN)/uv pip install -q --python $(LOWEST_VENV)/bin/python
 PYTEST = $(BIN)/python -m pytest
 FAST   = not speed and not hosts and not slow and not engines
 
-.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit lint docs env clean
+.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -82,6 +82,9 @@ faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of the
 
 audit: $(STAMP)  ## cheap attacks on the generated tasks (LCT_CARRIERS=folder for recast ones, AUDIT_ARGS="--lengths 2k")
 	OMP_NUM_THREADS=$(WORKERS) $(BIN)/python tests/audit/run_audit.py $(AUDIT_ARGS)
+
+simulations: $(STAMP)  ## how often intervals, tests and gates err: the tables of docs/simulations.md (an hour)
+	for each in tests/*/*_simulation.py; do echo "# $$each"; OMP_NUM_THREADS=1 $(BIN)/python $$each || exit 1; done
 
 test-ray: $(STAMP)  ## a Ray cluster of two nodes on this machine (installs Ray)
 	$(PIP) --editable '.[ray]'

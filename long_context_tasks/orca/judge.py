@@ -196,7 +196,7 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
         task,
         metrics=(*METRICS, *own),
         intervals=(METRICS[0], *(name for name in task.intervals if name in own)),
-        points=frozenset(name for name in task.points if name in own),
+        points={name: scale for name, scale in task.points.items() if name in own},
         judging=Judging(
             rubric=_rubric, requests=requests, score_turn=score_turn, default=RUBRIC.name, metrics=METRICS
         ),

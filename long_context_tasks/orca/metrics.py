@@ -163,7 +163,7 @@ def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> 
     rho = correlate_raters(*raters, questions, "spearman")
     tau = correlate_raters(*raters, questions, "kendall")
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    mae = interval_of_mean(errors, questions, rates=False)
+    mae = interval_of_mean(errors, questions, scale=None)
     return Intervals(rho.interval, tau.interval, mae, len(set(questions)))
 
 

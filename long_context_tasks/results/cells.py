@@ -14,11 +14,12 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.settings import is_pooled
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads
-from long_context_tasks.stats import Mean, mean_of_scores
+from long_context_tasks.stats import RATES, Mean, Scale, mean_of_scores
 
 _SAME = 1e-9
 """Values that differ by less are the same: hosts write a mean of verdicts with other last digits."""
@@ -282,7 +283,12 @@ def _cell(
     names = [name for name in dict.fromkeys((metric, *order, *metrics)) if name in metrics]
     family = str(newest["family"])
     means = {
-        name: mean_of(metrics[name], points=name in points, graded=(family, name) in graded) for name in names
+        name: mean_of(
+            metrics[name],
+            scale_of(str(newest["benchmark"]), name, points=name in points),
+            graded=(family, name) in graded,
+        )
+        for name in names
     }
     truncated = [run["n_truncated"] for run in runs]
     known = all(share is not None and not math.isnan(share) for share in truncated)
@@ -319,19 +325,24 @@ def _graded(collection: Collection) -> Set[tuple[str, str]]:
     return set(found.select("family", "metric").unique().iter_rows())
 
 
-def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean:
+def scale_of(benchmark: str, metric: str, *, points: bool) -> Scale | None:
+    """Return the ends of a metric's scale; None for points without."""
+    return catalogue.card(benchmark).points.get(metric) if points else RATES
+
+
+def mean_of(values: pl.DataFrame, scale: Scale | None, *, graded: bool = False) -> Mean:
     """The mean of some turns with its interval.
 
     Args:
         values: ``value``, ``reason``, ``std`` and ``cluster`` of each.
-        points: they are points of a scale and no rates.
+        scale: of the metric, see :func:`scale_of`.
         graded: they are shares, and no hits and misses: a single cluster then has no interval, also where its score is 0 or 1.
     """
     rows = zip(values["value"], values["reason"], values["std"], strict=True)
     mean = mean_of_scores(
         [Score(value, reason, std or 0.0) for value, reason, std in rows],
         values["cluster"].to_list(),
-        rates=not points,
+        scale=scale,
     )
     if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
         return replace(mean, low=math.nan, high=math.nan, se=math.nan)
@@ -422,7 +433,10 @@ def pooled_cells(
         start += len(members_found)
         points = frozenset[str]().union(*(cell.points_metrics for cell in members_found))
         means = {
-            metric: mean_of(pl.concat([found[place] for place in places]), points=metric in points)
+            metric: mean_of(
+                pl.concat([found[place] for place in places]),
+                scale_of(members_found[0].benchmark, metric, points=metric in points),
+            )
             for metric, found in turns.items()
             if all(place in found for place in places)
         }

@@ -23,7 +23,7 @@ from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.bundle.format import fit_to_travel
 from long_context_tasks.results.bundle.pack import bundle_row, file_name
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
-from long_context_tasks.results.cells import Cell, cells_of, held_settings
+from long_context_tasks.results.cells import Cell, cells_of, held_settings, scale_of
 from long_context_tasks.results.tables import interval_text, printable, reasons_text
 from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema import InputError
@@ -31,7 +31,7 @@ from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads, make_folder, write_whole
 from long_context_tasks.schema.report import settings_text
 from long_context_tasks.schema.response import writable
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats import Mean, Scale
 
 SCHEMA = "0.3.0"
 _LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
@@ -196,7 +196,7 @@ def _model(model: str, name: str, provenance: Mapping[str, Any]) -> _Record:
 
 def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: Mean) -> _Record:
     settings, points = held_settings(cell.settings), metric in cell.points_metrics
-    low, high = _scale(card, metric, points, mean)
+    low, high = _scale(scale_of(cell.benchmark, metric, points=points), mean)
     config: _Record = {
         "evaluation_description": card.metrics.get(metric, metric),
         "metric_id": f"{cell.benchmark}.{metric}",
@@ -234,8 +234,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
     }
 
 
-def _scale(card: Card, metric: str, points: bool, mean: Mean) -> tuple[float | str, float | str]:
-    scale = card.points.get(metric) if points else (0.0, 1.0)
+def _scale(scale: Scale | None, mean: Mean) -> tuple[float | str, float | str]:
     # Sums of shares may pass an end in their last digit.
     return (
         ("-Infinity", "Infinity") if scale is None else (min(scale[0], mean.value), max(scale[1], mean.value))

@@ -134,7 +134,13 @@ class ScoredAgain:
         """What is shown of them."""
         task = self.task
         return ScoreFigures(
-            self.run, task.version, task.metrics, task.points, self.numbers, self.not_scored, self.notes
+            self.run,
+            task.version,
+            task.metrics,
+            frozenset(task.points),
+            self.numbers,
+            self.not_scored,
+            self.notes,
         )
 
     def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:

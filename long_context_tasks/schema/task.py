@@ -1,7 +1,7 @@
 """A task as a host's adapter sees it: its cases, what to send, how to score."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ class LoadedTask:
         render_turn: for a task whose turns are asked in one conversation: case, documents, turn and the model's own earlier
             answers to messages; else None.
         judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
-        points: metrics that are points on a scale of their own and not shares from 0 to 1.
+        points: metrics that are points and not shares from 0 to 1, each with the ends of its scale (None without).
         own_template: name of the prompt style where a prompt is one text that marks the roles itself; a chat template must not be
             applied to it. Empty for chat messages.
         asked_and_right: for a task that is answered in words: case and turn to the question and the reference answer, which is all that
@@ -53,7 +53,7 @@ class LoadedTask:
     ) = None
     render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
     judging: Any = None
-    points: frozenset[str] = frozenset()
+    points: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
     own_template: str = ""
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
     n_all: int | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, mean_of, turns_of_cells
+from long_context_tasks.results.cells import Cell, mean_of, scale_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import Models
 from long_context_tasks.results.tidy import Collection
@@ -150,9 +150,9 @@ def _breakdowns(
         )
         graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
         ordered = sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value)))
+        scale = scale_of(cell.benchmark, cell.metric, points=cell.points)
         groups = [
-            (shown.get(value, value), mean_of(parts[(value,)], points=cell.points, graded=graded))
-            for value in ordered
+            (shown.get(value, value), mean_of(parts[(value,)], scale, graded=graded)) for value in ordered
         ]
         yield Breakdown(cell, name, groups)
 

@@ -23,9 +23,9 @@ from long_context_tasks.stats.intervals import (
     LEVEL,
     Array,
     Interval,
+    cluster_share,
     cluster_sums,
     cluster_t,
-    cluster_wilson,
     moments,
     share_ends,
     t_ends,
@@ -238,7 +238,7 @@ _NOWHERE = Interval(math.nan, math.nan)
 
 def _outcome(length: int, scores: LengthScores, bar: float, margin: Interval, rates: bool) -> LengthOutcome:
     n, k = len(scores.values), len(set(scores.clusters))
-    interval = (cluster_wilson if rates else cluster_t)(scores.values, scores.clusters)
+    interval = (cluster_share if rates else cluster_t)(scores.values, scores.clusters)
     unknown = math.isnan(margin.low) or math.isnan(margin.high)
     outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
     reason = "the spread between clusters is unknown, here or at the shortest length" if unknown else None

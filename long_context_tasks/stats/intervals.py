@@ -1,7 +1,7 @@
-"""Confidence intervals: Wilson's of a proportion, and those of the mean of clustered scores.
+"""Confidence intervals: the exact one of a proportion, and those of the mean of clustered scores.
 
 A percentile bootstrap over clusters is too short when there are few of them (measured: 86 to 93 % of the 95 % intervals of
-ratings contain the truth with 8 to 10 clusters). Three standard corrections together give what is stated:
+ratings contain the truth with 8 to 10 clusters). Three standard corrections and a minimum together give what is stated:
 
 * the variance of the mean from the residual sums of clusters, each scaled up for its leverage (CR2; Bell and McCaffrey
   2002, Survey Methodology 28(2));
@@ -9,9 +9,10 @@ ratings contain the truth with 8 to 10 clusters). Three standard corrections tog
   fewer, those that the fourth moments of the cluster sums leave (Valliant and Rust 2010, Journal of Official Statistics
   26(4)). When hits are rare, a few clusters carry the variance, and K - 1 is far too many;
 * for shares (values from 0 to 1), Wilson's interval with the effective number of cases, mean * (1 - mean) / variance, in
-  place of n (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays in 0 to 1.
-
-With clusters of one case each this is Wilson's interval with a slightly larger quantile.
+  place of n (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays in 0 to 1;
+* scores that hardly differ may lack the rare ones that differ most: 30 scores near 1 are what most samples show if one case in
+  a hundred scores 0. The interval is therefore the wider one of two, without and with part of a case at each end of the scale
+  (:func:`graded_ends`).
 """
 
 import math
@@ -25,18 +26,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 LEVEL = 0.95
 
-MIN_CLUSTERS = 60
-"""From this many clusters on, 93 to 97 % of the 95 % intervals contain the truth for any share from 5 to 95 %.
-
-Measured in simulation: beta-binomial and logit-normal cluster effects, intraclass correlation 0.05 to 0.3, clusters of 5
-to 20 cases, hits and misses and graded scores: 93.6 to 96.2 % with 60 clusters,
-93.1 to 96.1 % with 50 (``tests/stats/coverage_simulation.py``; docs/simulations.md).
-"""
-
-MIN_CLUSTERS_CENTRAL = 10
-"""The same for shares from 20 to 80 %, and for ratings (levels from 5.5 to 9.5 of 10). Below either minimum the interval is
-still given; it may then contain the truth less often, in the worst case measured 85 % of the time (5 %, 10 clusters)."""
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -47,19 +36,21 @@ class Interval:
 
 
 @lru_cache(maxsize=10_000)
-def wilson(hits: int, n: int, level: float = LEVEL) -> Interval:
-    """Return the Wilson score interval of a proportion (Wilson 1927; scipy's).
+def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
+    """Return the exact interval of a proportion (Clopper and Pearson 1934; scipy's).
 
-    >>> interval = wilson(8, 200)
+    Wilson's is shorter, but contains the truth only 84 % of the time near 0 and 1.
+
+    >>> interval = exact_interval(8, 200)
     >>> round(interval.low, 4), round(interval.high, 4)
-    (0.0204, 0.0769)
+    (0.0174, 0.0773)
 
     Raises:
         ValueError: ``n`` is 0 or ``hits`` outside 0..n.
     """
     from scipy.stats import binomtest
 
-    ends = binomtest(hits, n).proportion_ci(confidence_level=level, method="wilson")
+    ends = binomtest(hits, n).proportion_ci(confidence_level=level, method="exact")
     return Interval(float(ends.low), float(ends.high))
 
 
@@ -150,6 +141,38 @@ def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = N
     return middle - half, middle + half
 
 
+def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array, Array]:
+    """Return the ends of the interval of graded shares along the last axis: at each end, the farther one of two intervals.
+
+    Let ``draws`` be the geometric mean of the number of clusters (which counts if all cases of a cluster are alike) and of the effective
+    number of cases ``mean * (1 - mean) / variance``, at least the clusters and at most n (which counts if the variance lacks no cluster
+    that is unlike the others). With clusters of one case each it is n. The first interval is :func:`wilson_ends` of the clusters. The
+    second has two clusters more, of ``n / draws / 2`` cases that all score 0, or all score 1. It reaches at most as far as if so many
+    draws may miss cases that score 0, or 1: from ``mean * miss`` to ``1 - (1 - mean) * miss`` with ``miss = ((1 - level) / 2) ** (1 / draws)``,
+    the lower end of the exact interval if all draws are hits.
+
+    Args:
+        sums: sum of the values of each cluster (two clusters or more).
+        sizes: how many values, of the same shape.
+        level: of confidence.
+    """
+    found = moments(sums, sizes)
+    mean, clusters, n = np.clip(found.mean, 0.0, 1.0), sizes.shape[-1], sizes.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where(found.variance > 0, mean * (1 - mean) / found.variance, n)
+    draws = np.sqrt(clusters * np.clip(effective, clusters, n))
+    part = (n / draws / 2)[..., None]
+    more = moments(
+        np.concatenate([sums, np.zeros_like(part), part], axis=-1),
+        np.concatenate([sizes, part, part], axis=-1),
+    )
+    (low, high), (lower, higher) = wilson_ends(found, level), wilson_ends(more, level)
+    miss = ((1 - level) / 2) ** (1 / draws)
+    low = np.fmin(low, np.maximum(lower, mean * miss))
+    high = np.fmax(high, np.minimum(higher, 1 - (1 - mean) * miss))
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
 def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -> tuple[Array, Array]:
     """Return the ends of Wilson's interval of clustered shares, along the last axis; nan where the spread between clusters is unknown.
 
@@ -202,23 +225,28 @@ def cluster_t(
     return Interval(float(low), float(high))
 
 
-def cluster_wilson(
+def cluster_share(
     values: Sequence[float],
     clusters: Sequence[Hashable],
     level: float = LEVEL,
     scale: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Return Wilson's interval with design effect, for hits and misses, graded shares, or ratings whose scale is known.
+    """Return the interval of a mean on a known scale: of hits and misses, graded shares, or ratings.
 
-    All hits or all misses count as one case for each cluster. Clusters that all have the same mean in between count as
-    independent cases. Ends are nan for a single cluster whose values differ, as the spread between clusters is then unknown, and when
-    all values are the same and between the ends of the scale.
+    Independent hits and misses (values at the ends of the scale alone, clusters of one case each) have the exact interval. If all
+    values are at the same end, each cluster counts as one hit (or miss). All other values have :func:`graded_ends`. Clusters that
+    all have the same mean count as independent cases. Ends are nan for a single cluster whose values differ, as the spread between
+    clusters is then unknown.
+
+    >>> interval = cluster_share([0.0] * 27 + [0.02, 0.03, 0.01], range(30))
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.0005, 0.1175)
 
     Args:
         values: at least one.
         clusters: of each.
         level: of confidence.
-        scale: lowest and highest value possible; values are taken as hits and misses on the scale from 0 to 1 only.
+        scale: lowest and highest value possible.
 
     Raises:
         ValueError: no values, values outside the scale, or lengths that differ.
@@ -229,18 +257,17 @@ def cluster_wilson(
         raise ValueError(f"a score lies outside {lowest:g} to {highest:g}; without a scale, take cluster_t")
     sums, sizes = cluster_sums(shares.tolist(), clusters)
     k, n = len(sums), len(shares)
-    if scale == (0.0, 1.0) and bool(np.isin(shares, (0.0, 1.0)).all()):
-        if np.ptp(shares) == 0:
-            return wilson(k if shares[0] else 0, k, level)
-        if k == n:
-            return wilson(round(float(shares.sum())), n, level)
-    if np.ptp(shares) == 0 or k == 1:
+    hits = bool(np.isin(shares, (0.0, 1.0)).all())
+    if hits and (k == n or np.ptp(shares) == 0):
+        found = exact_interval(round(float(shares.sum())) * k // n, k, level)
+        low, high = found.low, found.high
+    elif k == 1:
         return Interval(math.nan, math.nan)
-    if _all_equal(sums / sizes):
-        sums, sizes = shares, np.ones(n)
-    low, high = (float(end) for end in wilson_ends(moments(sums, sizes), level))
-    width = highest - lowest
-    return Interval(lowest + width * max(0.0, low), lowest + width * min(1.0, high))
+    else:
+        if _all_equal(sums / sizes) and np.ptp(shares):
+            sums, sizes = shares, np.ones(n)
+        low, high = map(float, graded_ends(sums, sizes, level))
+    return Interval(lowest + (highest - lowest) * low, lowest + (highest - lowest) * high)
 
 
 def _all_equal(means: Array) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ can raise the last digit: 8.5248 becomes 8.525 and then 8.53.
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -18,9 +18,12 @@ import numpy as np
 
 from long_context_tasks.schema import CaseScores, Score
 from long_context_tasks.schema.response import REASONS
-from long_context_tasks.stats.intervals import LEVEL, Interval, cluster_moments, cluster_t, cluster_wilson
+from long_context_tasks.stats.intervals import LEVEL, Interval, cluster_moments, cluster_share, cluster_t
 
 Label = TypeVar("Label", bound=Hashable)
+Scale = tuple[float, float]
+"""Lowest and highest score that a metric can give."""
+RATES: Scale = (0.0, 1.0)
 Z_95 = statistics.NormalDist().inv_cdf(0.975)
 """Half the width of a 95 % interval, in standard deviations."""
 
@@ -53,18 +56,18 @@ class Mean:
         return self.n / self.total if self.total else math.nan
 
 
-def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], *, rates: bool = True) -> Mean:
-    """Return the mean of the scores that have a value.
+def mean_of_scores(
+    scores: Sequence[Score], clusters: Sequence[Hashable], *, scale: Scale | None = RATES
+) -> Mean:
+    """Return the mean of the scores that have a value, and its interval (see :func:`interval_of_mean`).
 
-    Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, clustered shares one with design effect,
-    points of a scale a t interval over clusters (:mod:`long_context_tasks.stats.intervals`); its ends are nan where the spread between
-    clusters is unknown. Where values are a judge's expectations of what people would say, the interval includes how far people may be
-    from them: it is that of the mean of one person's score of each case.
+    If values are a judge's expectations of what people would say, the interval includes how far people may be from them: it is that
+    of the mean of one person's score of each case.
 
     Args:
         scores: values, reasons and standard deviations.
         clusters: the cluster of each score.
-        rates: scores of 0 and 1 are misses and hits; False for points of a scale.
+        scale: of the metric; None if it has no ends.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -79,7 +82,7 @@ def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], *, rat
     if not there:
         return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
     values, kept, stds = zip(*there, strict=True)
-    ends = interval_of_mean(values, kept, rates=rates, stds=stds)
+    ends = interval_of_mean(values, kept, scale=scale, stds=stds)
     value, se = math.fsum(values) / len(values), standard_error(values, kept, stds)
     return Mean(value, ends.low, ends.high, len(values), len(scores), reasons, se)
 
@@ -109,25 +112,29 @@ def interval_of_mean(
     values: Sequence[float],
     clusters: Sequence[Hashable],
     *,
-    rates: bool = True,
+    scale: Scale | None = RATES,
     stds: Sequence[float] = (),
 ) -> Interval:
-    """Return the 95 % interval that fits the values; see :func:`mean_of_scores`.
+    """Return the 95 % interval that fits the values.
 
-    The ends are nan for points of a scale that are all equal, as their spread is unknown.
+    Values on a known scale have that of :func:`~long_context_tasks.stats.intervals.cluster_share`, others (and all if one lies outside
+    the scale) a t interval over clusters. Ends are nan if the spread between clusters is unknown: with a single cluster, and off a scale
+    if all clusters have the same mean.
 
     Args:
         values: at least one.
         clusters: of the values.
-        rates: the values are shares from 0 to 1.
+        scale: lowest and highest value possible; None if there is none.
         stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
     """
-    shares = rates and all(0 <= value <= 1 for value in values)
-    ends = (cluster_wilson if shares else cluster_t)(values, clusters)
-    return widened(ends, math.fsum(values) / len(values), stds, rates=rates) if any(stds) else ends
+    if scale is None or not all(scale[0] <= value <= scale[1] for value in values):
+        ends = cluster_t(values, clusters)
+    else:
+        ends = cluster_share(values, clusters, scale=scale)
+    return widened(ends, math.fsum(values) / len(values), stds, scale=scale) if any(stds) else ends
 
 
-def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool = True) -> Interval:
+def widened(ends: Interval, mean: float, stds: Sequence[float], *, scale: Scale | None = RATES) -> Interval:
     """Widen an interval of a mean of expectations to one of the mean of what is expected.
 
     The variance of the mean has two independent parts, between cases and within them, so the distance of each end from the mean grows
@@ -138,7 +145,7 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool =
     """
     within = Z_95 * math.sqrt(math.fsum(std**2 for std in stds)) / len(stds)
     low, high = mean - math.hypot(mean - ends.low, within), mean + math.hypot(ends.high - mean, within)
-    return Interval(max(low, 0.0), min(high, 1.0)) if rates else Interval(low, high)
+    return Interval(low, high) if scale is None else Interval(max(low, scale[0]), min(high, scale[1]))
 
 
 @dataclass(frozen=True)
@@ -162,8 +169,10 @@ class GroupMean:
     interval: Interval
 
 
-def group_mean(values: Sequence[float | None], clusters: Sequence[Hashable]) -> GroupMean:
-    """Return the figures of one group; ``None`` is an item without a score.
+def group_mean(
+    values: Sequence[float | None], clusters: Sequence[Hashable], scale: Scale | None = None
+) -> GroupMean:
+    """Return the figures of one group; ``None`` is an item without a score. ``scale`` as in :func:`interval_of_mean`.
 
     Raises:
         ValueError: lengths differ.
@@ -178,7 +187,7 @@ def group_mean(values: Sequence[float | None], clusters: Sequence[Hashable]) -> 
         clusters=len(set(kept)),
         mean=math.fsum(scores) / len(scores),
         sd=statistics.stdev(scores) if len(scores) > 1 else math.nan,
-        interval=cluster_t(scores, kept),
+        interval=interval_of_mean(scores, kept, scale=scale),
     )
 
 
@@ -219,7 +228,7 @@ def task_numbers(
     metrics: Sequence[str],
     intervals: Sequence[str],
     n_truncated: float = 0,
-    points: Collection[str] = (),
+    points: Mapping[str, Scale | None] = {},
 ) -> dict[str, float]:
     """Return means, intervals and counts of a task as the flat numbers that a host's table and result file can hold.
 
@@ -229,14 +238,14 @@ def task_numbers(
         metrics: names, headline first: its reasons are the ones counted.
         intervals: the metrics that get ``_low`` and ``_high``.
         n_truncated: prompts that the host cut; nan where the window is unknown.
-        points: the metrics that are points of a scale, not rates.
+        points: the metrics that are points, not rates, each with its scale.
 
     Returns:
         Metric values (rates from 0 to 1; nan when no case counts) and counts, keyed as :func:`result_keys`.
     """
     result: dict[str, float] = {}
     for metric in metrics:
-        mean = mean_of_scores([case[metric] for case in scores], clusters, rates=metric not in points)
+        mean = mean_of_scores([case[metric] for case in scores], clusters, scale=points.get(metric, RATES))
         result[metric] = mean.value
         if metric in intervals:
             result |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}

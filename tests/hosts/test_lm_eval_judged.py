@@ -203,13 +203,14 @@ def test_a_judge_that_fails_later_loses_no_answer(
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
 
 
-def test_points_have_no_interval_of_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All answers judged 1 of 10: an interval for shares would reach below the scale."""
+def test_points_have_an_interval_on_their_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All answers judged 1 of 10: on the scale of the card, from 0 to 10."""
     with stub_server() as server, stub_server(lambda messages: "Score: \\boxed{1}") as judge:
         name_judge(monkeypatch, judge.url)
         result = run(QA, server.url)
     metrics = metrics_of(result, QA)
-    assert metrics["judge_score"] == 1 and math.isnan(metrics["judge_score_low"])
+    assert metrics["judge_score"] == 1 and math.isnan(metrics["official_judge_score_low"])
+    assert 0 < metrics["judge_score_low"] < 1 < metrics["judge_score_high"] < 10
     assert result["configs"][QA]["metadata"]["judge"]["rubric"] == "gpt"
 
 

@@ -27,7 +27,7 @@ from long_context_tasks.judges.kinds import kind_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.stats.intervals import cluster_wilson
+from long_context_tasks.stats.intervals import cluster_share
 
 pytestmark = [pytest.mark.slow, needs("lm_eval", "peft"), pytest.mark.usefixtures("meetings")]
 
@@ -85,7 +85,7 @@ def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     assert "judge_score" not in metrics and metrics["answered"] == 1 and metrics["n_scored"] == 3
     # Between meetings as ever, and within: what one person's ratings would add.
     clusters = [row["doc"]["cluster"] for row in samples.values()]
-    between = cluster_wilson(means, clusters)
+    between = cluster_share(means, clusters)
     within = 1.959964 * math.sqrt(sum(std**2 for std in stds)) / 3
     assert metrics["orca_mean_low"] == pytest.approx(
         max(0, metrics["orca_mean"] - math.hypot(metrics["orca_mean"] - between.low, within)), abs=1e-5

@@ -17,7 +17,7 @@ from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.compare import compare_models
 from long_context_tasks.schema import InputError, Score
-from long_context_tasks.stats import mean_of_scores
+from long_context_tasks.stats import cluster_share, mean_of_scores
 
 MADE = "2026-01-0{}T10-00-00.000000"
 
@@ -61,7 +61,7 @@ def test_one_case_of_a_graded_score_has_no_interval(tmp_path: Path, other: float
 
 
 def test_points_and_turns(tmp_path: Path) -> None:
-    """A conversation counts its turns; points that are all 1 are no hits."""
+    """A conversation counts its turns; points that are all 1 of 10 are not hits, and their interval is on the scale from 0 to 10."""
     talk = {
         name: [Turn({"judge_score": 1.0, "answered": 1.0}), Turn({"judge_score": 1.0, "answered": 0.0})]
         for name in ("m1", "m2", "m3")
@@ -72,7 +72,9 @@ def test_points_and_turns(tmp_path: Path) -> None:
     )
     cell = one(tmp_path)
     assert cell.points and cell.judge == "j" and cell.points_metrics == {"judge_score"}
-    assert (cell.mean.n, cell.mean.value, cell.n_cases) == (6, 1.0, 3) and math.isnan(cell.mean.high)
+    assert (cell.mean.n, cell.mean.value, cell.n_cases) == (6, 1.0, 3)
+    ends = cluster_share([1.0] * 6, "aabbcc", scale=(0, 10))
+    assert (cell.mean.low, cell.mean.high) == (ends.low, ends.high) and 0 < ends.low < 1 < ends.high < 6
     assert cell.official["answered"].value == 0.5 and cell.official["answered"].high <= 1
 
 

@@ -15,7 +15,7 @@ from long_context_tasks.cli import app
 from long_context_tasks.results.cells import Cell, cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.settings import pooled_seeds
-from long_context_tasks.stats.intervals import cluster_wilson
+from long_context_tasks.stats.intervals import cluster_share
 
 SYNTHETIC, BUILT, PUBLISHED = "ada_leval_bestanswer_2k_synthetic", "ada_leval_tsort_8k", "ada_leval_tsort_2k"
 RECAST = "ada_leval_tsort_2k_recast"
@@ -43,7 +43,7 @@ def test_seeds_of_texts_count_as_more_cases_and_more_texts(tmp_path: Path) -> No
     assert [cell.mean.n for cell in cells_of(collect([tmp_path]))] == [4, 4]
     [cell] = pooled(tmp_path)
     both = [*VALUES[0], *VALUES[1]]
-    ends = cluster_wilson(both, [0, 0, 1, 1, 2, 2, 3, 3])
+    ends = cluster_share(both, [0, 0, 1, 1, 2, 2, 3, 3])
     assert (cell.mean.n, cell.n_cases, cell.n_available, cell.mean.value) == (8, 8, 8, 0.5)
     assert (cell.mean.low, cell.mean.high) == (ends.low, ends.high)
     assert json.loads(cell.settings) == {"lct_seed": "pooled"} and cell.ranked
@@ -56,7 +56,7 @@ def test_a_book_that_two_seeds_draw_from_is_one_cluster(tmp_path: Path, task: st
         options = {"lct_cases": f"/x/built_{seed}"} if task == BUILT else {}
         write(tmp_path, seed, VALUES[seed], task, lct_seed=seed, **options)
     [cell] = pooled(tmp_path)
-    ends = cluster_wilson([*VALUES[0], *VALUES[1]], [0, 0, 1, 1, 0, 0, 1, 1])
+    ends = cluster_share([*VALUES[0], *VALUES[1]], [0, 0, 1, 1, 0, 0, 1, 1])
     assert (cell.mean.n, cell.mean.low, cell.mean.high) == (8, ends.low, ends.high)
 
 

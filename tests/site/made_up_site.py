@@ -21,7 +21,7 @@ from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Tabl
 from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
 from long_context_tasks.stats import EffectiveLength, Interval, Mean
 from long_context_tasks.stats.effective_length import LengthOutcome, Outcome
-from long_context_tasks.stats.intervals import wilson
+from long_context_tasks.stats.intervals import exact_interval
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
 HOSTILE_TEXT = (
@@ -42,7 +42,7 @@ def made_up_cell(
     return Cell(model=model, task=task, mean=mean, runs=runs, metric=metric, **values | other)
 
 
-_ends = lru_cache(wilson)
+_ends = lru_cache(exact_interval)
 
 
 def rate(share: float, n: int, total: int | None = None, reasons: Mapping[str, int] | None = None) -> Mean:

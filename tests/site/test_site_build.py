@@ -74,7 +74,7 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
     ("page", "texts"),
     [
         (QUAIL, ("lm_eval 0.4.13", "0123abc", "2026-11-02", "gpt-4-0613", "All settings", "3 unparsed", "1 prompt truncated by the host",
-                 "3 runs, SD between them 0.08", "48.1–61.7", "official_accuracy", "instruction_following", "context up to which the score stays above")),
+                 "3 runs, SD between them 0.08", "47.8–62.0", "official_accuracy", "instruction_following", "context up to which the score stays above")),
         (QUAIL, (*FAILURES, "97.0 %", "Apache-2.0 <i>")),
         (TSORT.format(64), (*FAILURES, "not ranked: 20 of 50 without a score", "30 of 50", "Chance 4.2")),
         (TSORT.format(2), ("By position", "n 67", "in the middle", "Score by position")),

@@ -6,7 +6,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats.intervals import wilson
+from long_context_tasks.stats.intervals import exact_interval
 
 Floats = NDArray[np.float64]
 DESIGNS = (
@@ -41,7 +41,7 @@ def coverage(
     The last is not a number without ``resamples``.
     """
     draw = np.random.default_rng(0)
-    ends = np.array([[one.low, one.high] for one in (wilson(hits, n) for hits in range(n + 1))])
+    ends = np.array([[one.low, one.high] for one in (exact_interval(hits, n) for hits in range(n + 1))])
     held, wide, resampled = 0.0, 0.0, 0.0
     for _ in range(rounds):
         skill = 0.5 + spread * draw.uniform(-1, 1, models)

@@ -9,7 +9,7 @@ import numpy as np
 from coverage_simulation import difference_moments
 
 from long_context_tasks.stats.comparison import ALPHA, p_of_same
-from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
+from long_context_tasks.stats.intervals import Array, graded_ends, moments, t_ends
 
 FLIPS = 999
 NULLS = ("normal", "exponential", "lognormal", "rare 20 %", "rare 10 %", "unequal sizes")
@@ -79,7 +79,7 @@ def pooled_coverage(
     hits = rng.binomial(size, rates[:, :, None], (samples, books, seeds)).astype(float)
     sums = hits.sum(axis=2) if together else hits.reshape(samples, -1)
     sizes = np.full(sums.shape, float(size * seeds if together else size))
-    low, high = wilson_ends(moments(sums, sizes))
+    low, high = graded_ends(sums, sizes)
     return float(np.mean((low <= level) & (level <= high))), float(np.mean(high - low))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from coverage_simulation import Setting, draw
 
 from long_context_tasks.stats.comparison import spread_of
-from long_context_tasks.stats.intervals import moments, wilson_ends
+from long_context_tasks.stats.intervals import graded_ends
 
 ALONE = 200
 DESIGNS = {"meetings": (20, 16), "sections": (36, 8)}
@@ -27,7 +27,7 @@ def width(clusters: int, size: int, rate: float, correlation: float, kind: str, 
     """Return the mean width of the 95 % intervals that reports show."""
     # Graded scores vary about their rate by a third of what hits do.
     icc = correlation if kind == "hits" else correlation / (3 - 2 * correlation)
-    low, high = wilson_ends(moments(*draw(Setting(rate, clusters, size, icc, kind=kind), samples)))
+    low, high = graded_ends(*draw(Setting(rate, clusters, size, icc, kind=kind), samples))
     return float(np.mean(high - low))
 
 

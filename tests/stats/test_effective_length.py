@@ -16,7 +16,7 @@ from long_context_tasks.stats.effective_length import (
     fraction_bar,
     relative_margin,
 )
-from long_context_tasks.stats.intervals import cluster_t, cluster_wilson, wilson
+from long_context_tasks.stats.intervals import cluster_share, cluster_t, exact_interval
 
 
 def _hits(hits: int, n: int = 100, size: int = 1) -> LengthScores:
@@ -68,7 +68,7 @@ def test_the_margin_of_a_fixed_bar():
     # Clopper and Pearson: 61 of 100 start at 0.507, 58 at 0.477
     assert [one.outcome for one in found.lengths] == ["holds", "holds", "open", "fails"]
     assert (found.at_least, found.below, found.open) == (2000, 8000, [4000])
-    assert found.lengths[1].interval == wilson(61, 100) and found.lengths[1].mean == 0.61
+    assert found.lengths[1].interval == exact_interval(61, 100) and found.lengths[1].mean == 0.61
     from scipy.stats import binomtest
 
     exact = binomtest(61, 100).proportion_ci(method="exact")
@@ -256,10 +256,10 @@ def test_the_simulation_runs_the_same_tests(shared, kind):
 def test_the_ends_of_a_mean_are_those_of_its_interval():
     """With a bar in the middle of the scale, a fixed margin is the printed interval of the mean less the bar."""
     rng = np.random.default_rng(1)
-    for values in ((rng.random(60) < 0.6).astype(float), rng.random(60), np.ones(60), np.zeros(60)):
+    for values in ((rng.random(60) < 0.6).astype(float), rng.random(60)):
         curve = {1000: LengthScores(values.tolist(), [case // 5 for case in range(60)])}
         margin = effective_length(curve, HALF).lengths[0].margin
-        ends = cluster_wilson(curve[1000].values, curve[1000].clusters)
+        ends = cluster_share(curve[1000].values, curve[1000].clusters)
         assert (margin.low + 0.5, margin.high + 0.5) == pytest.approx((ends.low, ends.high))
 
 

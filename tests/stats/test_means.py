@@ -22,17 +22,17 @@ from long_context_tasks.stats import (
     round_half_up,
     round_twice,
 )
-from long_context_tasks.stats.intervals import cluster_wilson, wilson
+from long_context_tasks.stats.intervals import cluster_share, exact_interval
 from long_context_tasks.stats.means import group_means, widened
 
 
 @pytest.mark.parametrize(
-    # Newcombe (1998), Statistics in Medicine 17, Table I: method 3 (score, without continuity correction)
+    # Newcombe (1998), Statistics in Medicine 17, Table I: method 5 (Clopper-Pearson)
     ("hits", "n", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+    [(81, 263, 0.2527, 0.3676), (15, 148, 0.0578, 0.1617), (0, 20, 0.0, 0.1684), (1, 29, 0.0009, 0.1776)],
 )
-def test_wilson_gives_the_published_intervals(hits: int, n: int, low: float, high: float) -> None:
-    interval = wilson(hits, n)
+def test_hits_have_the_published_exact_intervals(hits: int, n: int, low: float, high: float) -> None:
+    interval = exact_interval(hits, n)
     assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
 
 
@@ -40,13 +40,22 @@ def test_the_interval_is_that_of_the_values() -> None:
     """Shares, points of a scale, and shares that are declared points; the corners are those of each interval."""
     clusters = [place // 4 for place in range(40)]
     shares, points = [place % 3 / 2 for place in range(40)], [1.0 + place % 9 for place in range(40)]
-    assert interval_of_mean(shares, clusters) == cluster_wilson(shares, clusters)
+    assert interval_of_mean(shares, clusters) == cluster_share(shares, clusters)
     assert interval_of_mean(points, clusters) == cluster_t(points, clusters)
-    assert interval_of_mean(shares, clusters, rates=False) == cluster_t(shares, clusters)
-    assert interval_of_mean([1.0] * 8 + [0.0] * 192, range(200)) == wilson(8, 200)
-    # Judged 1 of 10 throughout, the mean is 1: an interval for shares would lie below it, outside the scale.
-    mean = mean_of_scores([Score(1.0)] * 40, clusters, rates=False)
+    assert interval_of_mean(shares, clusters, scale=None) == cluster_t(shares, clusters)
+    assert interval_of_mean(points, clusters, scale=(1, 10)) == cluster_share(points, clusters, scale=(1, 10))
+    # One point off the scale: the scale is not what it was said to be.
+    assert interval_of_mean([*points, 11], [*clusters, 0], scale=(1, 10)) == cluster_t(
+        [*points, 11], [*clusters, 0]
+    )
+    assert interval_of_mean([1.0] * 8 + [0.0] * 192, range(200)) == exact_interval(8, 200)
+    # Judged 1 throughout: without a scale the spread is unknown, with one the mean lies at its end, or between.
+    mean = mean_of_scores([Score(1.0)] * 40, clusters, scale=None)
     assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
+    mean = mean_of_scores([Score(1.0)] * 40, clusters, scale=(1, 10))
+    assert mean.low == 1 and 3 < mean.high < 4
+    mean = mean_of_scores([Score(1.0)] * 40, clusters, scale=(0, 10))
+    assert 0 < mean.low < 1 < mean.high < 4
 
 
 def test_the_standard_error_is_the_textbook_s() -> None:
@@ -146,7 +155,7 @@ def test_a_score_that_is_not_there_has_no_part_in_it() -> None:
 
 
 def test_two_halves_add_in_quadrature() -> None:
-    found = widened(Interval(0.5 - 0.03, 0.5 + 0.04), 0.5, [0.2] * 4, rates=False)
+    found = widened(Interval(0.5 - 0.03, 0.5 + 0.04), 0.5, [0.2] * 4, scale=None)
     within = 1.959964 * 0.2 / 2
     assert found.low == pytest.approx(0.5 - math.hypot(0.03, within))
     assert found.high == pytest.approx(0.5 + math.hypot(0.04, within))

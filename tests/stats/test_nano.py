@@ -10,6 +10,6 @@ LIMITS = {"meetings": 0.02, "sections": 0.05}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_intervals_are_no_wider_up_to_a_correlation(name: str) -> None:
-    assert max(ratios(*DESIGNS[name], LIMITS[name])) <= 1.005
+    assert max(ratios(*DESIGNS[name], LIMITS[name])) <= 1.01
     # Where answers about a text agree more, they say less.
     assert min(ratios(*DESIGNS[name], 0.2)) > 1.25

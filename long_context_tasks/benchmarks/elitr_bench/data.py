@@ -80,7 +80,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
             default="gpt",
             metrics=scoring.INTERVALS,
         ),
-        points=frozenset(scoring.INTERVALS),
+        points=card(NAME).points,
         own_template=style if style in prompts.CONVERSATIONS else "",
         asked_and_right=_asked_and_right,
         n_all=n_all,

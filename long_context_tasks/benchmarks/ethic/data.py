@@ -76,7 +76,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         render=prompts.messages,
         score=summaries.score_case if judged else scoring.SCORES[spec.task],
         judging=judging if judged else None,
-        points=frozenset(summaries.POINTS) if judged else frozenset(),
+        points=card(NAME).points if judged else {},
         own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",
         asked_and_right=_asked_and_right if spec.source == "built" else None,
         n_all=n_all,

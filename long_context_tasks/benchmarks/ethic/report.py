@@ -11,7 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
+from long_context_tasks.benchmarks.ethic.files import NAME
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
@@ -30,7 +31,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     settings_text,
 )
-from long_context_tasks.stats import GroupMean, Interval, group_mean, interval_of_mean
+from long_context_tasks.stats import RATES, GroupMean, Interval, Scale, group_mean
 from long_context_tasks.tokens import CL100K
 
 BINS = 5
@@ -175,46 +176,34 @@ def _part(case: Case, index: int, position: float, value: float | None) -> Score
     return replace(whole, key=(*whole.key, index), position=position)
 
 
-def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> GroupMean:
-    """Return mean, counts and the interval that the hosts' results have, too.
-
-    Args:
-        values: scores; None where there is none.
-        clusters: of each score.
-        rates: see :func:`~long_context_tasks.stats.mean_of_scores`.
-    """
-    group = group_mean(values, clusters)
-    pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
-    if not pairs:
-        return group
-    own_values, own_clusters = zip(*pairs, strict=True)
-    return replace(group, interval=interval_of_mean(own_values, own_clusters, rates=rates))
-
-
 K = TypeVar("K", Span, tuple[Span, Span], tuple[Span, int])
 
 
-def figures_by(scored: Sequence[Scored], key: Callable[[Scored], K], *, rates: bool) -> dict[K, GroupMean]:
+def figures_by(
+    scored: Sequence[Scored], key: Callable[[Scored], K], scale: Scale | None
+) -> dict[K, GroupMean]:
     """Return the figures of each group of scores, in order of the keys."""
     groups: dict[K, list[Scored]] = {}
     for score in scored:
         groups.setdefault(key(score), []).append(score)
     return {
-        name: figures(
-            [score.value for score in groups[name]], [score.cluster for score in groups[name]], rates=rates
+        name: group_mean(
+            [score.value for score in groups[name]], [score.cluster for score in groups[name]], scale
         )
         for name in sorted(groups)
     }
 
 
-def by_length(cases: Sequence[Scored], *, rates: bool = True) -> dict[Span, GroupMean]:
+def by_length(cases: Sequence[Scored], scale: Scale | None = RATES) -> dict[Span, GroupMean]:
     """Return figures by context length (5.2), shortest first."""
-    return figures_by(cases, lambda case: case.length, rates=rates)
+    return figures_by(cases, lambda case: case.length, scale)
 
 
-def by_length_and_items(cases: Sequence[Scored], *, rates: bool = True) -> dict[tuple[Span, Span], GroupMean]:
+def by_length_and_items(
+    cases: Sequence[Scored], scale: Scale | None = RATES
+) -> dict[tuple[Span, Span], GroupMean]:
     """Return figures by context length and, within it, by the number of items of the right answer: input against output."""
-    return figures_by(cases, lambda case: (case.length, doubling(case.items, 1)), rates=rates)
+    return figures_by(cases, lambda case: (case.length, doubling(case.items, 1)), scale)
 
 
 def by_position(parts: Sequence[Scored], bins: int = BINS) -> dict[Span, dict[int, GroupMean]]:
@@ -223,9 +212,7 @@ def by_position(parts: Sequence[Scored], bins: int = BINS) -> dict[Span, dict[in
     Labels of one document are not independent, so a single document has no interval.
     """
     table: dict[Span, dict[int, GroupMean]] = {}
-    groups = figures_by(
-        parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), rates=False
-    )
+    groups = figures_by(parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), None)
     for (length, place), group in groups.items():
         table.setdefault(length, {})[place] = group
     return table
@@ -239,14 +226,14 @@ def of_domain(scored: Sequence[Scored]) -> Mapping[str, Sequence[Scored]]:
 
 
 def compare(
-    low: Sequence[Scored], high: Sequence[Scored], *, rates: bool = True
+    low: Sequence[Scored], high: Sequence[Scored], scale: Scale | None = RATES
 ) -> tuple[GroupMean, GroupMean, GroupMean] | None:
     """Compare low and high coverage (5.1) over equal contexts that both have a score for.
 
     Args:
         low: of a counterpart; its scores are rates.
         high: of the other task.
-        rates: the scores of ``high`` are rates, too.
+        scale: of the scores of ``high``.
 
     Returns:
         Figures of low, of high, and of high minus low, context by context; None where no context is equal. The interval of a
@@ -263,12 +250,12 @@ def compare(
     if not pairs:
         return None
     lows, highs, clusters = zip(*pairs, strict=True)
-    loss = figures([there - here for here, there, _ in pairs], clusters, rates=False)
-    if rates and loss.interval is not None:
+    loss = group_mean([there - here for here, there, _ in pairs], clusters)
+    if scale == RATES and loss.interval is not None:
         # The limit stands second, so that an end that is no number stays one.
         ends = Interval(max(loss.interval.low, -1.0), min(loss.interval.high, 1.0))
         loss = replace(loss, interval=ends)
-    return figures(lows, clusters, rates=True), figures(highs, clusters, rates=rates), loss
+    return group_mean(lows, clusters, RATES), group_mean(highs, clusters, scale), loss
 
 
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
@@ -435,14 +422,15 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
     length, position, heat, items = [], [], [], []
     for entry in measured:
         points, metric = entry.first.points, entry.first.metric
+        scale = card(NAME).points.get(metric, RATES)
         for domain, cases in of_domain(entry.cases).items():
             who = (*entry.row, domain)
-            for span, group in by_length(cases, rates=not points).items():
+            for span, group in by_length(cases, scale).items():
                 tokens = [case.tokens for case in cases if case.length == span]
                 mean = f"{sum(tokens) / len(tokens):,.0f}"
                 length.append((*who, length_text(span), mean, metric, *entry.figures(group)))
             if entry.spec.task not in _HIGH:
-                for (span, count), group in by_length_and_items(cases, rates=not points).items():
+                for (span, count), group in by_length_and_items(cases, scale).items():
                     number = count_span_text(count)
                     items.append((*who, length_text(span), number, metric, *entry.figures(group)))
         for domain, parts in of_domain(entry.parts).items():
@@ -476,7 +464,7 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
         for high in measured:
             if high.spec.task not in _HIGH.get(low.spec.task, ()) or low.whose != high.whose:
                 continue
-            points = high.first.points
+            points, scale = high.first.points, card(NAME).points.get(high.first.metric, RATES)
             for domain, cases in of_domain(low.cases).items():
                 spans = sorted({case.length for case in cases})
                 parts = {"all": cases} if len(spans) > 1 else {}
@@ -484,7 +472,7 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
                     length_text(span): [case for case in cases if case.length == span] for span in spans
                 }
                 for length, own in parts.items():
-                    if found := compare(own, high.cases, rates=not points):
+                    if found := compare(own, high.cases, scale):
                         n, *low_cells = low.figures(found[0])
                         # Points and rates have no difference.
                         loss = ("", "") if points else high.figures(found[2])[1:]

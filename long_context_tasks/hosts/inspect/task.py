@@ -54,7 +54,7 @@ from long_context_tasks.schema.response import (
     writable,
 )
 from long_context_tasks.schema.thinking import CLOSE, OPEN
-from long_context_tasks.stats.means import mean_of_scores, task_numbers
+from long_context_tasks.stats.means import RATES, Scale, mean_of_scores, task_numbers
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -99,8 +99,8 @@ def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) 
     stopping = None
     if stop_width is not None:
         cases = by_cluster_at_random(cases, task.options.seed)
-        stopping = WidthStopping(stop_width, rates=task.metrics[0] not in task.points)
-    points = sorted(task.points)
+        stopping = WidthStopping(stop_width, scale=task.points.get(task.metrics[0], RATES))
+    points = dict(sorted(task.points.items()))
     return Task(
         dataset=MemoryDataset([_sample(case) for case in cases], name=name),
         solver=ask(task),
@@ -233,15 +233,15 @@ def by_cluster_at_random(cases: Sequence[Case], seed: int) -> list[Case]:
 class WidthStopping:
     """The host's protocol ``EarlyStopping``: no case begins once the interval is narrow enough; those that run are finished."""
 
-    def __init__(self, width: float, *, rates: bool) -> None:
-        """Stop at a width, from the lower to the upper end; `rates` says that the headline is a share from 0 to 1.
+    def __init__(self, width: float, *, scale: Scale | None) -> None:
+        """Stop at a width, from the lower to the upper end; `scale` is that of the headline.
 
         Raises:
             InputError: no width above 0.
         """
         if not isinstance(width, int | float) or not width > 0:
             raise InputError(f"stop_width={width}: give the width of an interval, like -T stop_width=0.1")
-        self._width, self._rates = float(width), rates
+        self._width, self._scale = float(width), scale
         self._scores: list[Score] = []
         self._clusters: list[str] = []
         self._reached: float | None = None
@@ -262,7 +262,7 @@ class WidthStopping:
         self._scores += [next(iter(turn.values())) for turn in turns]
         self._clusters += clusters
         if self._reached is None and len(set(self._clusters)) >= FEWEST_CLUSTERS:
-            mean = mean_of_scores(self._scores, self._clusters, rates=self._rates)
+            mean = mean_of_scores(self._scores, self._clusters, scale=self._scale)
             if mean.high - mean.low <= self._width:
                 self._reached = mean.high - mean.low
 
@@ -371,13 +371,13 @@ def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str
 
 
 @metric(scores="unreduced")
-def numbers(metrics: list[str], intervals: list[str], points: list[str]) -> Metric:
+def numbers(metrics: list[str], intervals: list[str], points: dict[str, Any]) -> Metric:
     """Means over turns, headline first, intervals and standard errors over clusters, and counts; without what is unknown or counts 0."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         turns, clusters = turns_of(scores)
         checked = all((sample.score.metadata or {})["window"] != UNCHECKED for sample in scores)
-        found = task_numbers(turns, clusters, metrics, intervals, 0 if checked else math.nan, set(points))
+        found = task_numbers(turns, clusters, metrics, intervals, 0 if checked else math.nan, points)
         for name in intervals:
             found[f"{name}_stderr"] = mean_of_scores([turn[name] for turn in turns], clusters).se
         return {

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -45,7 +45,7 @@ from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, stored_form, writable
 from long_context_tasks.schema.secrets import without_secrets
-from long_context_tasks.stats import interval_of_mean, standard_error
+from long_context_tasks.stats import RATES, Scale, interval_of_mean, standard_error
 from long_context_tasks.stats.means import result_keys
 
 
@@ -640,11 +640,11 @@ def _over_cases(scored: Sequence[Any], figure: Callable[..., float]) -> float:
     )
 
 
-def _aggregation_of(key: str, points: Collection[str]) -> Callable[[Any], float]:
-    """Return how the values of a result key over all cases become one number; `points` are metrics that are no rates."""
+def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:
+    """Return how the values of a result key over all cases become one number; `points` are metrics that are not rates, with their scales."""
     metric, _, end = key.rpartition("_")
     if end in ("low", "high"):
-        interval = partial(interval_of_mean, rates=metric not in points)
+        interval = partial(interval_of_mean, scale=points.get(metric, RATES))
         return partial(_over_cases, figure=lambda *of, **stds: float(getattr(interval(*of, **stds), end)))
     if key.endswith(STDERR):
         return partial(_over_cases, figure=standard_error)

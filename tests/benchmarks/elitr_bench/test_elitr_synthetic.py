@@ -56,7 +56,7 @@ def test_without_a_judge_the_rule_is_the_headline_and_with_one_the_judge(tmp_pat
     assert alone.metrics[0] == alone.intervals[0] == "answer_found"
     judged = load_task(QA, Options(length=1000, n=1, judge=tmp_path / "judge.yaml"))
     assert judged.metrics[0] == "judge_score" and set(judged.metrics) == set(alone.metrics)
-    assert alone.points == {"judge_score", "official_judge_score"}
+    assert alone.points == {"judge_score": (0, 10), "official_judge_score": None}
     case = alone.cases.cases[0]
     assert set(alone.score(case, "x", None)) == set(alone.metrics)
     assert set(alone.score(case, None, "does_not_fit").values()) == {Score(None, "does_not_fit")}

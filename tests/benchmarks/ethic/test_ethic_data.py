@@ -399,7 +399,7 @@ def test_counterparts_are_found_beside_the_cases_of_other_families(tmp_path: Pat
     for folder in (tmp_path, tmp_path / "ethic_recall_counterparts"):
         for name in BUILT_TASKS:
             task = load(data, name, lct_cases=folder, lct_length="1k")
-            assert len(task.cases) == 2 and task.judging is None and task.points == frozenset()
+            assert len(task.cases) == 2 and task.judging is None and not task.points
             for case in task.cases.cases:
                 [gold] = case.turns[0].gold
                 scores = task.score(case, gold, None)

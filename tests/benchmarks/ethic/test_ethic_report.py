@@ -74,7 +74,7 @@ def test_intervals_are_over_documents() -> None:
     # Rates that are all right are no certainty; equal points say nothing of their spread.
     right = [scored_one("a", 1.0), scored_one("b", 1.0)]
     assert by_length(right)[FOUR].interval.low < 0.5
-    assert math.isnan(by_length(right, rates=False)[FOUR].interval.low)
+    assert math.isnan(by_length(right, None)[FOUR].interval.low)
 
 
 def test_runs_of_one_case_are_one_score() -> None:
@@ -125,7 +125,7 @@ def test_an_interval_of_a_difference_stays_in_its_range() -> None:
     found = compare(low[:1], high[:1])
     assert found is not None and found[2].interval is not None and math.isnan(found[2].interval.low)
     # Differences of points have no such range.
-    found = compare(low, [replace(case, value=5.0 * number) for number, case in enumerate(low)], rates=False)
+    found = compare(low, [replace(case, value=5.0 * number) for number, case in enumerate(low)], (0.0, 5.0))
     assert found is not None and found[2].interval is not None and found[2].interval.high > 1
 
 
