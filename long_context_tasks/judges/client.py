@@ -27,14 +27,15 @@ from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.thinking import thinking_of
 
 # Its own line for each try comes without the reason in most log formats; a failure is reported here, with its reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
 
 _T = TypeVar("_T")
-_TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
+# 520 to 524 are those of a proxy before a server that is down or slow.
+_TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529))
 _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
 _RETRY_AFTER_MAX = 300.0
@@ -54,19 +55,27 @@ class EndpointError(Exception):
     """A call that was not answered; the message holds no secret.
 
     Attributes:
-        status: of HTTP; None when there was no usable answer at all.
+        status: of HTTP, or the code of an error in a body with status 200; None when there was no usable answer at all.
         again: whether a later try can go better.
         wait: seconds that the endpoint asks to wait before it.
+        no_choices: the answer is a completion without choices.
     """
 
     def __init__(
-        self, text: str, status: int | None = None, *, again: bool, wait: float | None = None
+        self,
+        text: str,
+        status: int | None = None,
+        *,
+        again: bool,
+        wait: float | None = None,
+        no_choices: bool = False,
     ) -> None:
         """See the class."""
         super().__init__(text)
         self.status = status
         self.again = again
         self.wait = wait
+        self.no_choices = no_choices
 
 
 class EndpointClient:
@@ -95,10 +104,8 @@ class EndpointClient:
             wait_max=_WAIT_MAX,
             wait_jitter=min(1.0, config.retry_wait),
         ).on(self._backoff)
-        # aiohttp would look the proxy up anew, in a thread, for every call.
-        parts = urlsplit(self._url)
-        direct = not parts.hostname or proxy_bypass(parts.hostname)
-        self._proxy = None if direct else getproxies().get(parts.scheme)
+        # aiohttp would look the proxy up anew, in a thread, for every call, and not look at ALL_PROXY.
+        self._proxy = proxy_of(self._url)
 
     async def __aenter__(self) -> "EndpointClient":
         """Open the pool."""
@@ -150,28 +157,41 @@ class EndpointClient:
                 status, headers = response.status, response.headers
                 text = (await _body(response)).decode("utf-8", "replace")
         except (asyncio.TimeoutError, TimeoutError) as error:
-            said = f"no answer within {self.config.timeout:g} s ({type(error).__name__})"
+            said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
         # A host name that is none is a UnicodeError.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
+            said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(
                 said, again=not isinstance(error, aiohttp.InvalidURL | UnicodeError)
             ) from None
+        wait = _retry_after(headers.get("Retry-After", ""))
         if status == 200:
-            return self._without_key(_read(text))
+            try:
+                return self._without_key(_read(text))
+            except NoCompletion as error:
+                code = error.code or status
+                again = error.code is None or (code in _TRY_AGAIN and "insufficient_quota" not in text)
+                said = f"{self._clean(str(error))}{self._through}"
+                raise EndpointError(said, code, again=again, wait=wait, no_choices=error.no_choices) from None
         # An empty account answers 429 as well, and no waiting fills it.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
         # What a server says of a wrong key may hold the key in part.
         said = "" if status in (401, 403) else self._clean(_message(text))
-        wait = _retry_after(headers.get("Retry-After", ""))
         raise EndpointError(
-            f"status {status}" + (f": {said}" if said else ""), status, again=again, wait=wait
+            f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
         )
+
+    @property
+    def _through(self) -> str:
+        """Names the proxy in an error, without its user and password."""
+        return f" through the proxy {shown_proxy(self._proxy)}" if self._proxy else ""
 
     def _clean(self, text: str) -> str:
         if self._key:
             text = text.replace(self._key, "[key]")
+        if self._proxy:
+            text = text.replace(self._proxy, shown_proxy(self._proxy))
         return " ".join(text.split())[:_SHOWN]
 
     def _without_key(self, reply: Reply) -> Reply:
@@ -264,28 +284,61 @@ def _message(body: str) -> str:
 
 
 def _read(body: str) -> Reply:
-    """Return the reply in a 200 answer; another shape comes from a proxy or a server that goes down, and is tried again."""
+    """Return the reply in a 200 answer.
+
+    Raises:
+        NoCompletion: it has another shape, as of a proxy or a server that goes down, or holds an error.
+    """
     try:
         row = loads(body)
-        choice = row["choices"][0]
-        text = choice["message"]["content"] if "message" in choice else choice["text"]
-        thinking = "" if text else thinking_of(choice.get("message"))
-        if text is not None and not isinstance(text, str):
-            raise TypeError
-        usage = row.get("usage") or {}
-        prompt, completion = (_count(usage.get(f"{part}_tokens")) for part in ("prompt", "completion"))
-        reason = choice.get("finish_reason")
-        likely = choice.get("logprobs")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise EndpointError("an answer that is no OpenAI-style completion", 200, again=True) from None
+    except ValueError:
+        raise NoCompletion("status 200 with a body that is not an OpenAI-style completion") from None
+    row = mended(row)
+    choice = row["choices"][0]
+    message = choice.get("message")
+    text = choice.get("text") if message is None else message["content"]
+    usage = row.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    prompt, completion = (_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
+    reason = choice.get("finish_reason")
     return Reply(
         text or "",
         prompt,
         completion,
         None if reason is None else str(reason),
-        _top_logprobs(likely),
-        thinking,
+        _top_logprobs(choice.get("logprobs")),
+        "" if text or message is None else thinking_of(message),
     )
+
+
+def proxy_of(url: str) -> str | None:
+    """Return the proxy for an address from the environment (``HTTPS_PROXY``, ``HTTP_PROXY``, else ``ALL_PROXY``); None without one.
+
+    Raises:
+        InputError: a proxy that does not speak HTTP.
+    """
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise InputError(
+            f"the proxy {shown_proxy(proxy)} of the environment does not speak HTTP; name an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
+            f"or except {parts.hostname} with NO_PROXY"
+        )
+    return proxy
+
+
+def shown_proxy(proxy: str) -> str:
+    """Return the address of a proxy without its user and password.
+
+    >>> shown_proxy("http://anne:secret@proxy.example:3128")
+    'http://proxy.example:3128'
+    """
+    scheme, _, rest = proxy.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 def _top_logprobs(given: Any) -> TopLogprobs | None:
@@ -321,8 +374,7 @@ async def probe(config: JudgeConfig) -> None:
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:
         try:
-            question = Message("user", "Answer with the word yes.")
-            reply = await client.complete([question], Draw(config.seeds[0]))
+            reply = await _first_reply(client, config)
         except EndpointError as error:
             models = await client.models() if error.status in (400, 404) else []
             raise InputError(_diagnosis(config, error, models)) from None
@@ -331,6 +383,23 @@ async def probe(config: JudgeConfig) -> None:
             f"judge {config.name} at {config.base_url} gives no log-probabilities; leave logprobs out and take several samples "
             "(seeds: [1, 2, 3], with a temperature above 0), or take a server that gives them"
         )
+
+
+async def _first_reply(client: EndpointClient, config: JudgeConfig) -> Reply:
+    """Return the reply to a tiny call; its token limit is ours, so that a judge that thinks longer does not fail by it.
+
+    Some servers then send no choice, and others refuse so small a limit: these are asked with the judge's own.
+    """
+    question, draw = [Message("user", "Answer with the word yes.")], Draw(config.seeds[0])
+    limited = client.config.max_tokens is not None and client.config.max_tokens != config.max_tokens
+    try:
+        return await client.complete(question, draw)
+    except EndpointError as error:
+        if limited and error.no_choices:
+            return Reply("")
+        if not limited or error.status not in (400, 422):
+            raise
+    return await client.complete(question, draw, config.max_tokens)
 
 
 def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> str:

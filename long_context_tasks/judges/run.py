@@ -27,6 +27,7 @@ _FAILED_BATCHES = 3
 # Calls in a row that an endpoint may fail, each after all its tries, or as many as are in flight if that is more.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
+_SILENT = "two empty replies that are the same; not asked again (does the judge think to its token limit? raise max_tokens)"
 # Before looking again whether another process has its reply.
 _CLAIMED_SECONDS = 0.02
 
@@ -42,6 +43,12 @@ class _Job:
     paid: list[Reply] = field(default_factory=list)
     score: float | None = None
     error: str | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether the last two replies are the same empty one: a third would be paid for and be the same."""
+        last = [(reply.text, reply.thinking, reply.finish_reason) for reply in self.replies[-2:]]
+        return len(last) == 2 and last[0] == last[1] and not last[0][0].strip()
 
     @property
     def draw(self) -> Draw:
@@ -62,7 +69,7 @@ class _Job:
             key=self.key,
             usage=Usage.total(reply.usage for reply in self.replies),
             spent=Usage.total(reply.usage for reply in self.paid),
-            error=self.error,
+            error=self.error or (_SILENT if self.score is None and self.silent else None),
             top_logprobs=last.top_logprobs if last else None,
         )
 
@@ -145,7 +152,7 @@ class _Run:
 
     def from_store(self, job: _Job) -> bool:
         """Take the stored replies of a job; whether it is done with them."""
-        while job.score is None and len(job.replies) < self._config.asks:
+        while job.score is None and len(job.replies) < self._config.asks and not job.silent:
             job.key = self._config.key(job.messages, job.draw)
             reply = self._store.get(job.key)
             if reply is None:
@@ -194,6 +201,8 @@ class _Run:
         if failed := [job.error for job in jobs if job.error is not None]:
             text = "judge %s: %d calls were not answered (first: %s); run again to ask for them"
             _LOG.warning(text, config.name, len(failed), failed[0])
+        if silent := sum(job.score is None and job.silent for job in jobs):
+            _LOG.warning("judge %s: %d items got %s", config.name, silent, _SILENT)
 
     async def _ask(self, job: _Job, client: "EndpointClient") -> bool:
         """Ask until a reply has a score. A reply is in the store before the next call begins in its place.

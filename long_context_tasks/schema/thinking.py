@@ -5,10 +5,9 @@ those of the families seen so far, and a model preset or judge file adds another
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 OPEN, CLOSE = "<think>", "</think>"
 """The marks in which hosts hand on the thinking that a server separates."""
@@ -117,16 +116,3 @@ def _compiled(forms: tuple[Form, ...]) -> tuple[re.Pattern[str], frozenset[str],
     closing = frozenset(f"c{place}" for place in range(len(forms)))
     alone = frozenset(f"c{place}" for place, form in enumerate(forms) if form.alone)
     return re.compile(rf"{_MAY_BEGIN}(?:{'|'.join(marks)})", re.IGNORECASE), closing, alone
-
-
-_FIELDS = ("reasoning_content", "reasoning")
-"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
-
-
-def thinking_of(message: Any) -> str:
-    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
-    for name in _FIELDS:
-        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
-        if isinstance(value, str) and value:
-            return value
-    return ""

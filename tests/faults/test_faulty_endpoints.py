@@ -113,7 +113,8 @@ def test_a_reply_without_verdict_is_no_zero(judged: Judge, name: str) -> None:
     assert (found.verdict.score, found.verdict.reason, found.calls) == (None, "unparsable", 2)
 
 
-@pytest.mark.parametrize("name", [*QUICK, *LASTING])
+# A completion without choices may be due to the probe's own limit of tokens.
+@pytest.mark.parametrize("name", [name for name in (*QUICK, *LASTING) if name != "no choices"])
 def test_the_check_of_a_judge_says_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", SECRET)
     fault = PASSING.get(name) or LASTING[name][0]

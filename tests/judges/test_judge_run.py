@@ -142,7 +142,7 @@ def test_an_endpoint_that_is_gone_is_given_up(tmp_path: Path) -> None:
 
 def test_replies_without_a_score_are_asked_again_and_never_zero(tmp_path: Path) -> None:
     def behave(body: dict[str, Any], n: int) -> Answer:
-        return Answer(None if item_of(body) == "item-0" else ("Score: 8" if n < 2 else r"\boxed{8}"))
+        return Answer("No." if item_of(body) == "item-0" else ("Score: 8" if n < 2 else r"\boxed{8}"))
 
     verdicts, bodies = judged(tmp_path, behave, n=2, concurrency=1, asks=4)
     lost, found = verdicts[0][0], verdicts[1][0]
@@ -154,6 +154,18 @@ def test_replies_without_a_score_are_asked_again_and_never_zero(tmp_path: Path) 
     again, bodies = judged(tmp_path, behave, n=2, concurrency=1, asks=4)
     assert not bodies
     assert again[0][0].reason == "unparsable"
+
+
+def test_an_item_with_two_equal_empty_replies_is_not_asked_a_third_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    verdicts, bodies = judged(tmp_path, lambda *_: Answer(None), n=2, asks=9)
+    assert len(bodies) == 4
+    assert {(row[0].score, row[0].reason, row[0].attempts) for row in verdicts} == {(None, "unparsable", 2)}
+    assert "not asked again" in str(verdicts[0][0].error)
+    assert "2 items got two empty replies" in caplog.text
+    _, bodies = judged(tmp_path, lambda *_: Answer(), n=2, asks=9)
+    assert not bodies
 
 
 def test_usage_and_cost_are_counted(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.hints import not_judged_hint
 from long_context_tasks.hosts.inspect.results import METADATA
 from long_context_tasks.hosts.rope import describe_rope
+from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.hosts.window import PER_MESSAGE, UNCHECKED, Window, at_most, is_length_refusal
 from long_context_tasks.judges import Verdict
@@ -142,6 +143,8 @@ def ask(task: LoadedTask) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
+        if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
+            mend_answers(client)
         budget = task.answer_budget * len(case.turns)
         window = find_window(task.options, model, budget)
 

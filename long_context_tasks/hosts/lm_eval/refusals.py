@@ -24,7 +24,8 @@ from lm_eval.api.model import CachingLM, hash_args
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.thinking import OPEN, thinking_of
+from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
+from long_context_tasks.schema.thinking import OPEN
 
 _API_MODELS = "lm_eval.models.api_models"
 _CONVERTS = "_lct_converts_refusals"
@@ -116,38 +117,27 @@ def _marking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
 
     @functools.wraps(parse)
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
-        for output in outputs if isinstance(outputs, list) else [outputs]:
-            _check_completion(output)
-            for choice in output["choices"]:
-                message = choice.get("message") or {}
-                if not message.get("content") and (thinking := thinking_of(message)):
-                    message["content"] = OPEN + thinking
-        return parse(outputs=outputs, **kwargs)
+        checked = [_checked(output) for output in (outputs if isinstance(outputs, list) else [outputs])]
+        for choice in (choice for output in checked for choice in output["choices"]):
+            message = choice.get("message") or {}
+            if not message.get("content") and (thinking := thinking_of(message)):
+                message["content"] = OPEN + thinking
+        return parse(outputs=checked, **kwargs)
 
     return parse_generations
 
 
-class NoCompletion(RuntimeError):
-    """A server said that all went well, and its answer holds no completion: of a proxy, or of a server that goes down."""
-
-
-def _check_completion(output: Any) -> None:
-    """Refuse what the host would take for an empty response: a failure of the server must not be the model's zero.
+def _checked(output: Any) -> dict[str, Any]:
+    """Return an answer as the protocol has it; what the host would take for an empty response must not be the model's zero.
 
     Raises:
         NoCompletion: the host tries again, and ends the run with it after its last try.
     """
-    choices = output.get("choices") if isinstance(output, dict) else None
-    texts = [
-        (choice.get("message") or choice) if isinstance(choice, dict) else None
-        for choice in (choices if isinstance(choices, list) else ())
-    ]
-    contents = [text.get("content", text.get("text")) if isinstance(text, dict) else 0 for text in texts]
-    if not texts or not all(content is None or isinstance(content, str) for content in contents):
-        raise NoCompletion(
-            "the server answered with status 200 and no completion; look at its log, and at base_url, which names its address for "
-            "completions"
-        )
+    try:
+        return mended(output)
+    except NoCompletion as error:
+        hint = "look at the server's log, and at base_url, which names its address for completions"
+        raise NoCompletion(f"{error}; {hint}", error.code) from None
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[CaseInstance]) -> None:
@@ -174,7 +164,7 @@ def _converting(call: Any) -> Any:
         try:
             outputs = call(self, messages, generate=generate, **kwargs)
             if generate and getattr(self, _CONVERTS, False):
-                _check_completion(outputs)  # within the host's tries
+                outputs = _checked(outputs)  # within the host's tries
             return outputs
         except requests.HTTPError as error:
             response = error.response

@@ -24,11 +24,13 @@ from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.rope import describe_rope
+from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
-from long_context_tasks.schema.thinking import OPEN, thinking_of
+from long_context_tasks.schema.thinking import OPEN
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
 # the chat template. All other classes have a fixed default there, which says nothing about the model.
@@ -79,12 +81,19 @@ class _RefusalWatch(logging.Handler):
 
     The host's API classes catch the server's error, log it, try again (one of them without end) and raise an error that
     no longer says why. The log message is the one place where the reason can be seen, in the thread of the request.
+
+    Attributes:
+        last: the last other error.
     """
 
+    last = ""
+
     def emit(self, record: logging.LogRecord) -> None:
-        """Raise for a refusal; leave everything else alone."""
-        if record.levelno >= logging.ERROR and is_refusal(str(record.msg)):
-            raise LengthRefusal(str(record.msg))
+        """Raise for a refusal; remember any other error."""
+        if record.levelno >= logging.ERROR:
+            if is_refusal(text := str(record.msg)):
+                raise LengthRefusal(text)
+            self.last = text[:500]
 
 
 def is_refusal(text: str) -> bool:
@@ -212,10 +221,10 @@ def _mark_unfinished(response: Any) -> Any:
         message = choice.message
         if message is None:
             continue
-        thinking = thinking_of(message)
+        thinking = thinking_of({name: getattr(message, name, None) for name in THINKING_FIELDS})
         if thinking:
             message.reasoning_content = thinking if message.content else OPEN + thinking
-        elif not message.content and choice.finish_reason == "length":
+        elif not message.content and choice.finish_reason != "content_filter":
             # The host takes this for a failed request; it is an empty answer.
             choice.finish_reason = "stop"
     return response
@@ -231,14 +240,20 @@ def _while_asking(model: Any) -> Iterator[None]:
             model.max_seq_len = _NO_LIMIT
         client = getattr(model, "openai_client", None)
         if completions := getattr(getattr(client, "chat", None), "completions", None):
+            mend_answers(client)
             original = completions.create
             undo.callback(setattr, completions, "create", original)
             completions.create = lambda **arguments: _mark_unfinished(original(**arguments))
+        watch = _RefusalWatch()
         if logger := getattr(model, "logger", None):
-            watch = _RefusalWatch()
             undo.callback(logger.removeHandler, watch)
             logger.addHandler(watch)
-        yield
+        try:
+            yield
+        except RuntimeError as error:
+            if not watch.last:
+                raise
+            raise RuntimeError(f"{error} The last error: {watch.last}") from error
 
 
 def _takes_system(model: Any) -> bool:

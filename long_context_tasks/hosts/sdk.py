@@ -1,0 +1,72 @@
+"""The package openai as two hosts use it: answers become what the protocol promises before the package reads them.
+
+The package takes whatever a server sends: content in parts stays a list, an error with status 200 becomes a completion without
+choices, and a host makes an empty response of either. Here the body of an answer is mended on its way, and one without a completion
+becomes the HTTP error that it is, so that the package's own retries and messages apply.
+"""
+
+import json
+import logging
+from typing import Any
+
+from long_context_tasks.schema.completion import NoCompletion, mended
+from long_context_tasks.schema.files import loads
+
+_LOG = logging.getLogger(__name__)
+_NOT_AGAIN = 424
+"""Stands for a failure without a status of its own; the package does not try again after it."""
+
+_PROMISED = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
+"""Fields that some servers leave out, and that a host does not do without."""
+
+
+def mend_answers(client: Any) -> None:
+    """Mend the answers that a client of the package gets from now on; a second call does nothing.
+
+    Args:
+        client: an ``openai.OpenAI`` or ``openai.AsyncOpenAI``. Another one, or one of a version that keeps its connections elsewhere,
+            is left as it is, with a warning.
+    """
+    try:
+        hooks = client._client.event_hooks
+        added = _mend_async if hasattr(client._client, "aclose") else _mend
+        if added not in hooks["response"]:
+            client._client.event_hooks = {**hooks, "response": [*hooks["response"], added]}
+    except (AttributeError, KeyError, TypeError):
+        _LOG.warning(
+            "answers of %s are not checked: it is not a client of the package openai that we know",
+            type(client).__name__,
+        )
+
+
+def _mend(response: Any) -> None:
+    if _is_completion(response):
+        response.read()
+        _rewrite(response)
+
+
+async def _mend_async(response: Any) -> None:
+    if _is_completion(response):
+        await response.aread()
+        _rewrite(response)
+
+
+def _is_completion(response: Any) -> bool:
+    streamed = "event-stream" in response.headers.get("content-type", "")
+    return response.status_code == 200 and not streamed and response.url.path.endswith("/completions")
+
+
+def _rewrite(response: Any) -> None:
+    body: dict[str, Any]
+    try:
+        try:
+            body = mended(loads(response.content))
+        except ValueError:
+            raise NoCompletion("status 200 with a body that is not an OpenAI-style completion") from None
+    except NoCompletion as error:
+        response.status_code = error.code or _NOT_AGAIN
+        body = {"error": {"message": str(error), "code": error.code}}
+    body |= {name: value for name, value in _PROMISED.items() if body.get(name) is None}
+    # ASCII, as a server may send half of a surrogate pair.
+    response._content = json.dumps(body, ensure_ascii=True).encode("ascii")
+    response.headers["content-type"] = "application/json"

@@ -1,0 +1,109 @@
+"""The body of a chat or text completion, as servers send it and as the protocol has it; the same for all hosts and judges."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields in which servers put thinking that they separate from the answer; newer ones take the second."""
+
+
+class NoCompletion(RuntimeError):
+    """A server answers with status 200, and its body holds no completion: a failure of the server and never an empty response.
+
+    Attributes:
+        code: the status that the body itself names; None without one.
+        no_choices: whether the body is a completion with an empty list of choices.
+    """
+
+    def __init__(self, text: str, code: int | None = None, *, no_choices: bool = False) -> None:
+        """See the class."""
+        super().__init__(text)
+        self.code = code
+        self.no_choices = no_choices
+
+
+def mended(body: Any) -> dict[str, Any]:
+    """Return the body of an answer with what the protocol promises of its choices.
+
+    A missing ``index`` is filled in, omitted content is null, and of content in parts the texts are the content and the rest is the
+    thinking.
+
+    Raises:
+        NoCompletion: there is no completion in it; says what the server says, if it says something.
+    """
+    if not isinstance(body, dict):
+        raise NoCompletion("status 200 with a body that is not an OpenAI-style completion")
+    choices = body.get("choices")
+    if not choices or not isinstance(choices, list):
+        raise _failure(body.get("error"), no_choices=choices == [])
+    return {**body, "choices": [_choice(choice, place) for place, choice in enumerate(choices)]}
+
+
+def _choice(given: Any, place: int) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise NoCompletion("status 200 with a choice that is not an object")
+    if given.get("error"):
+        raise _failure(given["error"])
+    index = given.get("index")
+    choice: dict[str, Any] = {**given, "index": place if index is None else index}
+    message = choice.get("message")
+    if message is None:
+        if not isinstance(choice.get("text"), str | None) or "text" not in choice:
+            raise NoCompletion("status 200 with a choice that has neither message nor text")
+        return choice
+    if not isinstance(message, dict):
+        raise NoCompletion("status 200 with a message that is not an object")
+    content, thinking = message.get("content"), thinking_of(message)
+    if isinstance(content, list):
+        content, parts = _from_parts(content)
+        thinking = thinking or parts
+    if not isinstance(content, str | None):
+        raise NoCompletion("status 200 with a message whose content is not text")
+    message = {**message, "content": content}
+    if thinking:
+        message["reasoning_content"] = thinking
+    return {**choice, "message": message}
+
+
+def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
+    """Return the text and the thinking in the content of a message that is a list of parts."""
+    texts, thoughts = [], []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif (
+            isinstance(part, dict)
+            and isinstance(part.get("text"), str)
+            and part.get("type") in (None, "text", "output_text")
+        ):
+            texts.append(part["text"])
+        elif isinstance(part, dict) and (
+            inner := part.get("thinking") or part.get("reasoning") or part.get("text")
+        ):
+            thoughts.append(inner if isinstance(inner, str) else "".join(_from_parts(inner)))
+        elif not isinstance(part, dict):
+            raise NoCompletion("status 200 with a message whose content is not text")
+    return "".join(texts), "".join(thoughts)
+
+
+def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
+    if not error:
+        said = "without choices" if no_choices else "that is not an OpenAI-style completion"
+        return NoCompletion(f"status 200 with a body {said}", no_choices=no_choices)
+    row = error if isinstance(error, dict) else {"message": str(error)}
+    given = str(row.get("code", ""))
+    code = int(given) if given.isdecimal() and 400 <= int(given) <= 599 else None
+    shown = f" (code {given})" if given else ""
+    return NoCompletion(
+        f"status 200 with an error in the body: {row.get('message') or 'no message'}{shown}", code
+    )
+
+
+def thinking_of(message: Mapping[str, Any]) -> str:
+    """Return the thinking in a message of a chat completion; empty without any.
+
+    >>> thinking_of({"content": None, "reasoning": "hm"})
+    'hm'
+    """
+    found = (message.get(name) for name in THINKING_FIELDS)
+    return next((value for value in found if isinstance(value, str) and value), "")

@@ -1,0 +1,270 @@
+"""Servers that bend the protocol: all hosts and judges read the same of an answer, and no failure of a server is a silent zero."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_server import Answer, JudgeServer, judge_server
+from lm_eval_runs import evaluate_served
+from needs import needs
+from opencompass_steps import replies
+from tiny_model import make_tiny_model
+
+from long_context_tasks.benchmarks.ada_leval.reading import extract_bestanswer_strict
+from long_context_tasks.judges import (
+    JudgeConfig,
+    JudgeRequest,
+    Rubric,
+    Store,
+    Verdict,
+    check_judge,
+    judge_all,
+)
+from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.thinking import Answer as Read
+from long_context_tasks.schema.thinking import without_thinking
+
+pytestmark = pytest.mark.slow
+TASK = "ada_leval_bestanswer_1k"
+
+
+def body(**message: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}]}
+
+
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "A1 or A3"}]},
+    {"type": "text", "text": "Answer: "},
+    {"type": "text", "text": "A2"},
+]
+NO_INDEX: dict[str, Any] = {"choices": [{"finish_reason": "stop", "message": {"content": "Answer: A2"}}]}
+CUT: dict[str, Any] = {
+    "choices": [{"index": 0, "finish_reason": "length", "message": {"reasoning": "A1 or"}}]
+}
+ANSWERED = {
+    "content in parts": (body(content=PARTS), "A2", None),
+    "no index": (NO_INDEX, "A2", None),
+    "null index": ({"choices": [{**NO_INDEX["choices"][0], "index": None}]}, "A2", None),
+    "content omitted": (CUT, None, True),
+    "content omitted, nothing said": (
+        {"choices": [{"index": 0, "finish_reason": "stop", "message": {}}]},
+        None,
+        False,
+    ),
+    "parts of thinking only": (body(content=PARTS[:1]), None, True),
+}
+"""A body, the designation in it, and if there is none whether the answer ended inside its thinking."""
+
+FAILED = {
+    "error with a code": (
+        {"choices": None, "error": {"message": "The provider is out", "code": 418}},
+        "The provider is out.*418",
+    ),
+    "error in words": ({"error": "The model is gone"}, "The model is gone"),
+    "no choices": ({"choices": []}, "without choices"),
+    "another body": ({"detail": "Not Found"}, "not an OpenAI-style completion"),
+}
+
+
+def serve(answer: dict[str, Any]) -> Any:
+    return judge_server(lambda *_: Answer(raw=json.dumps(answer).encode()))
+
+
+def check(text: str | None, designation: str | None, unclosed: bool | None) -> None:
+    read = without_thinking(text or "")
+    assert extract_bestanswer_strict(read.text, 9).answer == designation
+    if designation is None:
+        assert read == Read("", bool(unclosed))
+
+
+def by_lm_eval(server: JudgeServer) -> str:
+    result = evaluate_served(TASK, server.url, metadata={"lct_n": 1})
+    [sample] = result["samples"][TASK]
+    return str(sample["filtered_resps"][0])
+
+
+def by_inspect(server: JudgeServer, logs: Path) -> str | None:
+    from test_inspect import only, run
+
+    _, [case] = only(run(TASK, logs, server.url, {"lct_n": 1}, max_retries=0))
+    return case.responses[0].text
+
+
+def by_opencompass(server: JudgeServer, folder: Path) -> str:
+    from opencompass.models import OpenAISDK
+
+    tokenizer = str(make_tiny_model(folder / "tiny"))
+    model = OpenAISDK(
+        path="stub",
+        openai_api_base=server.url,
+        key="EMPTY",
+        tokenizer_path=tokenizer,
+        query_per_second=100,
+        retry=1,
+    )
+    model.openai_client.max_retries = 0
+    [reply] = replies(model, [[Message("user", "?")]])
+    return reply.text
+
+
+@needs("lm_eval")
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("name", ANSWERED)
+def test_lm_eval_reads_an_odd_answer(name: str) -> None:
+    answer, designation, unclosed = ANSWERED[name]
+    with serve(answer) as server:
+        check(by_lm_eval(server), designation, unclosed)
+
+
+@needs("lm_eval")
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("name", FAILED)
+def test_lm_eval_names_a_failure(name: str) -> None:
+    with serve(FAILED[name][0]) as server, pytest.raises(Exception, match=FAILED[name][1]):
+        by_lm_eval(server)
+
+
+@needs("opencompass")
+@pytest.mark.parametrize("name", ANSWERED)
+def test_opencompass_reads_an_odd_answer(name: str, tmp_path: Path) -> None:
+    answer, designation, unclosed = ANSWERED[name]
+    with serve(answer) as server:
+        check(by_opencompass(server, tmp_path), designation, unclosed)
+    assert len(server.bodies) == 1
+
+
+@needs("opencompass")
+@pytest.mark.parametrize("name", FAILED)
+def test_opencompass_names_a_failure(name: str, tmp_path: Path) -> None:
+    with serve(FAILED[name][0]) as server, pytest.raises(RuntimeError, match=FAILED[name][1]):
+        by_opencompass(server, tmp_path)
+
+
+@needs("inspect_ai")
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("name", ANSWERED)
+def test_inspect_reads_an_odd_answer(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
+    answer, designation, unclosed = ANSWERED[name]
+    with serve(answer) as server:
+        check(by_inspect(server, tmp_path / "logs"), designation, unclosed)
+
+
+@needs("inspect_ai")
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("name", FAILED)
+def test_inspect_names_a_failure(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inspect_ai import eval as evaluate
+
+    import long_context_tasks.hosts.inspect.registry  # noqa: F401
+
+    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
+    with serve(FAILED[name][0]) as server:
+        [log] = evaluate(
+            f"long_context_tasks/{TASK}",
+            display="none",
+            log_dir=str(tmp_path),
+            model="openai-api/stub/stub",
+            model_base_url=server.url,
+            task_args={"lct_n": 1},
+            max_retries=0,
+        )
+    assert log.status == "error" and log.error is not None
+    assert re.search(FAILED[name][1], log.error.message)
+
+
+RUBRIC = Rubric("answer", 0, 1, lambda reply: float("A2" in reply) if reply.strip() else None)
+
+
+def judge(server: JudgeServer, folder: Path, **settings: Any) -> Verdict:
+    config = JudgeConfig(model="m", base_url=server.url, **{"retries": 0, "retry_wait": 0.01, **settings})
+    [[verdict]] = judge_all(
+        [JudgeRequest("1", (Message("user", "?"),))],
+        config,
+        RUBRIC,
+        Store(folder / "s.jsonl"),
+        progress=False,
+    )
+    return verdict
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_a_judge_reads_an_odd_answer(name: str, tmp_path: Path) -> None:
+    answer, designation, _ = ANSWERED[name]
+    with serve(answer) as server:
+        verdict = judge(server, tmp_path)
+        check_judge(JudgeConfig(model="m", base_url=server.url))
+    if designation:
+        assert (verdict.score, verdict.reason) == (1, None)
+    else:
+        assert (verdict.score, verdict.reason, verdict.attempts) == (None, "unparsable", 2)
+        assert "not asked again" in str(verdict.error)
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_judge_names_a_failure(name: str, tmp_path: Path) -> None:
+    with serve(FAILED[name][0]) as server:
+        verdict = judge(server, tmp_path)
+    assert (verdict.score, verdict.reason) == (None, "endpoint_failed")
+    assert re.search(FAILED[name][1], str(verdict.error))
+
+
+@pytest.mark.parametrize("status", [520, 521, 522, 523, 524, 200])
+def test_a_passing_failure_before_the_server_is_tried_again(status: int, tmp_path: Path) -> None:
+    """Status 200 with an error of code 429 in the body waits as 429 does."""
+    limited = json.dumps({"choices": None, "error": {"message": "slow down", "code": 429}}).encode()
+    good = json.dumps(body(content="A2")).encode()
+
+    def behave(_: dict[str, Any], number: int) -> Answer:
+        return (
+            Answer(raw=good) if number else Answer(status=status, raw=limited, headers={"Retry-After": "0.1"})
+        )
+
+    with judge_server(behave) as server:
+        assert judge(server, tmp_path, retries=2).score == 1
+        assert len(server.bodies) == 2
+
+
+def test_a_thinking_judge_passes_the_probe(tmp_path: Path) -> None:
+    """Servers omit the content, send no choice, or refuse so small a limit."""
+    for answer in (CUT, {"choices": []}):
+        with serve(answer) as server:
+            check_judge(JudgeConfig(model="m", base_url=server.url, retry_wait=0.01))
+
+    def behave(asked: dict[str, Any], _: int) -> Answer:
+        small = asked["max_tokens"] < 1024
+        return Answer(status=400, error="max_tokens is too small") if small else Answer()
+
+    with judge_server(behave) as server:
+        check_judge(JudgeConfig(model="m", base_url=server.url, max_tokens=2048))
+        with pytest.raises(InputError, match="max_tokens is too small"):
+            check_judge(JudgeConfig(model="m", base_url=server.url, max_tokens=512))
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+def test_a_proxy_is_used_and_named_without_its_password(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with serve(body(content="A2")) as proxy:
+        address = proxy.url.removesuffix("/v1")
+        monkeypatch.setenv(variable, address.replace("://", "://anne:secret@"))
+        config = JudgeConfig(model="m", base_url="http://judge.invalid/v1", retries=0)
+        [[verdict]] = judge_all(
+            [JudgeRequest("1", (Message("user", "?"),))],
+            config,
+            RUBRIC,
+            Store(tmp_path / "s.jsonl"),
+            progress=False,
+        )
+        assert verdict.score == 1
+        assert proxy.paths == ["http://judge.invalid/v1/chat/completions"]
+    with pytest.raises(InputError, match=f"through the proxy {address}") as caught:
+        check_judge(config)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv(variable, "socks5://anne:secret@127.0.0.1:9")
+    with pytest.raises(InputError, match=r"socks5://127.0.0.1:9 .* does not speak HTTP"):
+        check_judge(config)
