@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from long_context_tasks.gate.checks import Finding
-    from long_context_tasks.stats.sequential import Look
+    from long_context_tasks.gate.run import AtLength
 
 app = typer.Typer(add_completion=False)
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 2}
@@ -57,8 +57,8 @@ def gate(
 ) -> None:
     """Is stack A as good as stack B? PASS, FAIL or UNDECIDED, on as few cases as the answer takes.
 
-    Both get the same synthetic cases, or lie as results in folders. After each batch, PASS: A loses less than --within points; FAIL: A is
-    worse; UNDECIDED: the cases of --n are used up. Replies in --out are not asked again. Exit code 0, 1 and 2, in this order; 2 as well
+    Both get the same synthetic cases, or lie as results in folders. After each batch, PASS: A loses less than --within points at every length;
+    FAIL: A is worse at a length; UNDECIDED: the cases of --n are used up. Replies in --out are not asked again. Exit code 0, 1 and 2, in this order; 2 as well
     when the gate cannot run.
     """
     from long_context_tasks.cli.output import give, say
@@ -87,14 +87,14 @@ def gate(
         tell=_tell,
     )
     page = write_gate(found, stacks, cells, out, private=private)
-    give(found.line(), **document_of(found), page=page)
+    give(found.text(), **document_of(found), page=page)
     say(f"page: {page}")
     raise typer.Exit(EXIT[found.verdict])
 
 
-def _progress(found: "Look", documents: int) -> None:
-    bounds = f"{100 * found.low:+.1f} to {100 * found.high:+.1f} points"
-    typer.echo(f"{found.n} of {documents} documents: loss {100 * found.mean:+.1f}, {bounds}", err=True)
+def _progress(lengths: "Sequence[AtLength]") -> None:
+    for one in lengths:
+        typer.echo(one.row(), err=True)
 
 
 def _tell(findings: "Sequence[Finding]") -> None:

@@ -27,7 +27,6 @@ _ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 def document_of(gate: Gate) -> dict[str, Any]:
     """Return the verdict and what it rests on, as ``gate.json`` has it."""
-    found = gate.look
     return {
         "format": 1,
         "verdict": gate.verdict,
@@ -36,11 +35,22 @@ def document_of(gate: Gate) -> dict[str, Any]:
         "b": gate.b,
         "margin": gate.margin,
         "alpha": gate.alpha,
-        "loss": found.mean,
-        "loss_low": found.low,
-        "loss_high": found.high,
-        "documents": found.n,
-        "documents_available": gate.documents,
+        "loss": gate.loss,
+        "lengths": [
+            {
+                "length": one.length,
+                "verdict": one.look.verdict,
+                "loss": one.look.mean,
+                "loss_low": one.look.low,
+                "loss_high": one.look.high,
+                "documents": one.documents,
+                "documents_available": one.available,
+                "cases": one.cases,
+            }
+            for one in gate.lengths
+        ],
+        "documents": gate.documents,
+        "documents_available": gate.available,
         "cases": len(gate.pairs),
         "cases_left_out": gate.left_out,
         "turns_without_answer_of_a": gate.lacking,

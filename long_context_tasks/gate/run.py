@@ -1,18 +1,22 @@
-"""The gate: both stacks answer the same documents in the same order, batch by batch, until the evidence carries a verdict."""
+"""The gate: both stacks answer the same documents in the same order, batch by batch, until the evidence carries a verdict.
+
+Each length is tested for itself, over rounds in which every task has as much weight. All have to pass, and any that fails fails the
+gate.
+"""
 
 import asyncio
 import hashlib
-import itertools
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, TypeVar
 
 from long_context_tasks.gate.checks import Finding, check_endpoints, check_replies, check_runs
 from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Endpoint, GateCell, Stack
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.sequential import Look, look
+from long_context_tasks.stats.sequential import Look, Verdict, look
 
 _T = TypeVar("_T")
 _FLIPPED = 0.5
@@ -59,14 +63,43 @@ class CellMeans:
 
 
 @dataclass(frozen=True)
+class AtLength:
+    """What came of a length.
+
+    Attributes:
+        length: as tasks name it; empty for tasks without one.
+        look: the last one, over the losses of its rounds; UNDECIDED in place of PASS without room to lose.
+        documents, cases: asked.
+        available: documents that there were.
+    """
+
+    length: str
+    look: Look
+    documents: int
+    cases: int
+    available: int
+
+    def row(self) -> str:
+        """Return the length in one line.
+
+        >>> AtLength("8k", Look("PASS", 74, 0.0, -0.049, 0.049), 80, 80, 200).row()
+        '8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents'
+        """
+        found = self.look
+        bounds = f"between {100 * found.low:+.1f} and {100 * found.high:+.1f}"
+        loss = f"loss {100 * found.mean:+.1f} points, {bounds}" if found.n else "no scores"
+        name = f"{self.length}: " if self.length else ""
+        return f"{name}{found.verdict}, {loss}; {self.documents} of {self.available} documents"
+
+
+@dataclass(frozen=True)
 class Gate:
     """What came of a gate.
 
     Attributes:
         a, b: the stacks in words.
-        look: the last one: verdict, losses of documents, bounds.
+        lengths: each of them.
         margin, alpha: see :func:`long_context_tasks.stats.sequential.look`.
-        documents: that there were for the gate.
         pairs: cases that both were asked, in order.
         left_out: cases without a score of B, or of A through no fault of its own.
         findings: what the self-checks name.
@@ -76,10 +109,9 @@ class Gate:
 
     a: str
     b: str
-    look: Look
+    lengths: tuple[AtLength, ...]
     margin: float
     alpha: float
-    documents: int
     pairs: tuple[Pair, ...]
     findings: tuple[Finding, ...]
     answers: Mapping[str, Mapping[tuple[str, str], Answer]] = field(repr=False)
@@ -91,9 +123,30 @@ class Gate:
         return self.strict and any(finding.name != _NO_ROOM for finding in self.findings)
 
     @property
-    def verdict(self) -> str:
-        """PASS, FAIL or UNDECIDED."""
-        return "FAIL" if self.refused else self.look.verdict
+    def of_scores(self) -> Verdict:
+        """FAIL if any length fails, PASS if all pass."""
+        found = {one.look.verdict for one in self.lengths}
+        return "FAIL" if "FAIL" in found else "UNDECIDED" if "UNDECIDED" in found else "PASS"
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the scores, unless a fault alone makes it."""
+        return "FAIL" if self.refused else self.of_scores
+
+    @property
+    def documents(self) -> int:
+        """Documents asked."""
+        return sum(one.documents for one in self.lengths)
+
+    @property
+    def available(self) -> int:
+        """Documents that there were for the gate."""
+        return sum(one.available for one in self.lengths)
+
+    @property
+    def loss(self) -> float:
+        """Mean loss over the cells, each with the same weight."""
+        return fmean(row.b - row.a for row in self.means)
 
     @property
     def left_out(self) -> int:
@@ -127,23 +180,26 @@ class Gate:
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        found = self.look
-        cases = f"{len(self.pairs)} cases in {found.n} documents"
-        bounds = (
-            f"loss {100 * found.mean:+.1f} points, between {100 * found.low:+.1f} and {100 * found.high:+.1f}"
-        )
-        of_scores = {
+        of_scores = self.of_scores
+        names = [one.length for one in self.lengths if one.look.verdict == of_scores and one.length]
+        at = f" at {', '.join(names)}" if names else ""
+        said = {
             "PASS": f"A is no worse than B by {100 * self.margin:g} points",
             "FAIL": "A is worse than B",
             "UNDECIDED": "it is not shown whether A is as good as B",
-        }[found.verdict]
+        }[of_scores]
+        faults = "faults are named; by the scores " if self.refused else ""
         named = "".join(f"; {finding.side}: {finding.name}" for finding in self.findings)
-        said = f"faults are named; by the scores {of_scores}" if self.refused else of_scores
-        return f"{self.verdict}: {said} ({bounds}; {cases}){named}"
+        cases = f"{len(self.pairs)} cases in {self.documents} documents"
+        return f"{self.verdict}: {faults}{said}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
+
+    def text(self) -> str:
+        """Return a row for each length, and the verdict."""
+        return "\n".join([*(one.row() for one in self.lengths), self.line()])
 
 
-Progress = Callable[[Look, int], None]
-"""The look after a batch, and the number of documents there are."""
+Progress = Callable[[Sequence[AtLength]], None]
+"""Takes the lengths that were asked in a batch."""
 Tell = Callable[[Sequence[Finding]], None]
 
 
@@ -166,7 +222,7 @@ def run_gate(
         cells: the cases.
         margin: loss that is accepted, as a share.
         alpha: probability of a wrong verdict of either kind.
-        batch: documents between looks; rounded up so that every cell has as many.
+        batch: documents between looks; rounded up so that every cell has as many. A length that has passed is asked no more.
         tokenizer: of the models, a folder or hub id, for the self-checks.
         strict: see :class:`Gate`.
         progress: called after every look.
@@ -190,11 +246,12 @@ async def _run(
     tell: Tell,
 ) -> Gate:
     answers: dict[str, dict[tuple[str, str], Answer]] = {side: {} for side in SIDES}
-    pairs: list[Pair] = []
-    losses: list[float] = []
     by_name = {cell.name: cell for cell in cells}
-    documents = ordered_documents(cells)
-    size = -(-batch // len(cells)) * len(cells)
+    grouped: dict[str, list[GateCell]] = {}
+    for cell in cells:
+        grouped.setdefault(cell.length, []).append(cell)
+    lengths = [_Length(name, own) for name, own in grouped.items()]
+    each = -(-batch // len(cells))
     extra = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
     options = {side: body.get("chat_template_kwargs") or {} for side, body in extra.items()}
     async with AsyncExitStack() as open_stacks:
@@ -204,44 +261,45 @@ async def _run(
                 asking[stack.side] = await open_stacks.enter_async_context(Asking(stack))
         findings = [*check_runs(cells), *await check_endpoints(asking, cells)]
         tell(findings)
-        found = look(losses, margin, alpha)
-        for start in range(0, len(documents), size):
-            part = documents[start : start + size]
-            wanted = [(side, cell, case) for _, cases in part for cell, case in cases for side in SIDES]
+        first = True
+        while asked := [one for one in lengths if one.open]:
+            parts = [one.documents[one.asked :][: each * len(one.cells)] for one in asked]
+            wanted = [
+                (side, cell, case)
+                for part in parts
+                for _, cases in part
+                for cell, case in cases
+                for side in SIDES
+            ]
             said = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in wanted)
             for (side, cell, case), answer in zip(wanted, said, strict=True):
                 answers[side][cell.name, case] = answer
-            for _, cases in part:
-                own = [
-                    pair_of(cell.name, case, *(answers[side][cell.name, case] for side in SIDES))
-                    for cell, case in cases
-                ]
-                pairs += own
-                if lost := [pair.loss for pair in own if pair.a is not None]:
-                    losses.append(sum(lost) / len(lost))
-            found = look(losses, margin, alpha)
-            progress(found, len(documents))
-            if not start:
+            for one, part in zip(asked, parts, strict=True):
+                one.take(part, answers)
+                one.look = look(one.losses(), margin, alpha, len(lengths))
+            progress([one.outcome for one in asked])
+            if first:
                 tell(check_replies(answers, by_name, tokenizer, options))
-            if found.verdict != "UNDECIDED":
+            first = False
+            if any(one.look.verdict == "FAIL" for one in lengths):
                 break
-    if not losses:
+    if not any(one.look.n for one in lengths):
         raise InputError("no case has scores of both stacks; look at the responses in the folder of the gate")
     findings += check_replies(answers, by_name, tokenizer, options)
-    scored = [pair.b for pair in pairs if pair.b is not None]
-    if (of_b := sum(scored) / len(scored)) < _ROOM * margin:
-        text = f"B itself scores {100 * of_b:.1f}, so that a loss of {100 * margin:g} points could hardly show; take easier tasks or shorter cases"
-        findings.append(Finding("B", _NO_ROOM, text))
-        if found.verdict == "PASS":
-            found = replace(found, verdict="UNDECIDED")
+    for one in lengths:
+        if one.scored and (of_b := one.mean_of_b) < _ROOM * margin:
+            at = f" at {one.name}" if one.name else ""
+            text = f"B itself scores {100 * of_b:.1f}{at}, so that a loss of {100 * margin:g} points could hardly show; take easier tasks or shorter cases"
+            findings.append(Finding("B", _NO_ROOM, text))
+            if one.look.verdict == "PASS":
+                one.look = replace(one.look, verdict="UNDECIDED")
     return Gate(
         a=str(stacks[0]),
         b=str(stacks[1]),
-        look=found,
+        lengths=tuple(one.outcome for one in lengths),
         margin=margin,
         alpha=alpha,
-        documents=len(documents),
-        pairs=tuple(pairs),
+        pairs=tuple(pair for one in lengths for pair in one.pairs),
         findings=tuple(findings),
         answers=answers,
     )
@@ -269,21 +327,98 @@ Document = tuple[str, list[tuple[GateCell, str]]]
 """A name, and its cases."""
 
 
-def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
-    """Return the documents in the order in which they are asked; a document that several cells ask about comes once.
+class _Length:
+    """A length while it is tested."""
 
-    Cells take turns, so that after any whole round each has the same share. Stored runs may be in an order that means something, such
-    as the lengths of books: theirs is that of a hash.
+    def __init__(self, name: str, cells: Sequence[GateCell]) -> None:
+        self.name, self.cells = name, cells
+        self.documents = ordered_documents(cells)
+        self.asked = 0
+        self.pairs: list[Pair] = []
+        self.scored: list[Mapping[str, float]] = []
+        self.look = look([], 0.5)
+
+    @property
+    def open(self) -> bool:
+        return self.look.verdict == "UNDECIDED" and self.asked < len(self.documents)
+
+    def take(self, part: Sequence[Document], answers: Mapping[str, Mapping[tuple[str, str], Answer]]) -> None:
+        """Take in the answers to some more documents."""
+        self.asked += len(part)
+        for _, cases in part:
+            losses: dict[str, list[float]] = {}
+            for cell, case in cases:
+                pair = pair_of(cell.name, case, *(answers[side][cell.name, case] for side in SIDES))
+                self.pairs.append(pair)
+                if pair.a is not None:
+                    losses.setdefault(cell.name, []).append(pair.loss)
+            if losses:
+                self.scored.append({cell: fmean(own) for cell, own in losses.items()})
+
+    def losses(self) -> list[float]:
+        """Return the losses of the rounds so far."""
+        shared = any(len({cell.name for cell, _ in cases}) > 1 for _, cases in self.documents)
+        return round_losses(self.scored, [cell.name for cell in self.cells], shared=shared)
+
+    @property
+    def mean_of_b(self) -> float:
+        """Mean of B over the cells."""
+        scores: dict[str, list[float]] = {}
+        for pair in self.pairs:
+            if pair.b is not None:
+                scores.setdefault(pair.cell, []).append(pair.b)
+        return fmean(map(fmean, scores.values()))
+
+    @property
+    def outcome(self) -> AtLength:
+        return AtLength(self.name, self.look, self.asked, len(self.pairs), len(self.documents))
+
+
+def round_losses(
+    documents: Sequence[Mapping[str, float]], cells: Sequence[str], *, shared: bool
+) -> list[float]:
+    """Return the losses of whole rounds of the documents of a length, in which every cell has the same weight.
+
+    A round ends as soon as every cell has a document in it. Each cell adds the mean loss of its documents in the round. If cells share
+    documents, these means are not independent, and the round adds one loss, their mean. Documents of a round that has not ended do
+    not count.
+
+    >>> round_losses([{"a": 0.0}, {"a": 1.0}, {"b": 0.2}, {"a": 0.0}], "ab", shared=False)
+    [0.5, 0.2]
+
+    Args:
+        documents: the mean loss in each cell that has it, in the order asked.
+        cells: all cells of the length.
+        shared: any document belongs to several cells.
+    """
+    losses: list[float] = []
+    now: dict[str, list[float]] = {cell: [] for cell in cells}
+    for document in documents:
+        for cell, loss in document.items():
+            now[cell].append(loss)
+        if all(now.values()):
+            means = [fmean(own) for own in now.values()]
+            losses += [fmean(means)] if shared else means
+            now = {cell: [] for cell in cells}
+    return losses
+
+
+def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
+    """Return the documents of a length in the order in which they are asked; one that several cells ask about comes once.
+
+    Cells take turns in proportion to their documents, so that rounds use all of them. Stored runs may be in an order that means
+    something, such as the lengths of books: theirs is that of a hash.
     """
     found: dict[str, list[tuple[GateCell, str]]] = {}
-    lists = [[(cell, name) for name, cases in cell.documents.items() if cases] for cell in cells]
-    for cell, name in filter(None, itertools.chain(*itertools.zip_longest(*lists))):
-        # Of stored runs one book may stand in several tasks.
-        key = name if cell.stored else f"{cell.name} {name}"
-        found.setdefault(key, []).extend((cell, case) for case in cell.documents[name])
-    if any(cell.stored for cell in cells):
-        return sorted(found.items(), key=lambda document: _digest(document[0]))
-    return list(found.items())
+    places: dict[str, float] = {}
+    for cell in cells:
+        names = [name for name, cases in cell.documents.items() if cases]
+        for rank, name in enumerate(sorted(names, key=_digest) if cell.stored else names):
+            # Of stored runs one book may stand in several tasks.
+            key = name if cell.stored else f"{cell.name} {name}"
+            found.setdefault(key, []).extend((cell, case) for case in cell.documents[name])
+            places.setdefault(key, (rank + 0.5) / len(names))
+    return sorted(found.items(), key=lambda document: places[document[0]])
 
 
 def _digest(text: str) -> str:

@@ -65,7 +65,8 @@ class GateCell:
     """Cases of one task at one length.
 
     Attributes:
-        name: of the task, with the length where the name has none.
+        name: of the task, with the length if the name has none.
+        length: as users write it; empty for tasks without one.
         task: None where both stacks are stored runs.
         documents: cluster to its cases, in the order in which they are asked.
         runs: of the sides that are stored.
@@ -73,6 +74,7 @@ class GateCell:
     """
 
     name: str
+    length: str
     task: LoadedTask | None
     documents: Mapping[str, Sequence[str]]
     runs: Mapping[str, StoredRun] = field(default_factory=dict)
@@ -216,7 +218,7 @@ def planned_cells(
                 if tasks:
                     raise InputError(f"{name}: a judge scores it; gate stored runs, or take other tasks")
                 continue
-            cells.append(_cell(name if spec.tokens else f"{name} {length}", task, task.cases.cases))
+            cells.append(_cell(name if spec.tokens else f"{name} {length}", length, task, task.cases.cases))
     return cells
 
 
@@ -224,13 +226,13 @@ def _needs_judge(task: LoadedTask) -> bool:
     return task.judging is not None and task.metrics[0] in task.judging.metrics
 
 
-def _cell(name: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
+def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
     if task.by_likelihood or task.own_template:
         raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
     documents: dict[str, list[str]] = {}
     for case in cases:
         documents.setdefault(case.cluster, []).append(case.id)
-    return GateCell(name, task, documents)
+    return GateCell(name, length, task, documents)
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
@@ -262,19 +264,26 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
         task = None
         if len(folders) < len(stacks):
             task = stored.load_task(run, stored.Places(data_dir))
-            _cell(run.task, task, [])
+            _cell(run.task, "", task, [])
             documents = {
                 name: [case for case in cases if case in task.by_id] for name, cases in documents.items()
             }
-        length = settings_of(run).get("lct_length")
-        name = f"{run.task} {format_length(length)}" if isinstance(length, int) else run.task
-        cells.append(GateCell(name, task, documents, runs, answers))
+        asked = settings_of(run).get("lct_length")
+        length = format_length(asked) if isinstance(asked, int) else ""
+        name = f"{run.task} {length}" if length else run.task
+        length = length or _length_in(run.task)
+        cells.append(GateCell(name, length, task, documents, runs, answers))
     if not any(cell.documents for cell in cells):
         tasks = [", ".join(sorted({run.task for run in folder.runs.values()})) for folder in folders]
         raise InputError(
             f"the stacks share no case: {' | '.join(tasks)}; give runs of one task with the same options (length, seed, cases)"
         )
     return cells
+
+
+def _length_in(task: str) -> str:
+    length = catalogue.parse_task(task).length
+    return "" if length == catalogue.ANY else length
 
 
 def _stored_answers(run: StoredRun) -> dict[str, Answer]:

@@ -3,11 +3,11 @@
 The evidence against a hypothesis about a mean of values from 0 to 1 is the capital of a bettor against it: from 1, each value ``x`` multiplies
 it by ``1 - c + c * x / m`` where ``m`` is the largest mean under the hypothesis and ``c`` the share that is put in. Under the hypothesis the
 capital does not grow on average, so that the probability that it *ever* reaches ``1 / alpha`` is at most ``alpha`` (Ville 1939). The
-capital here is the mean over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
+capital here is split over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
 betting, JRSS B 86(1), with the portfolio of Orabona and Jun (2024), Tight concentrations and confidence sequences from the regret of
-universal portfolio, IEEE Trans. Inf. Theory 70(1). Constant shares never look at the data: where values come in rounds, one from
-each of several strata with means of their own, the guarantee holds at the ends of rounds for the mean over strata (the product of the
-expected factors is largest where all are alike).
+universal portfolio, IEEE Trans. Inf. Theory 70(1). Half of it is on the largest share, which is best if two stacks hardly ever differ.
+Constant shares never look at the data: if values come in rounds, one from each of several strata with means of their own, the guarantee
+holds at the ends of rounds for the mean over strata (the product of the expected factors is largest if all are alike).
 """
 
 import math
@@ -24,6 +24,7 @@ Verdict = Literal["PASS", "FAIL", "UNDECIDED"]
 _SHARES = 8
 _MOST = 0.97  # a share of 1 loses everything at the first value of 0
 _STEPS = 40
+_ON_THE_LARGEST = 0.5
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Look:
             are, PASS: a loss that is shown to be within the margin is one that the user accepts.
         n: losses.
         mean: of them; nan without any.
-        low, high: bounds of the true mean, each missed with probability ``alpha`` at most over all looks together.
+        low, high: bounds of the true mean over all looks together: ``high`` is missed with probability ``alpha`` at most, ``low`` with
+            ``alpha / tests``.
     """
 
     verdict: Verdict
@@ -45,20 +47,22 @@ class Look:
     high: float
 
 
-def look(losses: Sequence[float], margin: float, alpha: float = ALPHA) -> Look:
+def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: int = 1) -> Look:
     """Test a mean loss on what there is so far; it may be called after every loss, and the first verdict may be kept.
 
-    PASS is wrong with probability ``alpha`` at most where the true loss is the margin or more, FAIL where it is 0 or less,
-    however often one looks.
+    PASS is wrong with probability ``alpha`` at most if the true loss is the margin or more, FAIL with ``alpha / tests`` at most if it is
+    0 or less, however often one looks. If several means are tested, and all have to pass, that all of them pass is wrong with
+    probability ``alpha`` at most (an intersection-union test), and that any fails likewise (Bonferroni).
 
     >>> found = look([0.0] * 120, margin=0.05)
     >>> found.verdict, round(found.low, 3), round(found.high, 3)
-    ('PASS', -0.04, 0.04)
+    ('PASS', -0.031, 0.031)
 
     Args:
         losses: from -1 to 1, in the order in which they came, independent of one another.
         margin: above 0, below 1.
         alpha: probability of a wrong verdict of either kind.
+        tests: how many means are tested together.
 
     Raises:
         ValueError: a loss or a margin out of range.
@@ -71,7 +75,7 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA) -> Look:
     kinds, counts = np.unique(x, return_counts=True)
     shares = shares_of(margin)
     high = 1 - 2 * _lower_bound((1 - kinds) / 2, counts, shares, alpha)
-    low = 2 * _lower_bound((1 + kinds) / 2, counts, shares, alpha) - 1
+    low = 2 * _lower_bound((1 + kinds) / 2, counts, shares, alpha / tests) - 1
     verdict: Verdict = "PASS" if high < margin else "FAIL" if low > 0 else "UNDECIDED"
     return Look(verdict, x.size, float(x.mean()) if x.size else math.nan, low, high)
 
@@ -88,10 +92,12 @@ def log_evidence(kinds: Array, counts: Array, mean: float, shares: Array) -> Arr
         kinds: values from 0 to 1 that occur, ``(k,)``.
         counts: how often, ``(k,)`` or for several samples ``(k, n)``.
         mean: above 0.
-        shares: see :func:`shares_of`.
+        shares: see :func:`shares_of`; half of the capital is on the last one.
     """
     capital = np.log(1 - shares[:, None] + shares[:, None] * kinds / mean) @ counts
-    evidence: Array = np.logaddexp.reduce(capital, axis=0) - math.log(len(shares))
+    parts = np.full(len(shares), (1 - _ON_THE_LARGEST) / (len(shares) - 1))
+    parts[-1] = _ON_THE_LARGEST
+    evidence: Array = np.logaddexp.reduce((capital.T + np.log(parts)).T, axis=0)
     return evidence
 
 

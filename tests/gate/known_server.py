@@ -13,11 +13,15 @@ from long_context_tasks.gate.stacks import planned_cells
 TASK = "ada_leval_bestanswer_any_synthetic"
 
 
-def right_answers(n: int = 200, lengths: Sequence[str] = ("1k",), seed: int = 0) -> dict[str, str]:
-    """The last message of each case to what is right."""
+def right_answers(
+    n: int = 200, lengths: Sequence[str] = ("1k",), seed: int = 0, only: str = ""
+) -> dict[str, str]:
+    """The last message of each case (of one of the lengths) to what is right."""
     known = {}
     for cell in planned_cells([TASK], lengths, {"lct_n": n, "lct_seed": seed}):
         assert cell.task is not None
+        if only not in ("", cell.length):
+            continue
         for case in cell.task.cases.cases:
             known[cell.task.messages(case)[-1].content] = f"Answer: {case.turns[0].gold}"
     return known

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from known_server import TASK, known_server
+from known_server import TASK, known_server, right_answers
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -40,12 +40,76 @@ def test_equal_stacks_pass_and_a_worse_one_fails(right: dict[str, str], tmp_path
         assert asked_of(good, right) == asked_of(same, right) == found["cases"] == 48
         code, found = gate(bad.url, good.url, tmp_path / "bad")
         assert (code, found["verdict"]) == (1, "FAIL")
-        assert found["loss_low"] > 0 and found["documents"] < 200
-        [row] = found["cells"]
+        [row], [length] = found["cells"], found["lengths"]
+        assert length["verdict"] == "FAIL" and length["loss_low"] > 0 and found["documents"] < 200
+        assert length["loss"] == found["loss"] and length["length"] == "1k"
         assert found["loss"] == pytest.approx(row["b"] - row["a"])
         assert len(found["flips"]) == round(found["cases"] * found["loss"])
         code, found = gate(bad.url, good.url, tmp_path / "few", "--n", "5")
         assert (code, found["verdict"], found["documents_available"]) == (2, "UNDECIDED", 5)
+
+
+@pytest.fixture(scope="module")
+def lengths() -> dict[str, dict[str, str]]:
+    return {length: right_answers(n=60, lengths=("1k", "2k"), only=length) for length in ("1k", "2k")}
+
+
+def test_a_loss_at_one_length_fails_the_gate_and_is_named(
+    lengths: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    """A is as good as B at 1k and loses at 2k, where there are fewer cases of a larger gate."""
+    both = lengths["1k"] | lengths["2k"]
+    more = ("--length", "1k,2k", "--n", "60")
+    with known_server(both, 1.0) as good, known_server(lengths["1k"], 1.0) as bad:
+        done = CliRunner().invoke(
+            app, ["gate", bad.url, good.url, *BASE, *more, "--out", str(tmp_path / "console")]
+        )
+        code, found = gate(bad.url, good.url, tmp_path / "bad", *more)
+    assert code == done.exit_code == 1
+    assert [(one["length"], one["verdict"]) for one in found["lengths"]] in (
+        [("1k", "PASS"), ("2k", "FAIL")],
+        [("1k", "UNDECIDED"), ("2k", "FAIL")],
+    )
+    assert "A is worse than B at 2k (" in found["line"]
+    rows = done.stdout.splitlines()
+    assert rows[0].startswith("1k: ") and rows[1].startswith("2k: FAIL, loss +") and rows[2] == found["line"]
+    page = (tmp_path / "bad" / "index.html").read_text(encoding="utf-8")
+    assert "<h2>Lengths</h2>" in page and "<bdi>2k</bdi>" in page
+
+
+def test_lengths_that_pass_are_asked_no_more_and_all_have_to_pass(
+    lengths: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    both = lengths["1k"] | lengths["2k"]
+    more = ("--length", "1k,2k", "--n", "60")
+    # At 2k A errs in some cases in which B does not, and the other way round.
+    with known_server(both, 1.0) as good, known_server(both, 1.0) as same:
+        code, found = gate(same.url, good.url, tmp_path / "same", *more)
+        assert code == 0 and "at 1k, 2k (loss +0.0 points; " in found["line"]
+        code, few = gate(same.url, good.url, tmp_path / "few", "--length", "1k,2k", "--n", "20")
+    assert code == 2 and "at 1k, 2k" in few["line"]
+    for one in found["lengths"]:
+        assert one["verdict"] == "PASS" and one["documents"] == 40 < one["documents_available"] == 60
+
+
+def test_rounds_give_every_task_the_same_weight() -> None:
+    from long_context_tasks.gate.run import ordered_documents, round_losses
+    from long_context_tasks.gate.stacks import GateCell
+
+    many = GateCell("many", "8k", None, {str(n): [f"{n}.{k}" for k in range(2)] for n in range(30)})
+    few = GateCell("few", "8k", None, {str(n): [str(n)] for n in range(10)})
+    order = [cases[0][0].name for _, cases in ordered_documents([many, few])]
+    assert (order.count("many"), order.count("few")) == (30, 10)
+    # After each third of the documents of the one, a third of the other's.
+    assert abs(order[:20].count("few") - 5) <= 1
+    # The task with many documents loses, the other gains as much: no loss.
+    losses = round_losses(
+        [{name: 0.4 if name == "many" else -0.4} for name in order], ["many", "few"], shared=False
+    )
+    assert len(losses) == 20 and sum(losses) == pytest.approx(0)
+    # A book in two tasks is one observation, as its answers are not independent.
+    assert round_losses([{"a": 0.2, "b": 0.4}, {"a": 1.0}], "ab", shared=True) == pytest.approx([0.3])
+    assert round_losses([{"a": 1.0}] * 9, "ab", shared=False) == []
 
 
 def test_a_stack_that_is_right_in_hardly_any_case_is_no_measure(

@@ -97,7 +97,7 @@ def test_the_counts_of_both_servers_are_held_against_one_another(
 
 def test_both_servers_that_cut_prompts_are_named() -> None:
     case = SimpleNamespace(num_tokens={"cl100k": 1000})
-    cells = {"cell": replace(GateCell("cell", None, {}), task=SimpleNamespace(by_id={"1": case}))}
+    cells = {"cell": replace(GateCell("cell", "", None, {}), task=SimpleNamespace(by_id={"1": case}))}
     answers = {("cell", "1"): Answer((1.0,), (None,), (), (Reply("A1", 400, 5, "stop"),))}
     found = checks.check_replies({"A": answers, "B": answers}, cells)
     assert [(one.side, one.name) for one in found] == [("A", "cut prompts"), ("B", "cut prompts")]
@@ -106,7 +106,7 @@ def test_both_servers_that_cut_prompts_are_named() -> None:
 def test_few_answers_that_end_in_thinking_are_no_fault() -> None:
     right = Answer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
     cut = replace(right, scores=(0.0,), reasons=("answer_cut",))
-    cells: dict[str, GateCell] = {"cell": GateCell("cell", None, {})}
+    cells: dict[str, GateCell] = {"cell": GateCell("cell", "", None, {})}
 
     # A server may keep the thinking to itself.
     hidden = Answer((0.0,), ("empty",), (), (Reply("", 10, 8, "length"),))
@@ -136,7 +136,7 @@ def run(**provenance: Any) -> StoredRun:
 def test_stored_runs_tell_of_rotary_settings_and_templates() -> None:
     def named(a: StoredRun, b: StoredRun) -> list[tuple[str, str]]:
         return [
-            (one.side, one.name) for one in checks.check_runs([GateCell("t", None, {}, {"A": a, "B": b})])
+            (one.side, one.name) for one in checks.check_runs([GateCell("t", "", None, {}, {"A": a, "B": b})])
         ]
 
     whole = run(rope="default, base 1e+06", chat_template_sha="11")
@@ -152,6 +152,8 @@ def test_a_lost_base_is_named_by_the_runs_own_checkpoint(tmp_path: Path) -> None
     folder = make_rope_checkpoint(tmp_path / "llama", "Llama")
     lost = run(rope="yarn, factor 4, base 10000", model_args=f"pretrained={folder},dtype=auto")
     whole = run(rope="default, base 1e+06", model_args={"pretrained": str(folder)})
-    found = checks.check_runs([GateCell("t", None, {}, {"A": lost}), GateCell("u", None, {}, {"B": whole})])
+    found = checks.check_runs(
+        [GateCell("t", "", None, {}, {"A": lost}), GateCell("u", "", None, {}, {"B": whole})]
+    )
     assert [(one.side, one.name) for one in found] == [("A", "lost RoPE base")]
     assert "base 1e+06" in found[0].text

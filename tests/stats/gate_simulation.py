@@ -1,5 +1,6 @@
-"""Gates on made-up hits: how often the verdict is wrong, and how many documents it takes. As a program it prints the table of docs/simulations.md."""
+"""Gates on made-up hits: how often the verdict is wrong, and how many documents it takes. As a program it prints the tables of docs/simulations.md."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,93 @@ def gates(
     )
 
 
+@dataclass(frozen=True)
+class GatesOfLengths:
+    """What came of many gates over several lengths: shares of verdicts, and of gates that name a length at which A is as good; mean documents."""
+
+    passed: float
+    failed: float
+    misnamed: float
+    documents: float
+
+
+def gates_of_lengths(
+    losses: Sequence[float], documents: Sequence[int], accuracy: float, correlation: float, margin: float, *,
+    together: bool = False, repeats: int = 1_000, batch: int = 16, alpha: float = 0.05, seed: int = 0,
+) -> GatesOfLengths:  # fmt: skip
+    """Run gates over lengths, each with a loss of A and a number of documents.
+
+    With ``together`` a single test takes the documents of all lengths, each as much as any other.
+    """
+    random = np.random.default_rng(seed)
+    each = -(-batch // len(losses))
+    looks = -(-max(documents) // each)
+    counts, seen = [], []
+    for loss, most in zip(losses, documents, strict=True):
+        only_b, only_a = chances(accuracy, loss, correlation)
+        sizes = np.diff(np.minimum(each * np.arange(looks + 1), most))
+        drawn = random.multinomial(sizes, [only_a, 1 - only_a - only_b, only_b], (repeats, looks))
+        counts.append(drawn.cumsum(1))
+        seen.append(sizes.cumsum())
+    if together:
+        counts, seen = [np.sum(counts, axis=0)], [np.sum(seen, axis=0)]
+    shares, never = shares_of(margin), looks + 1
+    firsts = []
+    for own in counts:
+        flat = own.reshape(-1, 3).T
+        fails = log_evidence((1 + KINDS) / 2, flat, 0.5, shares) >= -np.log(alpha / len(counts))
+        passes = log_evidence((1 - KINDS) / 2, flat, (1 - margin) / 2, shares) >= -np.log(alpha)
+        found = [one.reshape(repeats, looks) for one in (passes, fails)]
+        firsts.append([np.where(one.any(1), one.argmax(1), never) for one in found])
+    passed_at, failed_at = np.array(firsts).transpose(1, 0, 2)
+    failed_at = np.where(passed_at <= failed_at, never, failed_at)
+    end = np.minimum(failed_at.min(0), passed_at.max(0))
+    failed = failed_at.min(0) < never
+    named = (failed_at == failed_at.min(0)) & failed
+    good = np.zeros(len(counts), bool) if together else np.array(losses) <= 0
+    asked = [own[np.minimum(np.minimum(end, at), looks - 1)] for own, at in zip(seen, passed_at, strict=True)]
+    return GatesOfLengths(
+        passed=float(((passed_at.max(0) < never) & ~failed).mean()),
+        failed=float(failed.mean()),
+        misnamed=float(named[good].any(0).mean()),
+        documents=float(np.sum(asked, axis=0).mean()),
+    )
+
+
+LENGTHS = (
+    # losses of A at each length, documents
+    *(((0.0,) * n, (800,) * n) for n in (1, 2, 4)),
+    ((0.0, 0.0, 0.05), (800, 800, 800)),
+    ((0.27, 0.0, 0.0, 0.0), (200, 200, 200, 200)),
+    ((0.0, 0.0, 0.0, 0.27), (200, 200, 100, 50)),
+    ((0.0, 0.0, 0.0, 0.27), (200, 200, 100, 25)),
+    ((0.0, 0.0, 0.0, 0.1), (200, 200, 100, 50)),
+    ((-0.02, -0.02, -0.02, 0.05), (800, 800, 800, 800)),
+)
+
+
+def by_length() -> None:
+    print(
+        "| A loses at each length, points | documents | B's accuracy | together: PASS | FAIL | documents | each: PASS | FAIL | names a good length | documents |"
+    )
+    print("| --- " * 10 + "|")
+    for losses, documents in LENGTHS:
+        for accuracy, correlation in ((0.95, 0.9), (0.8, 0.8)):
+            rows = [
+                gates_of_lengths(losses, documents, accuracy, correlation, 0.05, together=one)
+                for one in (True, False)
+            ]
+            shown = [
+                ", ".join(f"{100 * loss:.0f}" for loss in losses),
+                ", ".join(map(str, documents)),
+                f"{100 * accuracy:.0f} %",
+            ]
+            for row in rows:
+                shown += [f"{100 * row.passed:.1f} %", f"{100 * row.failed:.1f} %"]
+                shown += [f"{100 * row.misnamed:.1f} %"] * (row is rows[1]) + [f"{row.documents:.0f}"]
+            print("| " + " | ".join(shown) + " |", flush=True)
+
+
 def main() -> None:
     print(
         "| B's accuracy | correlation | cases that differ | margin | same: wrong FAIL | same: documents | worse by the margin: FAIL | documents | worse by twice: FAIL | documents |"
@@ -91,3 +179,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    print()
+    by_length()

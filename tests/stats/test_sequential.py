@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from gate_simulation import KINDS, chances, gates
+from gate_simulation import KINDS, chances, gates, gates_of_lengths
 
 from long_context_tasks.stats.sequential import log_evidence, look, shares_of
 
@@ -23,7 +23,34 @@ def test_a_loss_of_two_points_is_found_and_seldom_passed(accuracy: float, correl
     assert found.passed <= 0.05
     assert found.failed >= 0.95
     # As docs/simulations.md has it.
-    assert 0 < found.half <= 1200
+    assert 0 < found.half <= 1440
+
+
+@pytest.mark.parametrize("documents", [(200, 200, 100, 50), (200, 200, 100, 25)])
+def test_a_loss_at_one_length_never_hides_in_the_mean(documents: tuple[int, ...]) -> None:
+    """A loses 27 points at the longest length, which has the fewest documents, and nothing elsewhere."""
+    for accuracy, correlation in ((0.95, 0.9), (0.8, 0.8)):
+        design = ((0.0, 0.0, 0.0, 0.27), documents, accuracy, correlation, 0.05)
+        found = gates_of_lengths(*design, repeats=500)
+        assert found.passed <= 0.05 and found.misnamed <= 0.05
+        if documents[-1] == 25:
+            assert gates_of_lengths(*design, repeats=500, together=True).passed > 0.1
+
+
+@pytest.mark.parametrize(("accuracy", "correlation"), [(0.95, 0.9), (0.8, 0.8)])
+def test_over_lengths_pass_and_fail_keep_their_error(accuracy: float, correlation: float) -> None:
+    at_margin = gates_of_lengths((0.0, 0.0, 0.05), (800,) * 3, accuracy, correlation, 0.05, repeats=500)
+    assert at_margin.passed <= 0.05 + 0.02 and at_margin.failed >= 0.9 and at_margin.misnamed <= 0.05
+    same = gates_of_lengths((0.0,) * 4, (800,) * 4, accuracy, correlation, 0.05, repeats=500)
+    assert same.failed <= 0.05 and same.passed >= 0.9
+
+
+def test_identical_stacks_pass_after_few_documents() -> None:
+    passes = [
+        next(n for n in range(1, 400) if look([0.0] * n, margin).verdict == "PASS")
+        for margin in (0.02, 0.05, 0.1)
+    ]
+    assert passes == [185, 73, 35]
 
 
 def test_means_of_strata_that_differ_count_at_the_ends_of_rounds() -> None:
