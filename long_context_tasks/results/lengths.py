@@ -129,9 +129,9 @@ def family_lengths(
 
 def _scores(turns: pl.DataFrame) -> LengthScores:
     # Most have no null; a query for each of thousands of frames would take most of the time.
-    if turns.get_column("value").null_count():
+    if lacking := turns.get_column("value").null_count():
         turns = turns.drop_nulls("value")
-    return LengthScores(turns.get_column("value").to_list(), turns.get_column("cluster").to_list())
+    return LengthScores(turns.get_column("value").to_list(), turns.get_column("cluster").to_list(), lacking)
 
 
 def _precedence(cell: Cell) -> tuple[int, bool, int]:
@@ -172,7 +172,7 @@ def length_words(found: EffectiveLength) -> str:
 
 
 def length_document(length: FamilyLength) -> dict[str, Any]:
-    """An effective length as JSON: claims, and the outcome of each length."""
+    """An effective length as JSON: claims, and the outcome, cases with a score and coverage of each length."""
     found = length.found
     names = ("model", "benchmark", "family", "variant", "judge", "threshold")
     return {
@@ -181,6 +181,11 @@ def length_document(length: FamilyLength) -> dict[str, Any]:
         "at_least": found.at_least,
         "below": found.below,
         "outcomes": {str(outcome.length): outcome.outcome for outcome in found.lengths},
+        "n": {str(outcome.length): outcome.n for outcome in found.lengths},
+        "coverage": {
+            str(outcome.length): outcome.n / outcome.total if outcome.total else None
+            for outcome in found.lengths
+        },
         "definition": found.definition,
     }
 

@@ -55,7 +55,7 @@ LEADERBOARD: dict[str, pl.DataType] = {
 LENGTHS: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", "benchmark", "family", "variant", "judge"), pl.String()),
     **{"threshold": pl.Float64(), "settings": pl.String(), "at_least": pl.Int64(), "below": pl.Int64()},
-    **dict.fromkeys(("outcomes", "definition"), pl.String()),
+    **dict.fromkeys(("outcomes", "n", "coverage", "definition"), pl.String()),
 }
 """Columns of ``lengths``: a row for each effective context length."""
 
@@ -138,7 +138,7 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
 def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
     rows = [length_document(row) for row in lengths]
     for row in rows:
-        for name in ("settings", "outcomes"):
+        for name in ("settings", "outcomes", "n", "coverage"):
             row[name] = None if row[name] is None else json.dumps(json_value(row[name]), sort_keys=True)
     return pl.DataFrame(rows, schema=LENGTHS)
 

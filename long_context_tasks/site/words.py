@@ -197,7 +197,9 @@ def outcomes(found: EffectiveLength) -> str:
     """Return the lengths by their outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, and those without scores."""
     groups: dict[str, list[str]] = {}
     for one in found.lengths:
-        groups.setdefault(f"{one.outcome} at" if one.n else "no scores at", []).append(tokens(one.length))
+        name = f"{one.outcome} at" if one.n else "no scores at"
+        few = f" ({one.n} of {one.total} cases)" if 0 < one.n < one.total else ""
+        groups.setdefault(name, []).append(tokens(one.length) + few)
     return "; ".join(f"{outcome} {', '.join(lengths)}" for outcome, lengths in groups.items())
 
 

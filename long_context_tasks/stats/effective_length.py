@@ -51,10 +51,17 @@ class LengthScores:
     Attributes:
         values: scores.
         clusters: of each.
+        lacking: number of cases that could not be scored.
     """
 
     values: Sequence[float]
     clusters: Sequence[Hashable]
+    lacking: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every case has a score, as a rank needs it; others may be those that fit, and no claim rests on them."""
+        return bool(len(self.values)) and not self.lacking
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class LengthOutcome:
     Attributes:
         length: in tokens.
         n, clusters: scores and their clusters.
+        total: all cases; ``n / total`` is the coverage.
         mean: nan without scores.
         interval: 95 %, of the mean.
         bar: height here; at the base of a relative bar, chance or 0.
@@ -112,6 +120,7 @@ class LengthOutcome:
 
     length: int
     n: int
+    total: int
     clusters: int
     mean: float
     interval: Interval
@@ -128,7 +137,8 @@ class EffectiveLength:
     Attributes:
         at_least: longest length that holds with all shorter ones; None when the shortest does not hold.
         below: shortest length that is shown to fail; None when none is. Lengths in between are open.
-        lengths: every length, ascending; those without scores belong to no claim.
+        lengths: every length, ascending. Those whose cases do not all have a score belong to no claim: "at least" ends before the
+            first of them, "below" passes over them.
         definition: in words.
     """
 
@@ -139,7 +149,7 @@ class EffectiveLength:
 
     @property
     def open(self) -> list[int]:
-        """Tested lengths between the two claims."""
+        """Lengths with scores between the two claims."""
         return [
             outcome.length
             for outcome in self.lengths
@@ -165,7 +175,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         missing := [length for length in order if length not in bar.heights]
     ):
         raise ValueError(f"no bar is given for {', '.join(map(str, missing))} tokens")
-    tested = [length for length in order if len(scores[length].values)]
+    tested = [length for length in order if scores[length].complete]
     base = None if bar.fraction is None or not tested else tested[0]
     family = [length for length in tested if length != base]
     clusters = {length: _clusters(scores[length]) for length in tested}
@@ -183,7 +193,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
     found = [
         _outcome(length, scores[length], *margin(length), rates)
         if length in clusters
-        else LengthOutcome(length, 0, 0, math.nan, _NOWHERE, math.nan, _NOWHERE, "open", "no scores")
+        else _untested(length, scores[length], rates)
         for length in order
     ]
     if base is not None and found[order.index(base)].outcome != "holds":
@@ -192,7 +202,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         found = [
             replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found
         ]
-    outcomes = [outcome for outcome in found if outcome.n]
+    outcomes = [one for one in found if one.length in clusters]
     strict = strict_level(len(family))
     held, first = claims(
         np.array([outcome.outcome == "holds" for outcome in outcomes]),
@@ -204,8 +214,10 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
             ]
         ),
     )
+    gap = next((length for length in order if scores[length].lacking), math.inf)
+    at_least = [length for length in tested[:held] if length < gap]
     return EffectiveLength(
-        at_least=tested[held - 1] if held else None,
+        at_least=at_least[-1] if at_least else None,
         below=tested[first] if first < len(tested) else None,
         lengths=found,
         definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
@@ -242,7 +254,18 @@ def _outcome(length: int, scores: LengthScores, bar: float, margin: Interval, ra
     unknown = math.isnan(margin.low) or math.isnan(margin.high)
     outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
     reason = "the spread between clusters is unknown, here or at the shortest length" if unknown else None
-    return LengthOutcome(length, n, k, math.fsum(scores.values) / n, interval, bar, margin, outcome, reason)
+    mean = math.fsum(scores.values) / n
+    return LengthOutcome(length, n, n, k, mean, interval, bar, margin, outcome, reason)
+
+
+def _untested(length: int, scores: LengthScores, rates: bool) -> LengthOutcome:
+    n, total = len(scores.values), len(scores.values) + scores.lacking
+    mean, interval, reason = math.nan, _NOWHERE, "no scores"
+    if n:
+        mean, reason = math.fsum(scores.values) / n, f"{n} of {total} cases have a score"
+        interval = (cluster_share if rates else cluster_t)(scores.values, scores.clusters)
+    k = len(set(scores.clusters))
+    return LengthOutcome(length, n, total, k, mean, interval, math.nan, _NOWHERE, "open", reason)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -194,8 +195,6 @@ def test_a_group_counts_every_case_the_same_and_needs_all_its_tasks() -> None:
 
 def test_a_group_with_an_unranked_part_is_not_ranked() -> None:
     collection, cells = domains({"books": [1.0], "law": [0.0]})
-    from dataclasses import replace
-
     cells = [replace(cells[0], ranked=False), cells[1]]
     [group] = pooled_cells(collection, cells, {"g": ["ethic_recall_books", "ethic_recall_law"]})
     assert not group.ranked and group.why_unranked == "not ranked in ethic_recall_books"
@@ -206,3 +205,20 @@ def test_an_effective_length_as_json() -> None:
     [one] = family_lengths(collection_of(cells, shown), cells, {})
     document = json.loads(json.dumps(length_document(one)))
     assert (document["at_least"], document["outcomes"]["8000"]) == (4000, "fails")
+    assert document["n"] == dict.fromkeys(("2000", "4000", "8000"), 100) and set(
+        document["coverage"].values()
+    ) == {1}
+
+
+def test_a_length_at_which_few_cases_fit_is_open_and_its_row_says_how_many() -> None:
+    cells, shown = made({2000: 0.9, 16_000: 0.9}, n=300)
+    fits = [one for one in shown if not (one.case.startswith("16000 ") and int(one.case.split()[1]) >= 30)]
+    others = [
+        replace(one, turns=(replace(one.turns[0], reason="does_not_fit", scores={"accuracy": None}),))
+        for one in shown
+        if one not in fits
+    ]
+    [one] = family_lengths(collection_of(cells, [*fits, *others]), cells, {})
+    assert length_words(one.found) == "at least 2k, open beyond"
+    document = length_document(one)
+    assert document["n"] == {"2000": 300, "16000": 30} and document["coverage"]["16000"] == 0.1

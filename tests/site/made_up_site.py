@@ -68,7 +68,7 @@ def family_length(
     """An effective length of which a test names what matters to it: the outcome of each length, in order, without ups and downs."""
     nowhere = Interval(0.1, 0.2)
     lengths = [
-        LengthOutcome(length, 9, 9, 0.5, nowhere, 0.4, nowhere, outcome)
+        LengthOutcome(length, 9, 9, 9, 0.5, nowhere, 0.4, nowhere, outcome)
         for length, outcome in outcomes.items()
     ]
     held = [length for length, outcome in outcomes.items() if outcome == "holds"]

@@ -1,5 +1,7 @@
 """Effective context length: claims, outcomes and corners, and by simulation how often claims are false."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -143,6 +145,26 @@ def test_lengths_without_scores_belong_to_no_claim():
     assert (nothing.at_least, nothing.below, nothing.open) == (None, None, [])
     late = {500: LengthScores([], []), **_curve(90, 80, 10)}
     assert effective_length(late, RELATIVE).lengths[1].bar == 0  # the base is the shortest with scores
+
+
+def test_a_length_whose_cases_did_not_all_fit_supports_no_claim():
+    """30 of 300 cases fit at 16k, all right: no claim, at 16k and beyond; but what is lost before is lost."""
+    curve = _curve(90, 85, 90, 10)
+    assert effective_length(curve, RELATIVE).at_least == 4000
+    few = LengthScores([1.0] * 30, list(range(30)), 270)
+    found = effective_length({1000: curve[1000], 16_000: few}, RELATIVE)
+    assert (found.at_least, found.below, found.open) == (1000, None, [16_000])
+    last = found.lengths[1]
+    assert (last.n, last.total, last.outcome) == (30, 300, "open")
+    assert last.reason == "30 of 300 cases have a score" and last.interval.low > 0.8
+    # In the middle it ends "at least"; "below" passes over it.
+    found = effective_length({**curve, 2000: replace(curve[2000], lacking=1)}, RELATIVE)
+    assert (found.at_least, found.below, found.open) == (1000, 8000, [2000, 4000])
+    # At the shortest length: it is not the base.
+    found = effective_length({**curve, 1000: replace(curve[1000], lacking=5)}, RELATIVE)
+    assert (found.at_least, found.below) == (None, 8000) and found.lengths[1].bar == 0
+    nothing = effective_length({1000: LengthScores([], [], 20)}, RELATIVE)
+    assert nothing.lengths[0].reason == "no scores" and nothing.lengths[0].total == 20
 
 
 def test_an_unknown_spread_decides_nothing():
