@@ -74,7 +74,7 @@ test-vllm: $(STAMP) $(VLLM_STAMP)  ## vLLM on the processor, versions of transfo
 test-kvpress: $(KVPRESS_STAMP)  ## compressed caches of kvpress, in an environment of its own (2 GB)
 	OMP_NUM_THREADS=1 $(KVPRESS_VENV)/bin/python -m pytest -m "engines or hosts or not slow" $(PYTEST_ARGS) tests/engines/test_kvpress.py tests/engines/test_gates.py tests/hosts/test_shared_context.py
 
-test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own, without hosts and torch
+test-lowest: $(LOWEST_STAMP)  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own
 	OMP_NUM_THREADS=1 $(LOWEST_VENV)/bin/python -m pytest -q -m "$(FAST)" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 faults: $(STAMP)  ## damaged files, killed processes, faulty servers: all of them (`make test` has a part)
@@ -141,8 +141,8 @@ $(KVPRESS_STAMP): pyproject.toml
 
 $(LOWEST_STAMP): pyproject.toml $(STAMP)
 	$(BIN)/uv venv -q --clear --python $(BIN)/python $(LOWEST_VENV)
-	$(LOWEST_UV) --resolution lowest-direct --editable '.[report,agreement,law,dumps,annotation]'
-	$(LOWEST_UV) hypothesis jiwer jsonschema pytest pytest-xdist
+	$(LOWEST_UV) --resolution lowest-direct '$(TORCH)' --editable '.[lm-eval,report,agreement,law,dumps,annotation,orca,memorag]'
+	$(LOWEST_UV) editables hatchling hypothesis jiwer jsonschema pip pytest pytest-xdist
 	@touch $@
 
 clean:  ## remove the environment and what tests and hosts leave behind

@@ -29,6 +29,7 @@ from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import (
     json_rows,
+    loads,
     read_json,
     read_yaml,
     whole_folder,
@@ -266,7 +267,7 @@ def _times(path: Path) -> dict[str, str]:
         return found
     for line in path.read_bytes().splitlines():
         try:
-            action = json.loads(line)
+            action = loads(line)
             at = datetime.fromisoformat(action["timestamp"]).astimezone(timezone.utc).strftime(TIME)
             item = str(action["instance_id"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

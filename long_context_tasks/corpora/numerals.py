@@ -10,11 +10,10 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import product
 from typing import Any
 
-import yaml
+from long_context_tasks.schema.files import packaged_yaml
 
 _ROMAN = re.compile(r"(?=[IVXLC])C{0,3}(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})$")
 _CYRILLIC = str.maketrans("ХІС", "XIC")
@@ -135,8 +134,8 @@ def _language(data: Mapping[str, Any]) -> Language:
 @cache
 def languages() -> Mapping[str, Language]:
     """Return the languages of ``headings.yaml`` by name."""
-    text = (files("long_context_tasks.corpora") / "headings.yaml").read_text("utf-8")
-    return {name: _language(data) for name, data in yaml.safe_load(text).items()}
+    found = packaged_yaml("long_context_tasks.corpora", "headings.yaml")
+    return {name: _language(data) for name, data in found.items()}
 
 
 @cache

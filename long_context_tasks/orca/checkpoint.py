@@ -199,8 +199,8 @@ def named_failures(what: str, remedy: str = "check the folder or the hub id") ->
         yield
     except InputError:
         raise
-    except ImportError as error:
-        raise lacking("orca", "ORCA", error.name or "torch, transformers, peft") from error
+    except ModuleNotFoundError as error:
+        raise lacking("orca", "ORCA", str(error.name)) from error
     except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
         if not version("transformers").startswith("4."):  # such as lm-eval alone brings

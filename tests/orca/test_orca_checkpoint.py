@@ -284,7 +284,9 @@ def test_a_damaged_adapter_is_an_error_and_no_score(
 
 def test_a_language_model_that_lacks_weights_is_an_error_and_no_score(mine: Path) -> None:
     path = mine / "model" / "lm" / "model.safetensors"
-    whole = safetensors.load_file(path)
+    whole = {
+        name: each.clone() for name, each in safetensors.load_file(path).items()
+    }  # not a map of the file that is written over
     for gone in ("model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"):
         left = {name: each for name, each in whole.items() if name != gone}
         assert len(left) == len(whole) - 1
