@@ -3,8 +3,8 @@
 The paper: "we meticulously remove identifiers such as chapter numbers and annotations from the content" (Wang et
 al., NAACL 2024, section 3.3). Removed here: everything outside the START and END lines, credits, notes of the
 transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
-and their marks, captions of illustrations, rows of asterisks, page numbers. Left: whole paragraphs, unwrapped.
-What is a heading, :mod:`long_context_tasks.corpora.headings` decides.
+and their marks, captions of illustrations, publishers' lists and printers' notes, rows of asterisks, page numbers.
+Left: whole paragraphs, unwrapped. What is a heading, :mod:`long_context_tasks.corpora.headings` decides.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from long_context_tasks.corpora.headings import (
     titles_listed,
     usual_below,
 )
+from long_context_tasks.corpora.imprint import captions, list_of_books
 from long_context_tasks.corpora.numerals import plain
 
 _START = re.compile(
@@ -55,7 +56,9 @@ _TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 
 _ASIDE = re.compile(
     r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|TN\b|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
-    r"Note\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page\s\d|p\.?\s?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
+    r"Illustrati(?:on|e)\b|Illustrazion|Ilustraci|Ilustra[çc]|Ilustracj|Abbildung|Gravure\b|Grabado\b|Gravura\b|Kuvitus|Billede\b|Rycina\b|Иллюстраци|"
+    r"Рисунок\b|Fu(?:ß|ss)note|Voetnoot|Voetnota|Fotnot|Fodnote|Przypis|Сноска|Примечани|"
+    r"(?:Note|Nota|Anmerkung|Noot|Not)\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page\s\d|p\.?\s?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
     r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:(?:Pg|Page|p\.)\s*)?[\dxvi]+\s*)\})",
     re.I,
 )
@@ -319,13 +322,18 @@ def clean(text: str) -> Story:
     blocks = parted(_without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))))
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
-    page = Page(blocks)
     alone = []
     marks: set[str] = set()
     for i, block in enumerate(blocks):
         alone.append(_label_alone(blocks, i, marks))
         if "[" in block.text:
             marks |= set(_NOTE_NUMBER.findall(block.text))
+    pictures = captions(blocks, alone)
+    blocks = [Block((CUT,), block.gap) if i in pictures else block for i, block in enumerate(blocks)]
+    alone = [DROP if i in pictures else found for i, found in enumerate(alone)]
+    if (end := list_of_books(blocks)) is not None:
+        alone[end] = Label(Heading("back"))
+    page = Page(blocks)
     listing, contents = _contents_pages(blocks, alone)
     # The front matter ends where the story begins, which is known only when headings are: hence two rounds.
     start, _ = _bounds(page, label(page, title or "", alone), marked)
