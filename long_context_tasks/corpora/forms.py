@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from long_context_tasks.corpora.headings import Block, Heading
 
@@ -32,7 +32,7 @@ _TITLED = r"(?:(?:mrs?|ms|dr|ste?|mme|mlle|mm?|frl?|hr|sra?|srta|prof|rev|capt|c
 _MARKUP = " \t_=*~+\x00"
 _CUE = re.compile(
     rf"[{_MARKUP}]*(?P<name>(?i:{_TITLED})[^\W_](?:[^.:;!?()\[\]«»“”„\"=*—–_,\t ]| (?! )){{0,45}}?)(?P<markup>[_=*]*)"
-    r"(?:\s*,?\s*_?[(\[][^)\]]*[)\]]_?(?P<directed>))?(?P<rest>\s*$|\s*[.:,—–]|\s*--|\t|  |(?<=[_=*\])]) )"
+    r"(?:\s*,?\s*_?[(\[][^)\]]*[)\]]_?(?P<directed>))?(?P<rest>\s*$|\s*[.:,—–]|\s*--|\s-\s|\t|  |(?<=[_=*\])]) )"
 )
 _LONGEST_CUE = (
     100  # characters of a line with nothing but a name and a direction, or of a direction after a name
@@ -155,8 +155,22 @@ class _Cue:
 
 
 def _cue(line: str) -> _Cue | None:
-    if not (line.lstrip(_MARKUP)[:1].isalnum() and (found := _CUE.match(line))):
+    if not line.lstrip(_MARKUP)[:1].isalnum():
         return None
+    found = _CUE.match(line)
+    return (_cue_with_a_mark(line, found) if found else None) or _cue_in_capitals(line)
+
+
+def _cue_in_capitals(line: str) -> _Cue | None:
+    """Return a name in capitals before other words: "KING HENRY Come hither"."""
+    words = line.strip(_MARKUP).split()
+    name = list(takewhile(str.isupper, words[:_MOST_NAME_WORDS]))
+    if len("".join(name)) > 1 and len(name) < min(len(words), _MOST_NAME_WORDS):
+        return _Cue(" ".join(name).casefold(), alone=False)
+    return None
+
+
+def _cue_with_a_mark(line: str, found: re.Match[str]) -> _Cue | None:
     name = " ".join(found["name"].split())
     words = name.split()
     if len(words) > _MOST_NAME_WORDS or not all(map(_of_a_name, words)) or not any(map(str.isalpha, name)):
@@ -169,9 +183,9 @@ def _cue(line: str) -> _Cue | None:
     if directed and (len(rest) < _LONGEST_CUE or re.match(r".{0,100}?[.:]", rest)):
         return _Cue(name.casefold(), alone=False)
     if (
-        rest[0] in ".:"
+        rest[0] in ".:—–"
         or found["markup"]
-        or (capitals and (rest[0] in "—–-" or found["rest"] in ("\t", "  ")))
+        or (capitals and (rest[0] == "-" or found["rest"] in ("\t", "  ")))
     ):
         return _Cue(name.casefold(), alone=False)
     return None

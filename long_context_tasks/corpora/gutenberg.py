@@ -294,6 +294,8 @@ _NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 _SENTENCE_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
 _MOST_TEASER_WORDS = 30
+_CAPTION = Label(dropped=True)
+"""Of a block that may cut a paragraph in two, unlike others that are dropped."""
 _CONTEXT_OF_NOTE = 6  # blocks; a note as far from the text as a heading may belong to any part of it
 _GAP_OF_NOTE = 3  # blank lines
 _FEWEST_STORY_WORDS = 60
@@ -322,18 +324,17 @@ def clean(text: str) -> Story:
     blocks = parted(_without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))))
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
+    page = Page(blocks)
     alone = []
     marks: set[str] = set()
     for i, block in enumerate(blocks):
         alone.append(_label_alone(blocks, i, marks))
         if "[" in block.text:
             marks |= set(_NOTE_NUMBER.findall(block.text))
-    pictures = captions(blocks, alone)
-    blocks = [Block((CUT,), block.gap) if i in pictures else block for i, block in enumerate(blocks)]
-    alone = [DROP if i in pictures else found for i, found in enumerate(alone)]
+    for i in captions(blocks, alone):
+        alone[i] = _CAPTION
     if (end := list_of_books(blocks)) is not None:
         alone[end] = Label(Heading("back"))
-    page = Page(blocks)
     listing, contents = _contents_pages(blocks, alone)
     # The front matter ends where the story begins, which is known only when headings are: hence two rounds.
     start, _ = _bounds(page, label(page, title or "", alone), marked)
@@ -548,7 +549,7 @@ def _walk(
             if opening.rest:
                 tell(block.lines[-opening.rest :])
         elif found.dropped:
-            cut = cut or CUT in block.text or _is_number(block)
+            cut = cut or CUT in block.text or _is_number(block) or found is _CAPTION
             continue
         elif opening is not None and (taken := _below_heading(blocks, labels, i, title_found, usual.stops)):
             if taken == "title" and headings:

@@ -129,7 +129,7 @@ def captions(blocks: Sequence[Block], labels: Sequence[Label]) -> set[int]:
         # Below a heading stands its title, and what is listed may be a name that somebody calls.
         below_title = i > 0 and labels[i - 1].heading is not None
         called = block.text[0] in _QUOTES and block.size < _FEWEST_CAPTION_WORDS
-        is_listed = plain(block.text) in listed and not called
+        is_listed = bool(listed) and not called and plain(block.text) in listed
         if named or (not below_title and (is_listed or _is_said_near(blocks, i))):
             found.add(i)
     return found

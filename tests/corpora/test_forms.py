@@ -42,6 +42,8 @@ LAYOUTS: dict[str, Callable[[str, str], str]] = {
     "own block": lambda name, text: f"{name}\n\n{_filled(text)}",
     "own block in italics": lambda name, text: f"_{name.title()}_\n\n{_filled(text)}",
     "column": lambda name, text: f"{name}\t{text}",
+    "capitals": lambda name, text: _filled(f"{name} {text}"),
+    "hyphen": lambda name, text: _filled(f"{name} - {text}"),
 }
 
 
