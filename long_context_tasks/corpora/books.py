@@ -13,7 +13,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, model_validator
 
+from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.corpora.headings import Block
 from long_context_tasks.corpora.plain_files import (
     Id,
     SourceRow,
@@ -67,8 +69,15 @@ class _BookRow(SourceRow):
         if self.text is not None:
             return _from_text(self.id, self.title, self.text)
         if self.paragraphs is not None:
-            kept = tuple(line for paragraph in self.paragraphs if (line := " ".join(paragraph.split())))
-            return Book(self.id, self.title or self.id, kept, (0,) if kept else ())
+            blocks = [Block(tuple(text.strip().split("\n")), 1) for text in self.paragraphs if text.strip()]
+            kept = tuple(block.text for block in blocks)
+            return Book(
+                self.id,
+                self.title or self.id,
+                kept,
+                (0,) if kept else (),
+                form_of(blocks, blocks, blocks, ()),
+            )
         return _from_chapters(self.id, self.title, map("\n\n".join, self.chapters or ()))
 
     @model_validator(mode="after")

@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from long_context_tasks.corpora.plain_files import refuse_wide, without_c1
+from long_context_tasks.corpora.plain_files import UTF8, refuse_wide, without_c1
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
@@ -177,6 +177,7 @@ _ENDS = {b"<?": b"?>", b"<!--": b"-->", b"<!DOCTYPE": b">"}
 _DECLARATIONS = re.compile(rb"[^>\[]*\[")
 _LONGEST_LINE = 1 << 26
 _BEGIN_OF_ROW = re.compile(rb'\s*<row Id="(\d+)"')
+_DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\bencoding=["']([\w-]+)""")
 _OTHER_ENCODING = re.compile(rb"""encoding=["'](?!utf-8["'])""", re.IGNORECASE)
 # Control characters, halves of surrogate pairs and the like: XML allows none, but some dumps have references to them.
 _NO_CHARACTERS = re.compile(
@@ -447,6 +448,12 @@ def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = ite
         with suppress(OSError):
             part.unlink()
     return index
+
+
+def posts_encoding(path: Path) -> str:
+    """Return the encoding of a dump: what its XML declares, else UTF-8."""
+    declared = _DECLARED_ENCODING.match(next(_read_chunks(path), b""))
+    return declared[1].decode("ascii").upper() if declared else UTF8
 
 
 def read_posts(path: Path) -> Iterator[dict[str, str]]:

@@ -97,6 +97,7 @@ def test_build_from_posts_with_named_tags(tmp_path):
         *("--same-as", "none", "--min-own", "0"),
     )
     assert code == 0 and "ada_leval_bestanswer_1k" in text
+    assert "encoding: 1 of 1 files are UTF-8" in text
     assert errors == f"warning: {path}: 3 control characters were dropped\n"
     made = CaseSet.read(tmp_path / "c" / "ada_leval_bestanswer", "ada_leval_bestanswer_1k")
     assert all({"t1", "t2"} & set(case.labels["tags"]) for case in made.cases)

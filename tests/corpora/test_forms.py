@@ -1,5 +1,6 @@
 """Plays and verse are told from novels however they are set, and in any script; prose is a novel however it is set."""
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -60,6 +61,22 @@ def test_a_play_is_one_in_any_script_and_layout(tmp_path: Path, cast: Sequence[s
     speeches = [LAYOUTS[layout](cast[n % 3], SAID[n % 3].format(n=n)) for n in range(60)]
     speeches[7:7] = ["(_The ferryman enters and lights a lamp. Nobody looks at him._)"] * 2
     assert _read(tmp_path, "ACT I\n\n" + "\n\n".join(speeches)).form == "play"
+
+
+def test_paragraphs_in_json_lines_have_a_form_too(tmp_path: Path) -> None:
+    speeches = [f"{CASTS[0][n % 3]}. {SAID[n % 3].format(n=n)}" for n in range(60)]
+    dice = Random(7)
+    rows = {
+        "play": speeches,
+        "novel": _prose(60, dice),
+        "verse": [_poem(dice, capitals=True) for _ in range(40)],
+    }
+    path = tmp_path / "works.jsonl"
+    path.write_text(
+        "\n".join(json.dumps({"id": form, "paragraphs": texts}) for form, texts in rows.items()),
+        encoding="utf-8",
+    )
+    assert {book.id: book.form for book in read_books(path)} == {form: form for form in rows}
 
 
 def test_a_play_without_blank_lines_between_speeches(tmp_path: Path) -> None:

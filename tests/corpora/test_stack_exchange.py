@@ -27,6 +27,7 @@ from long_context_tasks.corpora.stack_exchange import (
     is_text_only,
     kept_index,
     parse_tags,
+    posts_encoding,
     read_bodies,
     read_posts,
 )
@@ -230,6 +231,15 @@ def test_bad_dumps_are_one_clear_error(tmp_path: Path, text: str, says: str) -> 
     with pytest.raises(InputError, match=says) as caught:
         build_index(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-8"])
+def test_a_dump_in_the_encoding_that_it_declares(tmp_path: Path, encoding: str) -> None:
+    text = as_xml([{"Id": "1", "PostTypeId": "1", "Body": "caf\xe9"}]).replace("utf-8", encoding)
+    path = tmp_path / "Posts.xml"
+    path.write_bytes(text.encode(encoding))
+    assert posts_encoding(path) == encoding.upper()
+    assert list(read_bodies(path, [1])) == [(1, "café")]
 
 
 def test_a_named_document_type_is_no_harm(tmp_path: Path) -> None:

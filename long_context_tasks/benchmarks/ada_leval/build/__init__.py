@@ -20,6 +20,7 @@ from long_context_tasks.benchmarks.ada_leval.settings import (
 from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.plain_files import encodings_of
+from long_context_tasks.corpora.stack_exchange import posts_encoding
 from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
 from long_context_tasks.recast.renaming import names_of, rename
 from long_context_tasks.schema import InputError, Options
@@ -80,7 +81,8 @@ def build(
         if isinstance(settings, ConstraintSettings):
             return build_constraints(settings, writer, work, name=name)
         assert isinstance(settings, BestAnswerSettings) and source is not None
-        return build_bestanswer(DumpPosts(source), part, settings, writer, work, name=name)
+        first, *others = build_bestanswer(DumpPosts(source), part, settings, writer, work, name=name)
+        return [replace(first, encodings={source.name: posts_encoding(source)}), *others]
 
 
 def recast_book(book: Book, seed: int) -> Book:
