@@ -67,9 +67,9 @@ _LINES_OF_SPEECH = 12  # of a block, on average: more show that no blank lines p
 _SHORTEST_PARAGRAPH = 110  # characters of a line that is longer than verse
 _RAGGED = 7  # characters by which lines of prose may miss the width of the page
 _NARROW = 60  # characters: no page of prose is known to be narrower than about that
-# Shares of the lines of a block: those that fill the page in verse, those of verse that begin with a small letter, those of narrow
+# Shares of the lines of a block: those that fill the page in verse, those of verse that begin with a capital, those of narrow
 # prose that end in punctuation; and of both, what shows prose whose lines were broken by hand.
-_MOST_FILLED, _MOST_SMALL, _MOST_STOPPED = 0.5, 0.2, 0.45
+_MOST_FILLED, _LEAST_CAPITALS, _MOST_STOPPED = 0.5, 0.8, 0.45
 _FEWEST_BREAKS, _RAGGED_SMALL, _RAGGED_STOPPED = 3, 0.7, 0.3
 _STOPS = ".,;:!?—»”"
 _MOST_TITLE_WORDS = 12  # longer ones tell what happens, now and then in a letter
@@ -239,10 +239,12 @@ def _is_stanza(block: Block, width: int) -> bool:
     filled = sum(
         len(line) + 1 + len(below.split(maxsplit=1)[0]) >= width - _RAGGED for line, below in pairwise(lines)
     )
-    small = sum(line.lstrip(_BEFORE_VERSE)[:1].islower() for line in lines[1:])
+    begins = [line.lstrip(_BEFORE_VERSE)[:1] for line in lines[1:]]
+    small = sum(map(str.islower, begins))
     stopped = sum(line[-1] in _STOPS for line in lines[:-1])
     if filled < _MOST_FILLED * breaks:
         return breaks < _FEWEST_BREAKS or small < _RAGGED_SMALL * breaks or stopped > _RAGGED_STOPPED * breaks
-    if small <= _MOST_SMALL * breaks and (breaks > 2 or filled < breaks):
+    # Scripts without capitals show nothing by them.
+    if sum(map(str.isupper, begins)) >= _LEAST_CAPITALS * breaks and (breaks > 2 or filled < breaks):
         return True
     return width < _NARROW and breaks > 1 and stopped >= _MOST_STOPPED * breaks

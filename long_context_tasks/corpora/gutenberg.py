@@ -83,7 +83,9 @@ _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
 _NO_STORY = re.compile(
     r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|\d{5}m|Full Size|Original|\[?(?:See|View) larger .{1,20}"
     r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed (?:by|for) .{1,120}"
-    r"|(?:page|p\.) ?\d{1,4}|(?:<<)?illustration: .{1,200}|.{1,200}[\[(]_?(?:see )?page \d{1,4}[._]*[\])]?_?)$",
+    r"|(?:page|p\.) ?\d{1,4}|(?:<<)?illustration: .{1,200}|(?:to )?fac(?:e|ing) (?:page|p\.) ?\d{1,4}"
+    r"|.{1,200}[\[(]_?(?:(?:see|voir|siehe|zie|véase|vedi|vide) )?(?:page|p\.|pag\.|pág\.|seite|s\.|blz\.|bladz\.|sida|side|стр\.)"
+    r" ?\d{1,4}[._]*[\])]?_?)[.]?$",
     re.I,
 )
 _TAGS = re.compile(r"</?(?:h[1-6]|p|b|i|em|strong|center|small|big|sup|span|div|a|u)\b[^<>]{0,200}>", re.I)

@@ -202,6 +202,17 @@ def test_prose_with_poems_telegrams_and_a_scene_is_a_novel(tmp_path: Path) -> No
     assert _read(tmp_path, "\n\n".join(texts)).form == "novel"
 
 
+@pytest.mark.parametrize("letters", ["我們今天在河邊等船", "कखगघचछजझ ", "ابتثجحخد "])
+def test_prose_in_a_script_without_capitals_is_a_novel(tmp_path: Path, letters: str) -> None:
+    dice = Random(8)
+    texts = ["".join(dice.choices(letters, k=dice.randint(80, 300))).strip() + "。" for _ in range(90)]
+    lines = ["\n".join(textwrap.wrap(text, 36)) for text in texts]
+    path = tmp_path / "book.jsonl"
+    path.write_text(json.dumps({"id": 1, "paragraphs": lines}), encoding="utf-8")
+    [book] = read_books(path)
+    assert book.form == "novel"
+
+
 def test_prose_without_paragraphs_or_capitals_is_a_novel(tmp_path: Path) -> None:
     words = " ".join(text.lower().rstrip(".") for text in _prose(200, Random(6)))
     assert _read(tmp_path, _filled(words)).form == "novel"

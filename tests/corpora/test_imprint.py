@@ -135,6 +135,9 @@ def test_captions_without_brackets_go_and_what_is_called_or_sung_stays(tmp_path:
         *STORY[30:40],
         '"Anna Roe!"',
         "Plate IV. The ferry in winter",
+        "Facing page 45",
+        "Le bac s'en allait toujours. (Voir page 45.)",
+        "_Die Fähre war schon fort._ (Seite 45.)",
         *STORY[40:],
     ]
     listing = [
