@@ -56,7 +56,7 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: in
 
     >>> found = look([0.0] * 120, margin=0.05)
     >>> found.verdict, round(found.low, 3), round(found.high, 3)
-    ('PASS', -0.031, 0.031)
+    ('PASS', -0.03, 0.03)
 
     Args:
         losses: from -1 to 1, in the order in which they came, independent of one another.

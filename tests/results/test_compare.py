@@ -111,7 +111,7 @@ def test_many_tests_make_a_claim_harder(tmp_path: Path) -> None:
     names = [f"ada_leval_tsort_{length}" for length in ("2k", "4k", "8k", "16k", "32k")]
     for task in names:
         add(tmp_path, "owl", [1.0] * 8, task)
-        add(tmp_path, "crow", [0.0] * 7 + [1.0] if task == names[0] else [1.0] * 7 + [0.0], task)
+        add(tmp_path, "crow", [0.0] * 6 + [1.0] * 2 if task == names[0] else [1.0] * 7 + [0.0], task)
     found = compared(tmp_path, "owl", "crow")
     [first] = [row for row in found.tasks if row.tasks == (names[0],)]
     assert first.comparison.p < 0.05 < first.comparison.p_holm

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from coverage_simulation import difference_moments
 
-from long_context_tasks.stats.comparison import ALPHA, p_of_same
+from long_context_tasks.stats.comparison import ALPHA, interval_of_difference, p_of_same, sign_flips
 from long_context_tasks.stats.intervals import Array, graded_ends, moments, t_ends
 
 FLIPS = 999
@@ -83,6 +83,39 @@ def pooled_coverage(
     return float(np.mean((low <= level) & (level <= high))), float(np.mean(high - low))
 
 
+def mcnemar(n: int, discordant: float, difference: float) -> tuple[float, float, float]:
+    """Chances that ``n`` independent cases show a difference, by summing over what may come.
+
+    By the exact test alone, by the test of comparisons alone, and by this test and the interval together.
+
+    Args:
+        n: cases, each right for exactly one of the models with probability ``discordant``.
+        discordant: the share.
+        difference: first minus second.
+    """
+    from scipy.stats import binom, binomtest
+
+    first = (discordant + difference) / (2 * discordant)
+    exact, mid, both = 0.0, 0.0, 0.0
+    for d in range(1, n + 1):
+        if (weight := binom.pmf(d, n, discordant)) < 1e-6:
+            continue
+        for fewer in range((d + 1) // 2):
+            p = sign_flips(np.array([1.0] * (d - fewer) + [-1.0] * fewer), hits=True)[0]
+            if p >= ALPHA:
+                break
+            chance = weight * (binom.pmf(fewer, d, first) + binom.pmf(d - fewer, d, first))
+            exact += chance * (binomtest(fewer, d).pvalue < ALPHA)
+            mid += chance
+            scores = np.array([[1.0, 0.0]] * (d - fewer) + [[0.0, 1.0]] * fewer + [[0.0, 0.0]] * (n - d))
+            ends = interval_of_difference(scores[:, 0], scores[:, 1], range(n))
+            both += chance * (not ends.low <= 0 <= ends.high)
+    return exact, mid, both
+
+
+MCNEMAR = tuple((n, discordant) for n in (30, 50, 100, 200) for discordant in (0.05, 0.1, 0.2, 0.4))
+
+
 def main() -> None:
     """Prints the tables."""
     print("| differences of clusters | " + " | ".join(f"{k} clusters" for k in (8, 15, 30, 60)) + " |")
@@ -99,6 +132,14 @@ def main() -> None:
                 f"| {k} x {size} | {100 * margin:g} | {' | '.join(f'{100 * one:.1f}' for one in shares)} |",
                 flush=True,
             )
+    print(
+        "\n| cases | discordant | size: exact | mid-p | with the interval | difference | power: exact | mid-p | with the interval |"
+    )
+    for n, discordant in MCNEMAR:
+        difference = min(2.8 * (discordant / n) ** 0.5, discordant)
+        size, power = mcnemar(n, discordant, 0.0), mcnemar(n, discordant, difference)
+        shown = [f"{100 * each:.1f}" for each in (*size, difference, *power)]
+        print(f"| {n} | {discordant:.0%} | " + " | ".join(shown) + " |", flush=True)
     print("\n| books | seeds | a book is one cluster | width | each seed's cases of a book | width |")
     for books in (8, 15, 30):
         for seeds in (1, 3, 10):

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from comparison_simulation import claims_of_same, false_wins, pooled_coverage
+from comparison_simulation import claims_of_same, false_wins, mcnemar, pooled_coverage
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +39,7 @@ def _enumerated(sums) -> float:
 @settings(max_examples=60, deadline=None)
 def test_whole_differences_are_exact(sums):
     p, method = sign_flips(np.array(sums, dtype=float))
-    assert p == pytest.approx(_enumerated(sums)) and method != "monte_carlo"
+    assert p == pytest.approx(_enumerated(sums)) and method == "exact"
 
 
 @given(st.lists(st.integers(-20, 20).map(lambda value: value / 7), min_size=1, max_size=9))
@@ -51,16 +51,27 @@ def test_any_differences_of_few_clusters_are_exact(sums):
 
 
 def test_mcnemar_on_a_published_table():
-    from scipy.stats import binomtest
+    from scipy.stats import binom, binomtest
 
     # Agresti, Categorical Data Analysis, table 10.1 (approval of the prime minister): 150 against 86 changed
     first = [1.0] * 150 + [0.0] * 86 + [1.0] * 794 + [0.0] * 570
     second = [0.0] * 150 + [1.0] * 86 + [1.0] * 794 + [0.0] * 570
     found = compare_paired(("a", first), ("b", second), range(1600))
-    assert found.method == "mcnemar" and found.p == binomtest(86, 236).pvalue
+    # The exact test less the probability of what was observed.
+    assert found.method == "mcnemar" and found.p == pytest.approx(
+        binomtest(86, 236).pvalue - binom.pmf(86, 236, 0.5)
+    )
     assert found.difference == pytest.approx(0.04)
     # Wald with se 0.0095: 0.02 to 0.06
     assert (round(found.interval.low, 2), round(found.interval.high, 2)) == (0.02, 0.06)
+
+
+@pytest.mark.parametrize(("n", "discordant"), [(30, 0.2), (50, 0.1), (50, 0.4), (100, 0.1)])
+def test_mid_p_keeps_the_size_and_finds_more(n: int, discordant: float):
+    exact, mid, both = mcnemar(n, discordant, 0.0)
+    assert exact <= mid <= 0.05 and both <= mid
+    exact, mid, both = mcnemar(n, discordant, min(2.8 * (discordant / n) ** 0.5, discordant))
+    assert mid > exact + 0.015 and both >= exact - 1e-9
 
 
 def test_monte_carlo_is_seeded_and_near_the_normal():
