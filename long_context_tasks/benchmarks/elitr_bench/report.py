@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from long_context_tasks.benchmarks.elitr_bench.archives import POSITIONS, TYPES
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.elitr_bench.archives import NAME, POSITIONS, TYPES
 from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.report import (
@@ -26,7 +27,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats import GroupMean, Interval, cluster_t, group_mean, welch_test
+from long_context_tasks.stats import RATES, GroupMean, Interval, Scale, cluster_t, group_mean, welch_test
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 SETTINGS = {
@@ -67,13 +68,13 @@ class ScoredQuestion:
         return self.meeting, self.question
 
 
-def figures(questions: Iterable[ScoredQuestion]) -> GroupMean:
+def figures(questions: Iterable[ScoredQuestion], scale: Scale | None) -> GroupMean:
     """Return mean, interval and counts of some questions."""
     listed = list(questions)
-    return group_mean([each.value for each in listed], [each.meeting for each in listed])
+    return group_mean([each.value for each in listed], [each.meeting for each in listed], scale)
 
 
-def by_label(questions: Sequence[ScoredQuestion]) -> dict[str, GroupMean]:
+def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[str, GroupMean]:
     """Return the figures of all questions, of each type, of each answer position, and of those that QA and Conv word differently.
 
     Labels without a question are left out.
@@ -82,7 +83,7 @@ def by_label(questions: Sequence[ScoredQuestion]) -> dict[str, GroupMean]:
     parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
     parts |= {place: [each for each in questions if each.position == place] for place in POSITIONS}
     parts[DIFFERING] = [each for each in questions if each.differs]
-    return {label: figures(part) for label, part in parts.items() if part}
+    return {label: figures(part, scale) for label, part in parts.items() if part}
 
 
 def paired_difference(
@@ -121,6 +122,11 @@ class _Measured:
     runs: list[list[ScoredQuestion]]
     seeds: list[str]
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The ends of the metric's scale."""
+        return card(NAME).points.get(self.first.metric, RATES)
 
     @property
     def questions(self) -> list[ScoredQuestion]:
@@ -213,7 +219,7 @@ def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
     rows = [
         (*entry.row, label, str(len(entry.runs)), *_cells(group))
         for entry in measured
-        for label, group in by_label(entry.questions).items()
+        for label, group in by_label(entry.questions, entry.scale).items()
     ]
     columns = (*_WHO, "label", "runs", "n", metric, "95 % interval")
     return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
@@ -250,7 +256,7 @@ def _differing_table(measured: Sequence[_Measured], metric: str) -> Table:
         for name in SETTINGS.values():
             if questions := settings.get(name):
                 which = "+".join(sorted(splits[group, name]))
-                rows.append((*group, f"{name} ({which})", *_cells(figures(questions))))
+                rows.append((*group, f"{name} ({which})", *_cells(figures(questions, entry.scale))))
         if (loss := paired_difference(settings.get(conv, []), settings.get(talk, []))) is not None:
             n, mean, interval = loss
             cells = str(n), figure_text(mean), interval_text(interval)
@@ -279,7 +285,7 @@ def _noise_points(measured: Sequence[_Measured]) -> list[_NoisePoint]:
         # The mean over the meetings, as in Table 5.
         rates = {each.meeting: each.measured_wer for each in entry.questions}
         rate = 100 * (math.fsum(rates.values()) / len(rates))
-        points.append(_NoisePoint(line, task.wer or 0, rate, figures(entry.questions)))
+        points.append(_NoisePoint(line, task.wer or 0, rate, figures(entry.questions, entry.scale)))
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)
@@ -338,7 +344,7 @@ def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:
             means = list(entry.by_judge_seed.values())
             seeds = [f"judge {seed}" for seed in entry.by_judge_seed]
         else:
-            means = [figures(run).mean for run in entry.runs]
+            means = [figures(run, entry.scale).mean for run in entry.runs]
             seeds = [f"host {seed}" for seed in entry.seeds if seed]
         means = [mean for mean in means if not math.isnan(mean)]
         if len(means) > 1:

@@ -86,7 +86,7 @@ def test_groups_and_coverage() -> None:
         turn("a", "2", 2.0, type="when", position="M", differs=True),
         turn("b", "1", None, position="M"),
     ]
-    groups = by_label(turns)
+    groups = by_label(turns, None)
     assert list(groups) == ["all", "who", "when", "B", "M", "QA/Conv differ"]
     assert (groups["all"].mean, groups["all"].n, groups["all"].total) == (5.0, 2, 3)
     assert (groups["M"].mean, groups["M"].n, groups["M"].total) == (2.0, 1, 2)
@@ -95,9 +95,16 @@ def test_groups_and_coverage() -> None:
 def test_intervals_are_over_meetings_and_not_questions() -> None:
     # All of the spread lies between the meetings; questions alone would give a narrow interval.
     turns = [turn(meeting, str(n), value) for meeting, value in (("a", 2.0), ("b", 8.0)) for n in range(50)]
-    interval = by_label(turns)["all"].interval
+    interval = by_label(turns, None)["all"].interval
     assert interval.low < 2.0 and interval.high > 8.0
-    assert math.isnan(by_label(turns[:50])["all"].interval.low)
+    assert math.isnan(by_label(turns[:50], None)["all"].interval.low)
+
+
+def test_intervals_know_the_scale_of_the_judge() -> None:
+    """Nearly all of 12 meetings have 10; a t interval would go beyond, and end far too soon below."""
+    turns = [turn(f"m{n}", str(k), 10.0 - 3 * (n == k == 0)) for n in range(12) for k in range(4)]
+    interval, plain = (by_label(turns, scale)["all"].interval for scale in ((0.0, 10.0), None))
+    assert interval.high < 10 < plain.high and interval.low < plain.low - 0.2
 
 
 def test_runs_of_one_question_are_one_score() -> None:
