@@ -249,7 +249,8 @@ async def _run(
     by_name = {cell.name: cell for cell in cells}
     grouped: dict[str, list[GateCell]] = {}
     for cell in cells:
-        grouped.setdefault(cell.length, []).append(cell)
+        if any(cell.documents.values()):  # stored runs may share no case of a task
+            grouped.setdefault(cell.length, []).append(cell)
     lengths = [_Length(name, own) for name, own in grouped.items()]
     each = -(-batch // len(cells))
     extra = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}

@@ -110,6 +110,11 @@ def test_rounds_give_every_task_the_same_weight() -> None:
     # A book in two tasks is one observation, as its answers are not independent.
     assert round_losses([{"a": 0.2, "b": 0.4}, {"a": 1.0}], "ab", shared=True) == pytest.approx([0.3])
     assert round_losses([{"a": 1.0}] * 9, "ab", shared=False) == []
+    # One after the other in each task, as stored runs have them.
+    both = [
+        GateCell(name, "8k", None, {str(n): [str(n)] for n in range(9)}, stored={"A": {}}) for name in "ab"
+    ]
+    assert [len(cases) for _, cases in ordered_documents(both)] == [2] * 9
 
 
 def test_a_stack_that_is_right_in_hardly_any_case_is_no_measure(
