@@ -9,7 +9,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import TypeVar
@@ -18,7 +18,15 @@ import numpy as np
 
 from long_context_tasks.schema import CaseScores, Score
 from long_context_tasks.schema.response import REASONS
-from long_context_tasks.stats.intervals import LEVEL, Interval, cluster_moments, cluster_share, cluster_t
+from long_context_tasks.stats.intervals import (
+    LEVEL,
+    Array,
+    Interval,
+    cluster_moments,
+    cluster_share,
+    cluster_t,
+    t_ends,
+)
 
 Label = TypeVar("Label", bound=Hashable)
 Scale = tuple[float, float]
@@ -329,7 +337,7 @@ class CorrectedMean:
         n_rated: those that a person rated, too.
         raw: mean of the judge's scores over all answers.
         corrected: estimate of people's mean over all answers.
-        interval: of ``corrected``, over clusters.
+        interval: of ``corrected``, over clusters; it counts those with a rating.
         rated_only: people's mean over the rated answers.
         rated_interval: of ``rated_only``, over clusters.
         bias: mean of judge minus person over the rated answers.
@@ -395,16 +403,30 @@ def corrected_mean(
     leverage = 1 / n_rated + ((seen - seen.mean()) ** 2 / (n_rated * spread) if spread > 0 else 0.0)
     apart = (rest - rest.mean()) / (1 - np.minimum(leverage, _MOST_LEVERAGE))
     shares = weight * judge + rest.mean()
-    shares[chosen] += len(judge) / n_rated * (apart - apart.mean())
+    shares[chosen] += len(judge) / n_rated * (apart - apart.mean()) * _few_clusters(where, clusters)
+    found = cluster_moments(shares.tolist(), clusters)
+    assert found is not None  # there are five clusters, and ratings differ
+    # The error is mostly that of the rated clusters, and their number counts.
+    low, high = t_ends(replace(found, df=np.minimum(found.df, len(set(where)) - 1)), level)
     return CorrectedMean(
         n=len(judge),
         n_rated=n_rated,
         raw=float(judge.mean()),
         corrected=float(shares.mean()),
-        interval=cluster_t(shares.tolist(), clusters, level),
+        interval=Interval(float(low), float(high)),
         rated_only=float(truth.mean()),
         rated_interval=cluster_t(truth.tolist(), where, level),
         bias=float((seen - truth).mean()),
         bias_interval=cluster_t((seen - truth).tolist(), where, level),
         weight=weight,
     )
+
+
+def _few_clusters(rated: Sequence[Hashable], clusters: Sequence[Hashable]) -> Array:
+    """Return the factor of each rated answer's deviation if fewer clusters are rated than there are.
+
+    Deviations from a mean over few clusters are too small: by ``1 - share`` of the cluster (CR2). The interval corrects this for all
+    clusters only.
+    """
+    sizes, of_rated = Counter(clusters), Counter(rated)
+    return np.sqrt([(1 - sizes[one] / len(clusters)) / (1 - of_rated[one] / len(rated)) for one in rated])

@@ -1,27 +1,17 @@
 """Judge means corrected by people's ratings: coverage with known truth, and what the published ratings give."""
 
-import math
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from corrected_simulation import coverage, drawn, truth
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import machine_scores, rated_answers
 from long_context_tasks.stats import corrected_mean
 
-
-def drawn(rng: np.random.Generator, clusters: int, size: int, agreement: float) -> tuple[np.ndarray, ...]:
-    """Ratings of people from 1 to 10, a judge's that correlate with them and lie a point higher, and clusters."""
-    where = np.repeat(np.arange(clusters), size)
-    common = math.sqrt(0.1) * rng.normal(size=clusters)[where] + math.sqrt(0.9) * rng.normal(size=len(where))
-    noise = math.sqrt(1 - agreement**2) * rng.normal(size=len(where))
-    people = np.clip(np.round(7 + 2 * common), 1, 10)
-    return people, np.clip(np.round(8 + 2 * (agreement * common + noise)), 1, 10), where
-
-
-TRUTH = float(drawn(np.random.default_rng(0), 1_000_000, 1, 0.5)[0].mean())
+TRUTH = truth()
 
 
 @pytest.mark.parametrize(("clusters", "size", "share"), [(8, 16, 0.25), (30, 10, 0.2), (100, 4, 0.5)])
@@ -38,6 +28,16 @@ def test_the_interval_covers_people_s_mean(clusters: int, size: int, share: floa
     assert abs(sum(one.corrected for one in found) / len(found) - TRUTH) < 0.05
     width = sum(one.interval.high - one.interval.low for one in found)
     assert width < 0.95 * sum(one.rated_interval.high - one.rated_interval.low for one in found)
+
+
+@pytest.mark.parametrize("correlations", [(0.1, 0.0), (0.3, 0.3)])
+@pytest.mark.parametrize("rated", [5, 6])
+def test_the_interval_covers_if_few_whole_clusters_are_rated(
+    rated: int, correlations: tuple[float, float]
+) -> None:
+    held, _, _ = coverage(rated, 30, 0.8, correlations, 300)
+    # The standard error of 93 % is 1.5 %.
+    assert held >= 0.93 - 0.02
 
 
 def test_a_judge_who_says_nothing_changes_nothing() -> None:
