@@ -247,11 +247,10 @@ async def _run(
 ) -> Gate:
     answers: dict[str, dict[tuple[str, str], Answer]] = {side: {} for side in SIDES}
     by_name = {cell.name: cell for cell in cells}
-    grouped: dict[str, list[GateCell]] = {}
-    for cell in cells:
-        if any(cell.documents.values()):  # stored runs may share no case of a task
-            grouped.setdefault(cell.length, []).append(cell)
-    lengths = [_Length(name, own) for name, own in grouped.items()]
+    # Stored runs may share no case of a task.
+    kept = [cell for cell in cells if any(cell.documents.values())]
+    names = dict.fromkeys(cell.length for cell in kept)
+    lengths = [_Length(name, [cell for cell in kept if cell.length == name]) for name in names]
     each = -(-batch // len(cells))
     extra = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
     options = {side: body.get("chat_template_kwargs") or {} for side, body in extra.items()}
