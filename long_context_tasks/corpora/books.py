@@ -6,8 +6,8 @@ paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora.g
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +28,7 @@ from long_context_tasks.corpora.plain_files import (
 )
 from long_context_tasks.schema import InputError
 
+_MOST_LOST = 1500  # words
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 
@@ -43,6 +44,9 @@ class Book:
         form: "novel" (any prose), "letters", "play" or "verse".
         headings: Titles of the headings that were removed.
         warnings: What is doubtful in the numbers of its headings, one sentence each.
+        dropped: Words of the file that are not in the paragraphs, by reason
+            (:data:`~long_context_tasks.corpora.gutenberg.REASONS`); empty if paragraphs were given as such.
+        lost: The longest run of removed prose that is no recognised part of a book: its number of words, and its first ones.
     """
 
     id: str
@@ -52,6 +56,21 @@ class Book:
     form: str = "novel"
     headings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict, compare=False)
+    lost: tuple[int, str] = (0, "")
+
+    def check_whole(self) -> None:
+        """Check that no long part was removed that may belong to the story.
+
+        Raises:
+            InputError: More than 1,500 words.
+        """
+        words, first = self.lost
+        if words > _MOST_LOST:
+            raise InputError(
+                f"{self.id}: {words:,} words are removed that are no part of a book that is known ({first!r} ...); give them a heading "
+                "(CHAPTER I, PREFACE), or delete them from the file; --allow-loss builds without them"
+            )
 
 
 # A chapter is a text or a list of paragraphs.
@@ -148,6 +167,8 @@ def _from_text(book_id: str, title: str, text: str) -> Book:
         story.form,
         titles,
         story.warnings,
+        story.dropped,
+        story.lost,
     )
 
 
@@ -156,13 +177,19 @@ def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
     paragraphs: list[str] = []
     chapters: list[int] = []
     forms: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    lost = (0, "")
     for story in map(clean, texts):
         title = title or story.title or ""
         chapters += [len(paragraphs) + i for i in story.chapters]
         paragraphs += story.paragraphs
         forms[story.form] += 1
+        dropped.update(story.dropped)
+        lost = max(lost, story.lost)
     form = forms.most_common(1)[0][0] if forms else "novel"
-    return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters), form)
+    return Book(
+        book_id, title or book_id, tuple(paragraphs), tuple(chapters), form, dropped=dropped, lost=lost
+    )
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:

@@ -10,20 +10,21 @@ Left: whole paragraphs, unwrapped. What is a heading, :mod:`long_context_tasks.c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.headings import (
     DROP,
     KEEP,
-    WORDS_A_PAGE,
     Block,
     Heading,
     Label,
     Page,
     argument_marks,
+    bare,
     count_warnings,
     heading_of,
     is_closing,
@@ -41,7 +42,8 @@ from long_context_tasks.corpora.headings import (
     usual_below,
 )
 from long_context_tasks.corpora.imprint import captions, list_of_books
-from long_context_tasks.corpora.numerals import plain
+from long_context_tasks.corpora.numerals import phrase_of, plain, read
+from long_context_tasks.corpora.pages import CUT, is_page_number, without_pages
 
 _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I
@@ -63,8 +65,6 @@ _ASIDE = re.compile(
     re.I,
 )
 _HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
-CUT = "\x00"
-"""Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
 _LONG_ABOVE_INDENTED = re.compile(r"^\S[^\n]{40,}(?=\n[ \t\u3000]+\S)", re.M)
 _INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
 _ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
@@ -89,12 +89,6 @@ _NO_STORY = re.compile(
     re.I,
 )
 _TAGS = re.compile(r"</?(?:h[1-6]|p|b|i|em|strong|center|small|big|sup|span|div|a|u)\b[^<>]{0,200}>", re.I)
-# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47".
-_HEAD = re.compile(
-    r"\[?(?P<page>\d{1,4})\]? (?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60}) \[?(?P<number>\d{1,4})\]?"
-)
-_OF_PAGES = "0123456789[]"
-_FEWEST_HEADS = 3
 _SUSPECT = f"_*[{CUT}|+†‡"  # looked for one by one, which is faster than a pattern
 
 
@@ -185,42 +179,6 @@ def _blocks(text: str) -> list[Block]:
     return blocks
 
 
-def _without_heads(blocks: list[Block]) -> list[Block]:
-    """Put the mark of an aside in place of the heads of scanned pages: a title that comes again, beside a page's number."""
-    heads = {
-        i: (plain(found["right"] or found["left"]), int(found["page"] or found["number"]))
-        for i, block in enumerate(blocks)
-        if len(block.lines) == 1
-        and (block.text[0] in _OF_PAGES or block.text[-1] in _OF_PAGES)
-        and (found := _HEAD.fullmatch(block.text))
-        and " " in (found["right"] or found["left"])  # "Kapitel 3" is none
-    }
-    if len(heads) < _FEWEST_HEADS:
-        return blocks
-    before = Page(blocks).before
-    places: dict[str, list[int]] = {}
-    for i, (title, _) in heads.items():
-        places.setdefault(title, []).append(i)
-    sure = []
-    for same in places.values():
-        pages = [heads[i][1] for i in same]
-        # Chapters are numbered beside the same word too, and are longer than pages.
-        if (
-            len(same) >= _FEWEST_HEADS
-            and pages == sorted(set(pages))
-            and before[same[-1]] - before[same[0]] < WORDS_A_PAGE * (pages[-1] - pages[0])
-        ):
-            sure += same
-    # Heads with the titles of chapters stand between those with the title of the book.
-    cut = {
-        i
-        for a, b in pairwise(sorted(sure))
-        for i, (_, page) in heads.items()
-        if a <= i <= b and heads[a][1] <= page <= heads[b][1]
-    }
-    return [Block((CUT,), block.gap) if i in cut else block for i, block in enumerate(blocks)]
-
-
 def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
     """Return one paragraph on one line, without marks of notes and of emphasis; ``joined`` is its text with single spaces."""
     raw = "\n".join(lines)
@@ -267,6 +225,8 @@ class Story:
         form: What kind of work it is, see :func:`~long_context_tasks.corpora.forms.form_of`.
         headings: The headings removed, in reading order.
         warnings: What in their numbers is doubtful, one sentence each.
+        dropped: Words removed by reason, :data:`REASONS`; with those of the paragraphs they are the words of the text.
+        lost: The longest run of removed prose that is no recognised part of a book: its number of words, and its first ones.
     """
 
     title: str | None
@@ -275,6 +235,12 @@ class Story:
     form: str = "novel"
     headings: tuple[Heading, ...] = ()
     warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    lost: tuple[int, str] = (0, "")
+
+
+REASONS = ("licence", "front matter", "back matter", "headings", "notes", "page numbers", "marks")
+"""Why words of a text are removed: "marks" are tags, frames and marks of notes, and words that a line end had cut."""
 
 
 # "C H A P T E R   I": two spaces or more between words, if there are any.
@@ -302,6 +268,8 @@ _CONTEXT_OF_NOTE = 6  # blocks; a note as far from the text as a heading may bel
 _GAP_OF_NOTE = 3  # blank lines
 _FEWEST_STORY_WORDS = 60
 _MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
+_QUOTES = '"“‘«'
+_MOST_DROPPED = 1500  # words of prose without a heading of their own
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
 _MOST_BACK = 0.15
@@ -313,6 +281,7 @@ def clean(text: str) -> Story:
     A text without a START line is taken as it stands, minus what is recognised; a text without headings is one
     chapter. The result has no paragraphs when no story is found.
     """
+    dropped = Counter({"marks": _words(text)})
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     # DOS ends files with the control character 26.
@@ -322,8 +291,13 @@ def clean(text: str) -> Story:
     if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
         text = _SPACED.sub(_closed_up, text)
     body, marked = _between_markers(text)
-    body = _with_blank_lines(body)
-    blocks = parted(_without_heads(_blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))))
+    dropped["marks"] -= _words(text)
+    dropped["licence"] += _words(text) - _words(body)
+    printed = _without_asides(body).replace(f"{CUT}{CUT}", CUT)
+    dropped["notes"] += _words(body) - _words(printed)
+    whole = _blocks(_with_blank_lines(printed))
+    blocks = parted(without_pages(whole))
+    dropped["page numbers"] += _words_of(whole) - _words_of(blocks)
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
     page = Page(blocks)
@@ -357,12 +331,69 @@ def clean(text: str) -> Story:
     first = [
         heading for i in reversed(list(above)) if (heading := labels[i].heading) and heading.style in counted
     ]
-    labels = labels[start:stop]
-    paragraphs, chapters, headings, kept = _walk(blocks[start:stop], labels)
-    form = form_of(blocks, blocks[start:stop], kept, headings)
+    lost = _lost(blocks, labels, start, stop, contents)
+    dropped["front matter"] += _words_of(blocks[:start])
+    dropped["back matter"] += _words_of(blocks[stop:])
+    blocks, labels, everything = blocks[start:stop], labels[start:stop], blocks
+    paragraphs, chapters, headings, kept = _walk(blocks, labels)
+    dropped.update(_removed_inside(blocks, labels, kept, paragraphs))
     return Story(
-        title, tuple(paragraphs), tuple(chapters), form, headings, count_warnings([*first, *headings])
+        title,
+        tuple(paragraphs),
+        tuple(chapters),
+        form_of(everything, blocks, kept, headings),
+        headings,
+        count_warnings([*first, *headings]),
+        {reason: dropped[reason] for reason in REASONS},
+        lost,
     )
+
+
+def _removed_inside(
+    blocks: Sequence[Block], labels: Sequence[Label], kept: Sequence[Block], paragraphs: Sequence[str]
+) -> Counter[str]:
+    """Count the words of a story's blocks that are not in its paragraphs, by reason."""
+    labelled = [*zip(blocks, labels, strict=True)]
+    removed: Counter[str] = Counter()
+    for block, found in labelled:
+        if found.dropped:
+            removed["page numbers" if is_page_number(block) else "notes"] += _words_of([block])
+    # Words below a number in its own block.
+    told = _words_of(kept) + sum(
+        len(" ".join(block.lines[-found.heading.rest :]).split())
+        for block, found in labelled
+        if found.heading and found.heading.rest
+    )
+    removed["headings"] = _words_of(block for block, found in labelled if not found.dropped) - told
+    removed["marks"] = told - sum(map(_words, paragraphs))
+    return removed
+
+
+def _words(text: str) -> int:
+    return len(text.replace(CUT, " ").split())
+
+
+def _words_of(blocks: Iterable[Block]) -> int:
+    return sum(_words(block.text) if CUT in block.text else block.size for block in blocks)
+
+
+def _lost(
+    blocks: Sequence[Block], labels: Sequence[Label], start: int, stop: int, contents: Set[int]
+) -> tuple[int, str]:
+    """Return the words of the longest run of prose around the story that is under no heading of front or back matter, and its beginning."""
+    longest, run, begin, known = 0, 0, 0, False
+    first = ""
+    for i in (*range(start), *range(stop, len(blocks))):
+        if heading := labels[i].heading:
+            known = heading.style in ("front", "back") and phrase_of(bare(blocks[i].text)) != "ends"
+        if heading or i == stop:
+            run = 0
+        elif not known and i not in contents and is_prose(blocks[i]) and not read(blocks[i].text):
+            begin = begin if run else i
+            run += blocks[i].size
+            if run > longest:
+                longest, first = run, blocks[begin].text[:60]
+    return longest, first
 
 
 def _label_alone(blocks: Sequence[Block], i: int, marks: Set[str]) -> Label:
@@ -378,11 +409,9 @@ def _label_alone(blocks: Sequence[Block], i: int, marks: Set[str]) -> Label:
         return DROP
     if heading := heading_of(block):
         return Label(heading)
-    return DROP if len(block.lines) == 1 and (_is_number(block) or not block.text.strip(CUT + " ")) else KEEP
-
-
-def _is_number(block: Block) -> bool:
-    return block.text.strip(" .-–—()[]").isdigit()
+    return (
+        DROP if len(block.lines) == 1 and (is_page_number(block) or not block.text.strip(CUT + " ")) else KEEP
+    )
 
 
 def _is_note(note: re.Match[str], before: Sequence[Block], marks: Set[str]) -> bool:
@@ -498,6 +527,8 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
         start = next((i for i in range(last, stop) if blocks[i].gap >= _GAP_OF_NOTE), last)
         start = start if page.before[start] < _MOST_FRONT * total else last
     limit = stop if start is None else start
+    if (unheaded := _story_below_front(page, labels, limit)) is not None:
+        return unheaded, stop
     first_heading = headings[0]
     fronted = any(h.style == "front" for found in labels[:limit] if (h := found.heading))
     if not marked and not fronted:
@@ -512,6 +543,35 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
     if before and (not marked or sum(sizes[i] for i in before) > most):
         return before[0], stop
     return limit, stop
+
+
+def _story_below_front(page: Page, labels: Sequence[Label], limit: int) -> int | None:
+    """Return where a story without a heading begins, below the last front matter and above the first chapter.
+
+    A preface ends at a title, or at a large space below its text, if much prose follows.
+    """
+    last = max((i for i in range(limit) if (h := labels[i].heading) and h.style == "front"), default=None)
+    if last is None:
+        return None
+    blocks = page.blocks
+
+    def words(start: int) -> int:
+        """Count the words of prose, quotations left out."""
+        told = (i for i in range(start, limit) if labels[i] is KEEP and blocks[i].text[0] not in _QUOTES)
+        return sum(page.sizes[i] for i in told if is_prose(blocks[i]))
+
+    if words(last + 1) < _MOST_DROPPED:
+        return None
+    breaks = (
+        i
+        for i in range(last + 2, limit)
+        if labels[i].heading is None
+        and (blocks[i].gap >= _GAP_OF_NOTE or (blocks[i].gap >= 2 and is_title(blocks[i])))
+    )
+    found = next(breaks, None)
+    if found is not None and words(found) >= _MOST_DROPPED:
+        return found
+    return last + 1 if words(last + 1) > _MOST_FRONT * page.before[-1] else None
 
 
 def _styles_counted(labels: Sequence[Label]) -> set[str]:
@@ -551,7 +611,7 @@ def _walk(
             if opening.rest:
                 tell(block.lines[-opening.rest :])
         elif found.dropped:
-            cut = cut or CUT in block.text or _is_number(block) or found is _CAPTION
+            cut = cut or CUT in block.text or is_page_number(block) or found is _CAPTION
             continue
         elif opening is not None and (taken := _below_heading(blocks, labels, i, title_found, usual.stops)):
             if taken == "title" and headings:

@@ -111,7 +111,7 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 _NOTES = re.compile(r"(?:historical|explanatory) notes[.:]?$", re.IGNORECASE)
-_BEFORE_END = re.compile(r"(?:this is |here )?(?:the )?", re.IGNORECASE)
+_BEFORE_END = re.compile(r"(?:this is |here )?", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"[^\W\d_]+\.?\s+")
 _SEPARATORS = "*_=~#•·.+-—–"
 _SEPARATOR = re.compile(rf"[\s{re.escape(_SEPARATORS)}]+$")
@@ -285,7 +285,7 @@ def _may_be_title(block: Block, title: str) -> bool:
 
 def _named(block: Block, text: str) -> Heading | None:
     apart = block.gap >= 2
-    phrase = phrase_of(text.removeprefix("The ").removeprefix("THE ")) if text[-1] not in ",;?" else ""
+    phrase = phrase_of(text) if text[-1] not in ",;?" else ""
     if not apart and not text.isupper() and phrase != "ends":
         return None
     if phrase in ("notes", "ends") or (apart and (phrase == "back" or _BACK.match(text))):
@@ -304,9 +304,9 @@ def parted(blocks: Sequence[Block]) -> list[Block]:
         i: run_in
         for i, block in enumerate(blocks)
         if (run_in := _run_in(block))
-        and is_prose(Block((run_in[2], *block.lines[1:]), 0))
+        and is_prose(Block(run_in[2], 0))
         and not is_synopsis(block.text)
-        and not _ARGUMENT.match(run_in[2])
+        and not _ARGUMENT.match(run_in[2][0])
     }
     page = Page(blocks)
     places = [i for i in found if page.sizes[i] > _MOST_TITLE_WORDS]
@@ -317,27 +317,34 @@ def parted(blocks: Sequence[Block]) -> list[Block]:
         or sum(steps) < _HABIT * len(steps)
         or page.apart(places) < page.least_apart(len(places))
         # Arguments tell what happens in the present.
-        or sum(_TELLS.search(blocks[i].text) is not None for i in places) < _HABIT * len(places)
+        or sum(
+            page.sizes[i] > _MOST_WORDS_OF_TITLE or _TELLS.search(blocks[i].text) is not None for i in places
+        )
+        < _HABIT * len(places)
     ):
         return list(blocks)
     apart: list[Block] = []
     for i, block in enumerate(blocks):
         if i in found:
             _, head, rest = found[i]
-            apart += [Block((head,), max(block.gap, 2)), Block((rest, *block.lines[1:]), 1)]
+            apart += [Block((head,), max(block.gap, 2)), Block(rest, 1)]
         else:
             apart.append(block)
     return apart
 
 
-def _run_in(block: Block) -> tuple[int, str, str] | None:
-    """Return the number with which a paragraph begins, the number as a heading, and the rest of the first line."""
+def _run_in(block: Block) -> tuple[int, str, tuple[str, ...]] | None:
+    """Return the number with which a paragraph begins, the number as a heading, and the lines without it."""
     line = block.lines[0].lstrip()
     found = read(line)
-    if found is None or not (found.keyword or found.kind == "roman"):
+    if found is None or not (found.keyword or found.kind in ("roman", "arabic")):
         return None
+    if len(block.lines) > 1 and not found.keyword and _AFTER_BARE.match(line, found.end):
+        return found.value, line, block.lines[1:]
     rest = _RUN_IN.match(line, found.end)
-    return (found.value, line[: rest.start("rest")], rest["rest"].lstrip(" -—")) if rest else None
+    if rest is None or (found.kind == "arabic" and not found.keyword):
+        return None
+    return found.value, line[: rest.start("rest")], (rest["rest"].lstrip(" -—"), *block.lines[1:])
 
 
 def is_notes(block: Block) -> bool:
@@ -359,13 +366,12 @@ def is_closing(block: Block, *, above_heading: bool = False) -> bool:
     bracketed = f"{text[:1]}{text[-1:]}" in ("()", "[]")
     apart = above_heading or bracketed or block.gap >= 2 or text.isupper()
     text = bare(text[1:-1]) if bracketed else text
-    return apart and len(text) < _LONGEST_CLOSING and text[:1].isupper() and _closes(text)
-
-
-def _closes(text: str) -> bool:
-    """Return whether a line such as "The end of the first part" names what ends."""
-    text = _BEFORE_END.sub("", text, count=1)
-    return " " in text and phrase_of(text) == "ends"
+    return (
+        apart
+        and len(text) < _LONGEST_CLOSING
+        and text[:1].isupper()
+        and phrase_of(_BEFORE_END.sub("", text, count=1)) == "closing"
+    )
 
 
 def is_separator(block: Block) -> bool:
@@ -434,6 +440,11 @@ def bare(text: str) -> str:
     if "  " in text or "\t" in text or "\xa0" in text:
         text = " ".join(text.split())
     return text.strip("_*=~# ")
+
+
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends where a sentence may end."""
+    return bool(_SENTENCE_END.search(text))
 
 
 def is_prose(block: Block) -> bool:

@@ -336,21 +336,26 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
 
 
 def phrase_of(line: str) -> str:
-    """Return what a line is that is a whole heading without a number: "contents", "front", "notes", "back", "story" or "ends"; else "".
+    """Return what a line is that is a whole heading without a number: "contents", "front", "notes", "back", "story", "ends" or "closing"
+    (of a part); else "".
 
-    >>> phrase_of("Vorwort zur zweiten Auflage."), phrase_of("Fin de la première partie"), phrase_of("The end of the night came.")
-    ('front', 'ends', '')
+    >>> [phrase_of(line) for line in ("Vorwort zur zweiten Auflage.", "Fin", "Fin de la première partie", "The end of the night")]
+    ['front', 'ends', 'closing', '']
     """
     [everywhere] = _everywhere()
     words = line.split()
+    if words and words[0].lower() == "the":
+        del words[0]
     if not words or len(words) > _MOST_WORDS_OF_A_PHRASE:
         return ""
-    if kind := everywhere.phrases.get(plain(line)):
+    if kind := everywhere.phrases.get(plain(" ".join(words))):
         return kind
     for length in range(1, len(words)):
         kind = everywhere.phrases.get(plain(" ".join(words[:length])), "")
-        if kind == "front" or (kind == "ends" and any(map(_is_keyword, words[length:]))):
+        if kind == "front":
             return kind
+        if kind == "ends" and any(map(_is_keyword, words[length:])):
+            return "closing"
     return ""
 
 

@@ -49,6 +49,7 @@ from long_context_tasks.benchmarks.building import (
     write_task,
 )
 from long_context_tasks.corpora.books import Book
+from long_context_tasks.corpora.gutenberg import REASONS
 from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
@@ -460,7 +461,7 @@ def build_tsort(
     ]
     sizes: dict[str, int] = {}
     sources: list[dict[str, Any]] = []
-    taken = _taken(books, settings.forms, sources, source)
+    taken = _taken(books, settings, sources, source)
     read = work.over(taken, "reading and encoding books", "book")
     for made in _from_books(read, tuple(rows), settings, change, work.engine):
         sizes[made.id] = made.tokens
@@ -484,25 +485,22 @@ def build_tsort(
 
 
 def _taken(
-    books: Iterable[Book], forms: Sequence[str], sources: list[dict[str, Any]], place: str
+    books: Iterable[Book], settings: TSortSettings, sources: list[dict[str, Any]], place: str
 ) -> Iterator[Book]:
-    """Yield the books of the forms asked for; note all in ``sources``.
+    """Yield the books of the forms asked for; note all in ``sources``, with the words kept and removed.
 
     Raises:
-        InputError: there is no such book.
+        InputError: there is no such book, or a long part of one is removed.
     """
+    forms = settings.forms
     for book in books:
         taken = book.form in forms
-        doubts = "; ".join(book.warnings)
-        sources.append(
-            {
-                "book": book.id,
-                "form": book.form,
-                "chapters": len(book.chapters),
-                "taken": taken,
-                "doubts": doubts,
-            }
-        )
+        if taken and not settings.allow_loss:
+            book.check_whole()
+        row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
+        kept = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
+        removed = {reason: book.dropped.get(reason, 0) for reason in REASONS}
+        sources.append(row | kept | removed | {"doubts": "; ".join(book.warnings)})
         if taken:
             yield book
     if not any(row["taken"] for row in sources):

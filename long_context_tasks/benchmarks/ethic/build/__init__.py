@@ -120,9 +120,10 @@ def _build_domain(
 ) -> list[Built]:
     if family == "ethic_attribute" and domain == "medicine":
         return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, progress)]
+    sources = read_sources(path, domain, left_out, allow_loss=settings.allow_loss)
     if family == "ethic_summarize":
-        return build_summarize(read_sources(path, domain, left_out), domain, settings, progress)
+        return build_summarize(sources, domain, settings, progress)
     assert annotator is not None
     if family == "ethic_attribute":
         return [build_attribute_law(list(read_opinions(path, left_out)), settings, annotator, progress)]
-    return _ANNOTATED[family](read_sources(path, domain, left_out), domain, settings, annotator, progress)
+    return _ANNOTATED[family](sources, domain, settings, annotator, progress)

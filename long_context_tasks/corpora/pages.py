@@ -1,0 +1,116 @@
+"""Remove what only printed pages have: their numbers and running heads, which cut paragraphs in two."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from long_context_tasks.corpora.headings import WORDS_A_PAGE, Block, Page, ends_sentence
+from long_context_tasks.corpora.numerals import count_in, plain
+
+CUT = "\x00"
+"""Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
+# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47".
+_HEAD = re.compile(
+    r"\[?(?P<page>\d{1,4})\]? (?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60}) \[?(?P<number>\d{1,4})\]?"
+)
+_OF_PAGES = "0123456789[]"
+_FEWEST_HEADS = 3
+_NUMBER = re.compile(
+    r"[\s\[({\-–—|]*(?:(?:page|pg|p)\.?\s*)?(?P<number>\d{1,4})[\s\])}.\-–—|]*", re.IGNORECASE
+)
+_FEWEST_NUMBERS = 4
+_SHARE = 0.6  # of the numbers on lines of their own that are in the count
+_CUTTING = 0.2  # of them that stand within a sentence
+_MOST_PAGES_APART = 3
+
+
+def without_pages(blocks: list[Block]) -> list[Block]:
+    """Return the blocks with the mark of an aside in place of the heads and numbers of pages."""
+    return _without_numbers(_without_heads(blocks))
+
+
+def _without_heads(blocks: list[Block]) -> list[Block]:
+    """Put the mark of an aside in place of the heads of scanned pages: a title that comes again, beside a page's number."""
+    heads = {
+        i: (plain(found["right"] or found["left"]), int(found["page"] or found["number"]))
+        for i, block in enumerate(blocks)
+        if len(block.lines) == 1
+        and (block.text[0] in _OF_PAGES or block.text[-1] in _OF_PAGES)
+        and (found := _HEAD.fullmatch(block.text))
+        and " " in (found["right"] or found["left"])  # "Kapitel 3" is none
+    }
+    if len(heads) < _FEWEST_HEADS:
+        return blocks
+    before = Page(blocks).before
+    places: dict[str, list[int]] = {}
+    for i, (title, _) in heads.items():
+        places.setdefault(title, []).append(i)
+    sure = []
+    for same in places.values():
+        pages = [heads[i][1] for i in same]
+        # Chapters are numbered beside the same word too, and are longer than pages.
+        if (
+            len(same) >= _FEWEST_HEADS
+            and pages == sorted(set(pages))
+            and before[same[-1]] - before[same[0]] < WORDS_A_PAGE * (pages[-1] - pages[0])
+        ):
+            sure += same
+    # Heads with the titles of chapters stand between those with the title of the book.
+    cut = {
+        i
+        for a, b in pairwise(sorted(sure))
+        for i, (_, page) in heads.items()
+        if a <= i <= b and heads[a][1] <= page <= heads[b][1]
+    }
+    return [Block((CUT,), block.gap) if i in cut else block for i, block in enumerate(blocks)]
+
+
+def _without_numbers(blocks: list[Block]) -> list[Block]:
+    """Put marks in place of page numbers that have a line of their own directly above, below or within a paragraph."""
+    lines = [
+        (i, k, int(found["number"]))
+        for i, block in enumerate(blocks)
+        for k, line in enumerate(block.lines)
+        if (k in (0, len(block.lines) - 1) or line.lstrip()[:1] in _OF_PAGES)
+        and (found := _NUMBER.fullmatch(line))
+    ]
+    beside = [i for i, _, _ in lines if len(blocks[i].lines) > 1]
+    if len(beside) < _FEWEST_NUMBERS:
+        return blocks
+    counted = [
+        lines[place]
+        for place in count_in([number for *_, number in lines], again=False, step=_MOST_PAGES_APART)
+    ]
+    if len(counted) < max(_FEWEST_NUMBERS, _SHARE * len(lines)):
+        return blocks
+    # Chapters are numbered on lines of their own too, and begin with a sentence.
+    if sum(_cuts(blocks, i, k) for i, k, _ in counted) < _CUTTING * len(counted):
+        return blocks
+    places: dict[int, list[int]] = {}
+    for i, k, _ in counted:
+        places.setdefault(i, []).append(k)
+    parts: list[Block] = []
+    for i, block in enumerate(blocks):
+        parts += _cut(block, places[i]) if i in places else [block]
+    return parts
+
+
+def is_page_number(block: Block) -> bool:
+    """Return whether a block is a number, perhaps with the word "page"."""
+    return len(block.lines) == 1 and bool(_NUMBER.fullmatch(block.text))
+
+
+def _cuts(blocks: Sequence[Block], i: int, k: int) -> bool:
+    """Return whether line ``k`` of a block has an unfinished sentence above it."""
+    above = blocks[i].lines[k - 1] if k else blocks[i - 1].text if i else ""
+    return bool(above) and not ends_sentence(above)
+
+
+def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
+    """Return a block without these lines; where one was above or below the others, with a mark in a block of its own."""
+    last = len(block.lines) - 1
+    kept = tuple(line for k, line in enumerate(block.lines) if k not in numbers)
+    parts = [Block((CUT,), block.gap)] if 0 in numbers else []
+    if kept:
+        parts.append(Block(kept, 1 if parts else block.gap))
+    return [*parts, Block((CUT,), 1)] if last in numbers and kept else parts

@@ -1,0 +1,150 @@
+"""What stands around a story and between its pages goes, the story stays, and every word of a file is accounted for."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from textwrap import fill
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_book import paragraphs
+
+from long_context_tasks.benchmarks.ada_leval import build
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.corpora.gutenberg import REASONS, clean
+from long_context_tasks.schema import InputError
+
+START, END = (f"*** {word} OF THE PROJECT GUTENBERG EBOOK THE ROAD ***" for word in ("START", "END"))
+
+
+def in_pages(novel: list[str], number: str, *, above: bool, blank: bool, every: int = 3) -> str:
+    """Cut every third paragraph in two by a page number on a line of its own, directly above or below the text or in a block."""
+    told = []
+    for place, text in enumerate(novel):
+        words = text.split()
+        half = len(words) // 2
+        # What goes on begins with a small letter, so that it can be told from a paragraph.
+        half = next(
+            (i for i in range(half, len(words)) if words[i][0].islower() and words[i - 1].isalpha()), 0
+        )
+        if place % every or not half:
+            told.append(fill(text, 70))
+            continue
+        line = number.format(5 + place // every)
+        first, second = fill(" ".join(words[:half]), 70), fill(" ".join(words[half:]), 70)
+        gap = "\n\n" if blank else "\n"
+        told.append(f"{first}\n\n{line}{gap}{second}" if above else f"{first}{gap}{line}\n\n{second}")
+    return "\n\n".join(told)
+
+
+@pytest.mark.parametrize("number", ["{}", "[{}]", "- {} -", "Page {}", "          {}", "({})"])
+@pytest.mark.parametrize(("above", "blank"), [(True, False), (False, False), (True, True)])
+def test_page_numbers_go_and_the_sentence_is_joined(number: str, above: bool, blank: bool) -> None:
+    novel = paragraphs(60, 4)
+    story = clean(f"{START}\n\nCHAPTER I\n\n{in_pages(novel, number, above=above, blank=blank)}\n\n{END}\n")
+    assert list(story.paragraphs) == novel
+    assert story.dropped["page numbers"] >= 15
+
+
+def test_numbers_of_chapters_on_the_line_above_the_text_are_headings() -> None:
+    chapters = [paragraphs(12, seed) for seed in range(8)]
+    for form in ("{0}\n{1}", "{2}\n{1}", "{2}.\n{1}"):
+        text = "\n\n\n\n".join(
+            form.format(place, "\n\n".join(fill(line, 70) for line in chapter), numeral)
+            for place, (chapter, numeral) in enumerate(
+                zip(chapters, ["I", "II", "III", "IV", "V", "VI", "VII", "VIII"], strict=True), 1
+            )
+        )
+        story = clean(f"{START}\n\n\n\n{text}\n\n{END}\n")
+        assert list(story.paragraphs) == [line for chapter in chapters for line in chapter], form
+        assert len(story.chapters) == 8
+
+
+FRONTS = {
+    "contents": "CONTENTS\n\n    The First Tale\n    The Second Tale\n\n\n\nThe First Tale\n\n\n",
+    "contents, French": "TABLE DES MATIÈRES\n\n    Le premier conte.  3\n    Le second conte.  90\n\n\n\nLE PREMIER CONTE\n\n\n",
+    "dedication": "DEDICATION\n\nTo my friend.\n\n\n\n",
+    "dedication, German": "WIDMUNG\n\nMeinem Freunde.\n\n\n\n",
+    "preface": "PREFACE\n\nThis is a true tale, and I saw all of it.\n\n\n\nTHE TALE\n\n\n",
+    "preface, Spanish": "PREFACIO\n\nEsta es una historia verdadera, y yo la vi.\n\n\n\nLA HISTORIA\n\n\n",
+    "preface, two": "PREFACE\n\nThis is a true tale.\n\n\n\nINTRODUCTION\n\nIt was written down late.\n\n\n\nThe Long Tale\n\n\n",
+    "nothing": "The First Tale\n\n\n",
+}
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("headed", [0, 2])
+def test_a_first_story_without_a_known_heading_is_kept(front: str, headed: int) -> None:
+    novel, *others = paragraphs(120, 1), *(paragraphs(40, seed) for seed in range(2, 2 + headed))
+    chapters = "".join(
+        f"\n\n\n\nCHAPTER {'I' * number}\n\n\n" + "\n\n".join(texts) for number, texts in enumerate(others, 1)
+    )
+    text = (
+        f"{START}\n\nTHE TALES\n\nBy A. N. Author\n\n\n\n{FRONTS[front]}"
+        + "\n\n".join(novel)
+        + f"{chapters}\n\n\n{END}\n"
+    )
+    story = clean(text)
+    assert list(story.paragraphs) == [*novel, *(line for texts in others for line in texts)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(sorted(FRONTS)),
+    st.sampled_from(
+        ["", "THE END", "FIN", "NOTES\n\n[1] See the Journal.", "Ende", "INDEX\n\nRoad, 4\nWall, 7"]
+    ),
+    st.lists(st.integers(0, 50), min_size=1, max_size=4),
+    st.sampled_from(["{}", "[{}]"]),
+    st.booleans(),
+)
+def test_every_word_is_kept_or_counted(
+    front: str, end: str, seeds: list[int], number: str, marked: bool
+) -> None:
+    told = "\n\n\n\n".join(
+        f"Chapter {place}.  The Wall\n\n{in_pages(paragraphs(30, seed), number, above=True, blank=False)}"
+        for place, seed in enumerate(seeds, 1)
+    )
+    text = f"The Road\n\n{FRONTS[front]}{told}\n\n[Illustration: a wall]\n\n\n{end}\n\n"
+    text = f"Title: The Road\n{START}\n\n{text}\n{END}\nThis is the licence.\n" if marked else text
+    story = clean(text)
+    assert tuple(story.dropped) == REASONS and min(story.dropped.values()) >= 0
+    assert len(text.split()) == sum(story.dropped.values()) + sum(
+        len(line.split()) for line in story.paragraphs
+    )
+
+
+def test_the_report_says_why_words_are_missing(tmp_path: Path) -> None:
+    novel = paragraphs(120, 1)
+    text = (
+        f"Title: The Road\n\n{START}\n\n\n{FRONTS['dedication']}CHAPTER I\n\n"
+        + "\n\n".join(novel)
+        + f"\n\n{END}\nThe licence.\n"
+    )
+    (tmp_path / "road.txt").write_text(text, encoding="utf-8")
+    out = tmp_path / "ada_leval_tsort"
+    (report,) = build.build("ada_leval_tsort", tmp_path / "road.txt", TSortSettings((1000,), stride=3), out)
+    [row] = report.sources
+    assert row["words kept"] == sum(len(line.split()) for line in novel)
+    assert (row["licence"], row["front matter"], row["headings"]) == (3 + 10 + 10 + 2, 4, 2)
+    assert json.loads((out / "manifest.json").read_text())["sources"] == [row]
+
+
+def test_a_long_part_that_is_no_known_one_stops_the_build(tmp_path: Path) -> None:
+    """A second tale below the end of the first one, in a file too long for it to be taken as more of the story."""
+    novel, other = paragraphs(400, 1), paragraphs(50, 2)
+    text = "".join(
+        f"CHAPTER {number}\n\n" + "\n\n".join(novel[a:b]) + "\n\n\n\n"
+        for number, (a, b) in enumerate(pairwise(range(0, 401, 100)), 1)
+    )
+    source = tmp_path / "road.txt"
+    source.write_text(f"{text}THE END\n\n\n\n" + "\n\n".join(other), encoding="utf-8")
+    options = {"stride": 3}
+    with pytest.raises(InputError, match=r"road: [\d,]+ words are removed .*--allow-loss"):
+        build.build(
+            "ada_leval_tsort", source, TSortSettings((1000,), **options), tmp_path / "ada_leval_tsort"
+        )
+    allowed = TSortSettings((1000,), allow_loss=True, **options)
+    (report,) = build.build("ada_leval_tsort", source, allowed, tmp_path / "ada_leval_tsort")
+    assert report.sources[0]["back matter"] == 2 + sum(len(line.split()) for line in other)
