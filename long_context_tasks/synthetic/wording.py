@@ -26,7 +26,7 @@ _AN = re.compile(
     r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"(?:The|This|These|A) (?=[a-z])")
+_OPENING = re.compile(r"(?:The|This|These) (?=[a-z])")
 _OPENED = 0.4  # share of such beginnings that get an opening
 _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 

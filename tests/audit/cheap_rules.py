@@ -34,7 +34,7 @@ def any_answer(prompt: str) -> str:
 def without_rare_values(prompt: str) -> str:
     """The answer with the fewest values that are rare among all answers; the question is not read.
 
-    Most wrong answers miss one requirement or two, so that a value that meets one is more frequent than a value that does not.
+    Wrong answers miss one to three requirements, so that a value that meets one is mostly more frequent than a value that does not.
     """
     texts = [_recommended(answer) for answer in answers(prompt)]
     sets = [{(unit, number or word) for number, unit, word in _VALUE.findall(text)} for text in texts]

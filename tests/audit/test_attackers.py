@@ -60,7 +60,7 @@ def test_answers_to_another_question_score_chance(name: str, carriers: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "least"), [(BEST_ANSWER, 0.2), (QUESTIONS, 0.5), (RECALL, 0.8)])
+@pytest.mark.parametrize(("name", "least"), [(BEST_ANSWER, 0.15), (QUESTIONS, 0.5), (RECALL, 0.8)])
 def test_the_attackers_find_the_known_weaknesses(name: str, least: float, carriers: str) -> None:
     from run_audit import questions, scores
 

@@ -101,7 +101,7 @@ def test_a_conclusion_follows_from_every_comparison(seeds: int) -> None:
         end = conclusion(paragraph.text)
         assert {*comparisons(paragraph.text)} <= {end}, paragraph.text
         ends[end] += bool(comparisons(paragraph.text))
-    assert ends.keys() == {"better", "same", "worse"} and min(ends.values()) > 1.5 * seeds
+    assert ends.keys() == {"better", "same", "worse"} and min(ends.values()) >= seeds
     unfounded = "Relapse was noted in 9 treated and 30 control patients (hazard ratio 0.30, 95% confidence interval 0.14 to 0.61)."
     assert (
         comparisons(unfounded) == ["better"]

@@ -31,9 +31,9 @@ def _written(name: str) -> str:
 
 
 GOLDEN = {
-    "abstracts": "53f526ec75b9e7863d1a52bc470e6bb80364fa37987bce4fdf04858e80d70a29",
-    "review": "211e77203b7c3cb9243ca8d1cff4f763760cc7292dd9d30c9fc581ba7cb4fd10",
-    "forum": "e1b626ac18667a3bea2ad93d5b61335fb4bea6badac079957acfa8445a083f1d",
+    "abstracts": "0a88d755537331e5d5e77efb16a077e3959aa43e6e035c54d9fdb2ee9968c663",
+    "review": "1ce08c087c48a3d4458bacf4351f37b86a3bf9931454721611b4b6cc34d3c4c7",
+    "forum": "e92c5bd34e52fb5dbe420087b52f9e211ac2e302b217844beb61f29dbf92f860",
     "meeting": "7b919c27947b9ebf7d532da43da557867462cf4958401133446a428f2ac7fced",
 }
 

@@ -1,4 +1,4 @@
-"""Constraint matching: one answer meets every requirement, all others miss one; what is less than reading it all does not help."""
+"""Constraint matching: one answer meets every requirement, all others miss one to three; what is less than reading it all does not help."""
 
 import math
 import os
@@ -21,8 +21,9 @@ NUMBER = int(os.environ.get("LCT_SYNTHETIC_CASES", "0"))  # read before a fixtur
 
 
 @pytest.mark.slow
-def test_every_answer_but_the_accepted_one_misses_one_requirement() -> None:
+def test_every_answer_but_the_accepted_one_misses_one_to_three_requirements() -> None:
     relations: Counter[str] = Counter()
+    more, most = Counter[bool](), 0
     for seed in range(150):
         asked = Requirements(seed)
         wanted = wishes(asked.question())
@@ -36,9 +37,15 @@ def test_every_answer_but_the_accepted_one_misses_one_requirement() -> None:
             text = asked.answer(number)
             spec = recommended(text)
             wrong = [place for place, wish in enumerate(wanted) if not met(wish, spec)]
-            assert wrong == ([] if number == 0 else [asked.missed(number)]), text
+            assert {*wrong} == asked.missed(number) and (number == 0) == (not wrong), text
             missed.update(wrong)
-        assert set(missed.values()) == {3} and len(missed) == POINTS
+            most = max(most, len(wrong))
+        # Each is missed in turn; two are missed by more, of which the values do not tell what is asked for.
+        assert (
+            min(missed.values()) == 3 and sorted(missed.values())[POINTS - 3] == 3 and len(missed) == POINTS
+        )
+        more.update(times > 3 for times in missed.values())
+    assert most == 3 and more[True] > 1.7 * 150
     assert min(relations.values()) > 60 and len(relations) == 5
 
 

@@ -1,9 +1,9 @@
-"""Constraint matching: a question with eight requirements for a part, one answer that meets them all, others that miss one.
+"""Constraint matching: a question with eight requirements for a part, one answer that meets them all, others that miss one to three.
 
-Each other answer misses exactly one requirement, and every requirement is missed by as many of them, up to one. So whoever leaves
-out some requirements is left with the answers that miss only those: of half of the requirements half of the answers. Values of a measure
-lie near its bound on either side; a kind that is ruled out is named in the question and in answers that miss it. Every answer also
-speaks of a part that it does not recommend, with values on either side.
+Each other answer misses one requirement, in turn, and some also miss one or both of two more. What most answers have is then not always
+what is asked for, so the question has to be read; and whoever leaves out some requirements is left with the answers that miss only
+those. Values of a measure lie near its bound on either side; a kind that is ruled out is named in the question and in answers that
+miss it. Every answer also speaks of a part that it does not recommend, with values on either side.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,8 @@ POINTS = 8
 KINDS = 3
 """Most requirements that ask for a kind, not for a measure."""
 _NEAR = 5  # steps of a measure from the bound at most
+_OPEN = 2
+"""Requirements that up to half of the answers miss, so that frequent values do not tell what is asked for."""
 _RELATIONS = ("max", "min", "between")
 
 Value = int | str
@@ -72,6 +74,7 @@ class Requirements(Writer):
         asked = self.sample(kinds(), self.whole(1, KINDS))
         asked += self.sample(measures(), POINTS - len(asked))
         self.points = tuple(self._point(trait) for trait in self.shuffled(asked))
+        self._open = {place: 0.1 + 0.4 * self.random() for place in self.sample(range(POINTS), _OPEN)}
         self._wishes = " ".join(self._wish(point) for point in self.points)
         self._texts = {name: repair(self.say(name)).rstrip() for name in ("open", "conditions", "close")}
 
@@ -110,12 +113,14 @@ class Requirements(Writer):
         writer = _Part(self, "asides")
         return [repair(writer.written(plan)) for plan in writer.shuffled(self.plans["aside"])]
 
-    def missed(self, number: int) -> int | None:
-        """Return the place of the requirement that an answer misses; None for answer 0, which misses none."""
+    def missed(self, number: int) -> frozenset[int]:
+        """Return the places of the requirements that an answer misses: none of answer 0, one to three of any other."""
         if not number:
-            return None
+            return frozenset()
         turn, place = divmod(number - 1, POINTS)
-        return _Part(self, f"turn {turn}").shuffled(range(POINTS))[place]
+        missed = _Part(self, f"turn {turn}").shuffled(range(POINTS))[place]
+        also = _Part(self, f"also {number}")
+        return frozenset((missed, *(open_ for open_, share in self._open.items() if also.chance(share))))
 
     def answer(self, number: int) -> str:
         """Return an answer: number 0 meets every requirement."""
@@ -154,11 +159,11 @@ class _Part(Writer):
             subject = "It"
         return " ".join(text)
 
-    def told(self, missed: int | None) -> list[str]:
+    def told(self, missed: frozenset[int]) -> list[str]:
         """Return what is said of the recommended part and of another one, in any order."""
         points = self.asked.points
         values = {
-            point.trait: self.pick(point.wrong if place == missed else point.right)
+            point.trait: self.pick(point.wrong if place in missed else point.right)
             for place, point in enumerate(points)
         }
         others = {point.trait: self.pick((*point.right, *point.wrong)) for point in self.sample(points, 3)}

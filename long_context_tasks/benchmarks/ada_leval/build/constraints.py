@@ -1,4 +1,4 @@
-"""BestAnswer cases by requirements: the accepted answer meets all eight that the question states, every other one misses one.
+"""BestAnswer cases by requirements: the accepted answer meets all eight that the question states, every other one misses some.
 
 The questions are the same at every length, and a longer case shows the answers of a shorter one and more. The asker adds sentences
 that say nothing, so that a case is at most two per cent below its length. Answers stay as they were drawn: were one chosen
