@@ -72,10 +72,15 @@ def runs(text: str) -> list[tuple[int, int, list[int]]]:
 
 
 def _apart(gap: str) -> bool:
-    """Whether a colon, the end of a sentence or an empty line between numbers separates two lists: "4: 2, 1", "3. Segment 2"."""
+    """Whether a colon, a bracket, the end of a sentence or an empty line separates two lists: "4: 2, 1", "3 (Part 2", "3. Segment 2"."""
     first = gap.strip()[:2]
     begins_anew = first[:1] in (":", "=") and first != "=>"
-    return begins_anew or "\n\n" in gap or re.search(r"(?<!no)\.(?:\s|\Z)", gap, re.IGNORECASE) is not None
+    return (
+        begins_anew
+        or "\n\n" in gap
+        or gap.count("(") > gap.count(")")
+        or re.search(r"(?<!no)\.(?:\s|\Z)", gap, re.IGNORECASE) is not None
+    )
 
 
 def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:

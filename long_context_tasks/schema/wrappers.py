@@ -17,10 +17,10 @@ _TO_NARROW = str.maketrans(_NARROW)
 _END_OF_TURN = re.compile(
     r"</s>|<eos>|<end_of_turn>|<turn\|>|<\|(?:im_end|im_start|eot_id|eom_id|end|endoftext|end_of_text|return|call|eos|endofturn|"
     r"end_of_role|end_of_turn|END_OF_TURN_TOKEN|END_RESPONSE|END_TEXT|user|system|observation|start_header_id|start)\|>|"
-    r"<[|｜]end▁of▁sentence[|｜]>|<\|end▁of▁sentence\|>|\[/INST\]|<start_of_turn>|<\|turn>",
+    r"\n\n(?:Human|User):|<[|｜]end▁of▁sentence[|｜]>|<\|end▁of▁sentence\|>|\[/INST\]|<start_of_turn>|<\|turn>",
 )
 _BEGIN_OF_TURN = re.compile(
-    r"(?:\s*(?:<s>|<bos>|\[/INST\]|<\|(?:begin_of_text|start_of_role|start_header_id|im_start|start|START_OF_TURN_TOKEN|"
+    r"\s*(?:assistant|model):?\s*\n|(?:\s*(?:<s>|<bos>|\[/INST\]|<\|(?:begin_of_text|start_of_role|start_header_id|im_start|start|START_OF_TURN_TOKEN|"
     r"CHATBOT_TOKEN|START_RESPONSE|START_TEXT|assistant|end_header_id|end_of_role|message|channel|begin_of_solution)\|>|"
     r"<start_of_turn>|<\|turn>|<[|｜]Assistant[|｜]>)(?:(?:assistant|model|final)\b)?)+"
 )
@@ -83,6 +83,8 @@ def unwrapped(text: str, *, json_lists: bool = True) -> str:
         text = tagged[-1]
     if boxes := [box for box in map(_plain_math, _BOX.findall(text)) if box.strip(" .")]:
         text = ", ".join(boxes)
+    if "\\" in text and _MATH_TEXT.search(text):
+        text = _plain_math(text)
     fenced = [content for content in _FENCED.findall(text) if content.strip()]
     if len(fenced) == 1:
         text = fenced[0]
@@ -176,7 +178,8 @@ _LABEL = re.compile(
     rf"(?:{_NOUN})(?:\s(?:of|for|to|in|from|based|among|that)\b[^:\n.]{{0,80}}?)?"
     r"[\s*_`\"']{0,6}(?:\([^()\n]{0,60}\)\s?)?"
     r"(?:\s(?:is|are|would be|should be|will be|must be)\b[\s*_`]{0,6}:?|(?:[:=]|(?<=[*_])\n|\n))[\s*_`]{0,6}"
-    r"|(?<=\s)(?-i:Answer):[\s*_`]{0,6}|^\W{0,6}答案\s?(?:是|:|为)?\s?",
+    r"|(?<=\s)(?-i:Answer):[\s*_`]{0,6}|^\W{0,6}(?:正确|最有帮助的?|最终)?(?:答案|正解|答え|我选择?|选择?)\s?(?:是|为|は|:)?\s?"
+    r"|^\W{0,6}(?:antwort|réponse|respuesta|risposta|resposta|ответ|svar|antwoord)\s?:\s{0,3}",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -24,10 +24,11 @@ _SPELLED = re.compile(
     r"\b(?:answer|option|response|choice|candidate|designation)\s{1,2}(?:(?:number|no\.|#)\s?)?[#\[(*]{0,3}A?[ -]?([0-9]{1,7})(?![\w.]\d|\w)",
     re.IGNORECASE | re.ASCII,
 )
+_SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9])A_\{?([0-9]{1,7})\}?")
 _DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
 # At the beginning of an answer, where it can mean nothing else: "a3", "A-3", "3".
 _BEGINS_LOOSELY = re.compile(
-    r"[\s*_`\"'(\[{<>#:.-]{0,20}(?:a[\s_#-]{0,2}|#)?([1-9][0-9]{0,6})(?=[\s*_`\"')\]}>]{0,9}(?:\Z|\n|[.,;:!(-](?!\d)|[–—]|because\b|since\b|as\b|is\b))",
+    r"[\s*_`\"'(\[{<>#:.-]{0,20}(?:a[\s_#-]{0,2}|#|n[or]\.?\s|number\s)?([1-9][0-9]{0,6})(?=[\s*_`\"')\]}>]{0,9}(?:\Z|\n|[.,;:!(-](?!\d)|[–—]|because\b|since\b|as\b|is\b))",
     re.IGNORECASE,
 )
 _OPENING = re.compile(
@@ -37,35 +38,45 @@ _OPENING = re.compile(
 _SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+.\"'`{}-]|\b(?:and|or|both|as well as)\b)*", re.IGNORECASE)
 # What a list of designations is followed by if its last one is the subject of a sentence, and so none of the list.
 _GOES_ON = re.compile(
-    r"[*_`)\]\"']{0,6}(?:\s{0,2}[:–—]\s*[^\W\d_]|\s-\s[^\W\d_]|\s(?:is|was|does|has|only|just|lacks|misses|fails|gives|also|seems|comes|would|could|might|may)\b|['’]s\b)"
+    r"[*_`)\]\"']{0,6}(?:\s{0,2}[:–—]\s*\w|\s-\s\w|"
+    r"\s(?:is|was|does|has|only|just|lacks|misses|fails|gives|also|seems|comes|would|could|might|may)\b|['’]s\b)"
 )
 _AGAINST = re.compile(
-    r"\b(?:not|n[o']t be|rather than|instead of|over|than|unlike|versus|vs\.?|compared (?:to|with)|beats|except|second(?: best)?|runner-up|"
-    r"alternative|closest|worst|least helpful|excluding|dismiss(?:ed)?|reject(?:ed)?|eliminate[ds]?|neither|nor|followed by)"
+    r"\b(?:not|n[o']t be|rather than|instead of|over|than|unlike|versus|vs\.?|compared (?:to|with)|beats|except|second(?: best)?|"
+    r"runner-up|alternative|closest|worst|least helpful|excluding|dismiss(?:ed)?|reject(?:ed)?|eliminate[ds]?|neither|nor|followed by|"
+    r"going to say|tempted by|considered|thought of)"
     r"(?:\s(?:is|are|be|the|to|would be))?[\s*_`:(\"']{1,5}"
-    r"(A[0-9]{1,7}(?:(?:\s?,\s?|\s?,?\s(?:and|or|nor)\s|/)A[0-9]{1,7})*)(?!\d)",
+    r"(A[0-9]{1,7}(?:(?:\s?,\s?|\s?,?\s(?:and|or|nor)\s|/)A[0-9]{1,7})*)(?![0-9])",
     re.IGNORECASE,
 )
-_BEST = r"(?:(?:most|more)\s(?:helpful|useful|complete|appropriate|relevant)|best|correct|right|winner)"
+_MARKED = r"(?<![A-Za-z0-9])(A[0-9]{1,7})[*_`\"')\]]{0,4}"
 _NAMED = r"[\s*_`\"'(\[:]{0,6}(A[0-9]{1,7})(?![A-Za-z0-9])"
-_CHOSEN = (
-    # "A3 is the most helpful", "A3: best"
-    re.compile(
-        rf"(?<![A-Za-z0-9])(A[0-9]{{1,7}})[*_`\"')\]]{{0,4}}(?:\s(?:is|was|remains|stands out as|would be|wins|must be)\s(?:(?:clearly|by far|overall|therefore|thus|definitely|"
-        rf"still|then|probably|actually|likely)\s)?|\s?[:=–—-]\s?)(?:the\s|my\s)?(?:single\s|clear\s|overall\s)?{_BEST}\b(?!\s(?:written|known|part|formatted|guess at))",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"(?<![A-Za-z0-9])(A[0-9]{1,7})[*_`\"')\]]{0,4}\s(?:stands out|wins|takes it)\b", re.IGNORECASE
-    ),
-    # "I choose A3", "the most helpful one is A3", "it is A3"
-    re.compile(
-        r"(?:\b(?:choose|choosing|chose|pick|picked|select|selected|take|go(?:ing)? (?:with|for)|went with|opt for|recommend|prefer|favou?r|"
-        r"vote for|settle on|conclude(?: that)?(?: it is)?|say|think|believe|submit|designate|designation|answer with)\b"
-        rf"(?:\s(?:answer|option|it is|it's|the designation|is))?|\b{_BEST}\b[^.\n:;]{{0,60}}?(?:\bis\b|\bwould be\b|:|=|→|->)|\b(?:it is|it's|that is|that's|which is|"
-        rf"choice is|pick is|verdict is|hence|therefore|thus|so|finally|overall|in conclusion|final(?: answer)?)[,:]?){_NAMED}",
-        re.IGNORECASE,
-    ),
+_SURELY = r"(?:(?:clearly|by far|overall|therefore|thus|definitely|still|then|probably|actually|likely|much|even|also)\s)?"
+_BEST = r"(?:most\s\w+|more\s(?:helpful|useful|complete|appropriate|relevant)|better(?!\sthan)|best|correct|right|strongest|clearest|winner)"
+_SAID_BEST = rf"(?:the\s|my\s)?(?:(?:single|clear|overall)\s)?{_BEST}\b(?!\s(?:written|known|part|formatted|guess|popular|common))"
+_CHOSEN = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # "A3 is the most helpful", "A3: best"
+        rf"{_MARKED}(?:\s(?:is|was|remains|stands out as|would be|wins|must be)\s{_SURELY}|\s?[:=–—-]\s?){_SAID_BEST}",
+        # "A3 provides the most helpful response"
+        rf"{_MARKED}\s(?:provides|offers|gives|contains|presents|appears to be|has)\s(?:\w+\s)?the\s(?:most|best|clearest)\b",
+        rf"{_MARKED}\s(?:stands out|wins|takes it)\b",
+        # "A3 > A1 > A2"
+        rf"(?<!>)(?<!>\s){_MARKED}\s?>[\s*_`]{{0,3}}A[0-9]",
+        # "While A1 is detailed, A3 answers the question"
+        rf"\b(?:while|although|though|whereas)\b[^.\n]{{0,200}}?,\s{_MARKED}\s(?:directly|actually|fully|provides|gives|offers|"
+        r"covers|explains|answers|addresses|does|goes)\b",
+        # "I choose A3"
+        r"\b(?:choose|choosing|chose|pick|picked|select|selected|take|go(?:ing)? (?:with|for)|went with|opt for|recommend|prefer|favou?r|"
+        r"vote for|settle on|conclude|say|think|believe|submit|designate|designation|answer with)\b(?:\sthat)?"
+        rf"(?:\s(?:answer|option|it is|it's|the designation|is))?{_NAMED}",
+        # "the most helpful one is A3"
+        rf"\b{_BEST}\b[^.\n:;]{{0,60}}?(?:\bis\b|\bwould be\b|:|=|→|->){_NAMED}",
+        # "so it is A3"
+        r"\b(?:it is|it's|that is|that's|which is|choice is|pick is|verdict is|hence|therefore|thus|so|finally|overall|in conclusion|"
+        rf"final(?: answer)?)[,:]?{_NAMED}",
+    )
 )
 _CORRECTED = re.compile(
     rf"\b(?:actually|correction|on second thoughts?|scratch that|on reflection|reconsidering|let me correct that)\b[^.\n]{{0,40}}?{_NAMED}[\s*_`.!)]{{0,9}}\Z",
@@ -73,7 +84,7 @@ _CORRECTED = re.compile(
 )
 _ALONE = re.compile(r"^[^\w\n]{0,12}(A[0-9]{1,7})[^\w\n]{0,12}$", re.MULTILINE)
 _EXAMPLE = re.compile(r"\be\.\s?g\.,?\s?\"?A[0-9]{1,7}\b[^.\n]{0,60}", re.IGNORECASE)
-_NONE = re.compile(r"\W{0,9}(?:none|neither|no answer|n/a|nothing|no single)\b", re.IGNORECASE)
+_NONE = re.compile(r"\W{0,9}(?:none|neither(?!\sA[0-9])|no answer|n/a|nothing|no single)\b", re.IGNORECASE)
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
@@ -95,7 +106,8 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
     """
     if not text.strip():
         return Strict(reason=EMPTY)
-    plain = _EXAMPLE.sub("", _SPELLED.sub(r"A\1", unwrapped(out_of_tables(text))))
+    plain = _SUBSCRIPT.sub(r"A\1", unwrapped(out_of_tables(text)))
+    plain = _EXAMPLE.sub("", _SPELLED.sub(r"A\1", plain))
     spans = labelled(plain)
     for span in spans:
         if (found := _beginning(span, num_choice)).reason != UNPARSED:
@@ -160,14 +172,17 @@ def _choice(text: str, num_choice: int) -> Strict:
     if corrected := designations(_CORRECTED):
         return Strict(corrected[-1])
     alone, chosen = designations(_ALONE), designations(*_CHOSEN)
+    # Each line of a bare list is alone.
+    alone = [] if begun.reason == AMBIGUOUS else alone
     first = _DESIGNATION.search(text)
     is_subject = first is not None and _GOES_ON.match(text, first.end()) is not None
     if begun.answer is not None and not (is_subject and len({*chosen, *alone}) == 1):
         return begun
-    # Each line of a bare list stands alone.
-    for answers in (chosen,) if begun.reason == AMBIGUOUS else (alone, chosen):
-        if answers:
-            return Strict(answers[0]) if len(set(answers)) == 1 else Strict(reason=AMBIGUOUS)
+    for answers in (alone, chosen):
+        if len(set(answers)) == 1:
+            return Strict(answers[0])
+    if alone or chosen:
+        return Strict(reason=AMBIGUOUS)
     return begun if begun.reason == AMBIGUOUS else _only_one(text, num_choice, ruled_out)
 
 
@@ -182,14 +197,16 @@ def _only_one(text: str, num_choice: int, ruled_out: Set[int]) -> Strict:
     return Strict(left.pop()) if len(left) == 1 else Strict(reason=AMBIGUOUS)
 
 
+_LIST_BEFORE = re.compile(r"(A[0-9]{1,7})[\s*_`\"')\]]*(?:,|/|,?\s?(?:and|or|&))[\s*_`\"'(\[]*\Z")
+_LIST_AFTER = re.compile(r"[\s*_`\"')\]]*(?:/|,?\s?(?:and|or|&))[\s*_`\"'(\[]*(A[0-9]{1,7})")
+_DOUBT = re.compile(r"\b(?:whether|if|unless|that not|why)\W{1,3}\Z", re.IGNORECASE)
+
+
 def _is_doubted(text: str, match: re.Match[str]) -> bool:
     """Whether a designation is one of several ("A1 or A3 is the best") or in doubt ("whether A3 is the best")."""
     before, after = text[max(0, match.start(1) - 14) : match.start(1)], text[match.end(1) : match.end(1) + 14]
-    return bool(
-        re.search(r"A[0-9]{1,7}[\s*_`\"')\]]*(?:,|/|,?\s?(?:and|or|&))[\s*_`\"'(\[]*\Z", before)
-        or re.search(r"\b(?:whether|if|unless|that not|why)\W{1,3}\Z", before, re.IGNORECASE)
-        or re.match(r"[\s*_`\"')\]]*(?:/|,?\s?(?:and|or|&))[\s*_`\"'(\[]*A[0-9]", after)
-    )
+    others = (_LIST_BEFORE.search(before), _LIST_AFTER.match(after))
+    return any(other and other[1] != match[1] for other in others) or _DOUBT.search(before) is not None
 
 
 def extract_tsort_strict(text: str, n: int) -> Strict:

@@ -18,12 +18,12 @@ from long_context_tasks.schema.wrappers import out_of_tables, unwrapped
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
-AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#"
+AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#$\\"
 """Characters to be stripped from both ends of an item."""
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 """A bullet or a number before the item that follows in the same line."""
 LEADING_NONE = re.compile(
-    r"[\W_]*(?:none\b(?!-)|n/a\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
+    r"[\W_]*(?:none\b(?!-)|n/a\b|there (?:are|is|were) none\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
     r"(?:characters?|names?|people|persons?|speakers?|numbers?|integers?|citations?|counts?)\b|"
     r"the (?:context|text|passage|document) (?:does not|doesn't|contains no|mentions no)\b)",
     re.IGNORECASE,
@@ -43,7 +43,10 @@ _ANSWER = re.compile(
 _KIND = (
     r"(?:names?|characters?|people|persons?|individuals?|speakers?|numbers?|integers?|counts?|labels?|list)\b"
 )
-_HEADING = re.compile(rf"(?:[\w'-]+\s+){{0,4}}{_KIND}", re.IGNORECASE)
+_HEADING = re.compile(
+    rf"(?:[\w'-]+\s+){{0,4}}{_KIND}|(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{{1,6}}$",
+    re.IGNORECASE,
+)
 """Begins what precedes a colon and is not an item."""
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
@@ -63,6 +66,12 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 """Begins a line before a list that is a sentence."""
+_YES = re.compile(
+    r"\W*(?:sure(?: thing)?|certainly|of course|okay|absolutely|yes)[!.,:]\s+(?=\S)", re.IGNORECASE
+)
+_COUNTED = re.compile(r"^\s*(?:\d{1,3}\s?[:–-]|[a-z]\))\s+(?=\S)")
+_TAG = re.compile(r"<br\s?/?>|</?[a-z_]+>")
+_ASSIGNED = re.compile(r"\A\s*\w+\s?=\s?(?=[\[({\"'])")
 _TOTAL = re.compile(r"\W*(?:total|count)\b[^,;]*", re.IGNORECASE)
 _INLINE = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s+(?=\S)")
 
@@ -98,8 +107,9 @@ def without_opening(text: str) -> str:
         if ":" in lines[0] and lines[0].rpartition(":")[2].strip(AROUND):
             break
         del lines[0]
-    if lead := _LEAD.match(lines[0]):
-        lines[0] = lines[0][lead.end() :]
+    for opening in (_YES, _LEAD):
+        if found := opening.match(lines[0]):
+            lines[0] = lines[0][found.end() :]
     return "\n".join(lines)
 
 
@@ -134,13 +144,17 @@ def recalled_items(answer: str, domain: str) -> list[str]:
     >>> recalled_items("1,234; 56", "medicine"), recalled_items("123,456", "law")
     (['1234', '56'], ['123', '456'])
     """
-    text = without_opening(final_answer(out_of_tables(unwrapped(answer))))
+    text = _ASSIGNED.sub("", out_of_tables(unwrapped(answer)))
+    if "</" in text or "<br" in text:
+        text = _TAG.sub("\n", text)
+    text = without_opening(final_answer(text))
     text = without_closing(text.strip()).replace("][", "], [")
     numeric = domain in _NUMERIC
     if numeric and re.search(r"[;\n]", text):
         text = THOUSANDS.sub("", text)
     items: dict[str, None] = {}
-    for line in _lines(text):
+    plain = _lines(without_positions(text)) if numeric else [_COUNTED.sub("", line) for line in _lines(text)]
+    for line in plain:
         pieces = _NEXT_ITEM.split(line if numeric else _ASIDE.sub("", line))
         before, colon, rest = line.partition(":")
         # "Names: Anne", "As for the book, here they are: Anne, Kitty", or a heading over the list.
@@ -150,7 +164,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
             pieces = _NEXT_ITEM.split(rest if numeric else _ASIDE.sub("", rest))
         for piece in pieces:
             item = NONE if LEADING_NONE.match(piece) else _normalized(_number_in(piece) if numeric else piece)
-            if _SAYS.search(item):  # a Markdown rule, "---", says nothing
+            if _SAYS.search(item) and item != "etc":  # a Markdown rule, "---", says nothing
                 items[item] = None
     return list(items)
 
@@ -169,8 +183,12 @@ def _lines(text: str) -> Iterable[str]:
             yield explained[1] if explained and not _HEADING.match(explained[1].strip(AROUND)) else plain
 
 
+_BEHIND = re.compile(r"(?<=\d)\s+\([^()]*\)")
+
+
 def _number_in(piece: str) -> str:
     """The number in an item with a few words around it, such as "120 patients"; the item if it has several numbers, or none."""
+    piece = _BEHIND.sub("", piece)
     numbers = re.findall(r"\w*\d\w*", piece, re.ASCII)
     return numbers[0] if len(numbers) == 1 and len(piece.split()) <= 6 else piece
 
@@ -197,19 +215,27 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
     return rates(len(named & labels), len(named), len(labels))
 
 
-_MARKS = r"[ \t*_`]*"
+_MARKS = r"[ \t*_`\"]*"
+_LEADS = r"(?:[:=]|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?)"
+"""Between a heading and its ids."""
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
 _WANTED = re.compile(
     rf"{_ALONE}(?:related segments?(?: ids?)?|core (?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}:))"
-    rf"{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:([:=]|\sare\b|\sis\b):?[\s*_`]*|$)",
+    rf"{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:({_LEADS})[\s*_`]*|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHER = (
     r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core))"
     rf"(?:\s(?:segments?|ids?|studies|study ids?|pmids?))?{_MARKS}"
 )
-_OTHERS = re.compile(rf"{_ALONE}{_OTHER}[:=]|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
+_OTHERS = re.compile(rf"{_ALONE}{_OTHER}{_LEADS}|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
+_LABELLED = re.compile(
+    r"(?<!\d)(\d{1,9})[\]>)]{0,2}[\s*_`]{0,3}(?:[:|–—-]|(?:is|are)\b)[\s*_`]{0,3}(?:an?\s)?(core|related|supplementary|supporting)\b",
+    re.IGNORECASE | re.ASCII,
+)
+"""An id with its category after it: "[12]: Core"."""
+_NO_IDS = re.compile(r"\bno (?:core|related) (?:ids?|studies|segments?)\b", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _LABELS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
@@ -248,6 +274,9 @@ def attributed_ids(answer: str) -> list[str] | None:
         if heading := _heading(text):
             break
     else:
+        labelled = _LABELLED.findall(answer)
+        if labelled or _NO_IDS.search(answer):
+            return _unique(number for number, kind in labelled if kind.lower() in ("core", "related"))
         return _bare_list(answer)
     rest = text[heading.end() :]
     if others := _OTHERS.search(rest):
@@ -258,7 +287,8 @@ def attributed_ids(answer: str) -> list[str] | None:
     bracketed = [one or other for one, other in _BRACKETED.findall(rest)]
     if ids := _unique(number for content in bracketed for number in _bracket_ids(content)):
         return ids
-    pieces = [LIST_MARK.sub("", piece) for piece in _PIECES.split(_PARENTHESIS.sub("", rest))]
+    plain = _PARENTHESIS.sub("", rest)
+    pieces = [LIST_MARK.sub("", piece) for piece in _PIECES.split(plain if re.search(r"\d", plain) else rest)]
     ids = _unique(
         number for piece in pieces for number in _range(piece) or _LEADING_NUMBER.findall(piece)[:1]
     )
