@@ -435,7 +435,7 @@ def _contents_pages(blocks: Sequence[Block], alone: Sequence[Label]) -> tuple[fr
         elif open_at is not None and (
             (heading and heading.style == "front" and block.gap >= 2 and len(block.lines) == 1)
             or (heading is None and is_prose(block) and not _is_list(block))
-            or (heading and heading.rest and is_prose(block))
+            or (heading and heading.rest and is_prose(block) and not _is_list(block))
             or _begins_again(blocks, open_at, i)
         ):
             above = i - 1

@@ -84,7 +84,7 @@ _SMALL = frozenset(_SMALL_WORDS.split())
 # What follows the number is punctuation, a bracket or a space: "Chapter two was found" and "Part one of the plan" stay in the story.
 _BESIDE_KEYWORD = re.compile(r"\s*(?:[.:;—–-]+|,(?=\s)|(?=[(\[])|(?=\s)|$)\s*(?P<title>.*)$", re.DOTALL)
 _BESIDE_NUMBER = re.compile(
-    r"(?:(?P<mark>[.:)\]](?:\s*[—–-]+)?|\s*[—–]|\s*--)|\s(?=[^\W\d_a-z]))\s*(?P<title>[\"“«¿¡_‘(]*[^\W\d_].*)$",
+    r"(?:(?P<mark>[.:)\]](?:\s*[—–-]+)?|\s*[—–]|\s*--)|\s)\s*(?P<title>[\"“«¿¡_‘(]*[^\W\d_].*)$",
     re.DOTALL,
 )
 _AFTER_BARE = re.compile(r"\s?[.:)\]—–-]*$")
@@ -273,7 +273,7 @@ def _counting(block: Block, text: str) -> Heading | None:
 def _is_title_of_word(block: Block, title: str, marked: bool) -> bool:
     """Return whether words after a number that may be a word, or without a mark between them, are a title."""
     short = block.size <= _MOST_TITLE_WORDS and block.text[-1] not in ".,;:"
-    return block.gap >= 2 and (is_capitals(title) or (marked and short))
+    return block.gap >= 2 and not title[0].islower() and (is_capitals(title) or (marked and short))
 
 
 def _may_be_title(block: Block, title: str) -> bool:

@@ -16,8 +16,8 @@ from typing import Any
 from long_context_tasks.schema.files import packaged_yaml
 
 _ROMAN = re.compile(r"(?=[IVXLC])C{0,3}(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})$")
-_CYRILLIC = str.maketrans("ХІС", "XIC")
-_NUMERAL = re.compile(r"\d{1,4}|[IVXLCХІС]+[l1]*|[ivxlc]+")
+_CYRILLIC = str.maketrans("ХІ", "XI")
+_NUMERAL = re.compile(r"\d{1,4}|[IVXLCХІ]+[l1]*|[ivxlc]+")
 _SCANNED = re.compile(r"(?<=[IVXLC])[l1]+$")
 _APOSTROPHES = ("'", "’")
 _PHRASES = ("story", "back", "notes", "front", "contents", "ends")

@@ -108,6 +108,10 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("“I?”", False),
         ("12 men came down the road.", False),
         ("Part of the wall fell down.", False),
+        ("Глава вторая", True),
+        ("ROZDZIAŁ PIĄTY. Młyn", True),
+        ("Глава вторая была найдена, и она прочла её.", False),
+        ("Chapitre deux était perdu.", False),
     ],
 )
 def test_what_a_leak_is(line: str, leaks: bool) -> None:

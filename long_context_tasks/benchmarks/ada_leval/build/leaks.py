@@ -26,8 +26,8 @@ _PAGE_HEAD = re.compile(r"(?:\d{1,4}\s+)(?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.
 _FEWEST_PAGES = 3
 _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w+.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
-_AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|[.:;—–-]\W*[^\Wa-z]|:[^.!?]{1,60}$|\s+[^\Wa-z]|\s+[(“]")
-_AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_a-z].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
+_AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|:[^.!?]{1,60}$|\s+[(“]|(?:[.:;—–-]\W*|\s+)(?P<next>\w)")
+_AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
 # "Night II." alone, or with a title; a month with a day is a date.
 _COUNTED = re.compile(
     r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? (?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
@@ -109,7 +109,9 @@ def _is_label(text: str) -> bool:
         )
     rest = line[found.end :]
     if found.keyword:
-        return bool(_AFTER_KEYWORD.match(rest)) and not (found.rare and re.search(r"\w", rest))
+        after = _AFTER_KEYWORD.match(rest)
+        goes_on = after is None or (after["next"] or "A").islower()
+        return not goes_on and not (found.rare and re.search(r"\w", rest))
     if found.kind == "word":
         return not rest and line == text
     if found.kind == "lower roman":
@@ -123,6 +125,8 @@ def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
     title = beside["title"] or beside["shouted"]
     if title is None or title.isupper():
         return True
+    if title[0].islower():
+        return False
     words = title.split()
     lower = sum(word[0].islower() and len(word) > 3 for word in words)
     # A capital and a stop may be somebody's initial.
