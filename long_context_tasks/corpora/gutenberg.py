@@ -272,6 +272,7 @@ _QUOTES = '"“‘«'
 _MOST_DROPPED = 1500  # words of prose without a heading of their own
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
+_MUCH_OF_SHORT = 0.08  # of a short book
 _MOST_BACK = 0.15
 
 
@@ -560,7 +561,8 @@ def _story_below_front(page: Page, labels: Sequence[Label], limit: int) -> int |
         told = (i for i in range(start, limit) if labels[i] is KEEP and blocks[i].text[0] not in _QUOTES)
         return sum(page.sizes[i] for i in told if is_prose(blocks[i]))
 
-    if words(last + 1) < _MOST_DROPPED:
+    much = min(_MOST_DROPPED, _MUCH_OF_SHORT * page.before[-1])
+    if words(last + 1) < much:
         return None
     breaks = (
         i
@@ -569,7 +571,7 @@ def _story_below_front(page: Page, labels: Sequence[Label], limit: int) -> int |
         and (blocks[i].gap >= _GAP_OF_NOTE or (blocks[i].gap >= 2 and is_title(blocks[i])))
     )
     found = next(breaks, None)
-    if found is not None and words(found) >= _MOST_DROPPED:
+    if found is not None and words(found) >= much:
         return found
     return last + 1 if words(last + 1) > _MOST_FRONT * page.before[-1] else None
 

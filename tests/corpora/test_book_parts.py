@@ -148,3 +148,65 @@ def test_a_long_part_that_is_no_known_one_stops_the_build(tmp_path: Path) -> Non
     allowed = TSortSettings((1000,), allow_loss=True, **options)
     (report,) = build.build("ada_leval_tsort", source, allowed, tmp_path / "ada_leval_tsort")
     assert report.sources[0]["back matter"] == 2 + sum(len(line.split()) for line in other)
+
+
+PARTS = [
+    "CONTENTS\n\n  Chapter I. The Road ..... 3\n  Chapter II. The Wall ..... 40",
+    "DEDICATION\n\nTo my friend Anne.",
+    "TO\n\nMY FATHER",
+    "PREFACE\n\n{}",
+    "PRÉFACE\n\n{}\n\n{}\n\nA. N.\n\nParis, 1871.",
+    "VORWORT.\n\n{}\n\n{}",
+    "ILLUSTRATIONS\n\nThe ferry ..... 12\n\nThe wall ..... 20",
+    "INTRODUCTION\n\n{}\n\n{}\n\n{}",
+    "First published in 1871\n\nReprinted 1872, 1873",
+    "INHALT\n\nDas Erste    3\n\nDas Zweite    9",
+    "_All rights reserved_",
+    "“The road is long.”\n\n--OLD SONG",
+]
+FIRST_TITLES = [
+    None,
+    "The First Tale",
+    "LE PREMIER CONTE",
+    "THE LONG ROAD",
+    "Der alte Müller",
+    "CHAPTER I",
+    "El barquero y su hijo",
+    "* * * * *",
+]
+LATER_TITLES = [
+    "CHAPTER {}",
+    "Kapitel {}",
+    "THE TALE OF THE {}",
+    "Story number {}",
+    "{}. The wall.",
+    "The Tale of {}",
+    "Chapitre {}",
+]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.sampled_from(PARTS), max_size=3, unique=True),
+    st.sampled_from(FIRST_TITLES),
+    st.sampled_from(LATER_TITLES),
+    st.lists(st.integers(8, 60), min_size=1, max_size=7),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_no_story_is_lost_whatever_stands_above_it(
+    parts: list[str], title: str | None, later: str, sizes: list[int], gap: int, marked: bool
+) -> None:
+    stories = [paragraphs(size, seed) for seed, size in enumerate(sizes)]
+    front = "".join(part.replace("{}", paragraphs(1, 90 + i)[0]) + "\n\n\n\n" for i, part in enumerate(parts))
+    titles = [title, *(later.format(number) for number in range(2, 9))]
+    told = (
+        (f"{head}\n\n\n" if head else "") + "\n\n".join(fill(text, 70) for text in story)
+        for head, story in zip(titles, stories, strict=False)
+    )
+    above = "\n" * (gap + 1)
+    text = f"THE LONG ROAD\n\nby A. N. Author\n\n\n\n{front}{above.join(told)}\n"
+    kept = set(clean(f"{START}\n\n\n{text}" if marked else text).paragraphs)
+    words = [len(line.split()) for story in stories for line in story]
+    lost = sum(len(line.split()) for story in stories for line in story if line not in kept)
+    assert lost <= 0.001 * sum(words)
