@@ -203,6 +203,9 @@ RUN_OPTIONS: Mapping[str, Any] = {
     "subset": Annotated[str, typer.Option(help="Official subset: 1000, 200 or 50 cases.")],
     "seed": Annotated[int | None, typer.Option(help="Seed of generated cases.")],
     "answer_budget": Annotated[str, typer.Option(help="Tokens that the model may generate.")],
+    "thinking": Annotated[
+        str, typer.Option(help="Marks around the model's thinking, if not known: '<plan> </plan>'.")
+    ],
     "prompt_style": Annotated[str, typer.Option(help="How prompts are laid out; see the benchmark's page.")],
     "carriers": Annotated[
         Path | None,

@@ -25,7 +25,6 @@ from long_context_tasks.schema.response import (
     DOES_NOT_FIT,
     ENDPOINT_FAILED,
     Response,
-    writable,
 )
 from long_context_tasks.schema.thinking import OPEN
 
@@ -341,7 +340,7 @@ class Asking:
                 continue
             replies.append(said)
             text = OPEN + said.thinking if said.thinking else said.text
-            responses.append(Response(writable(text)))
+            responses.append(Response(task.received(text)))
         scores = [turn[task.metrics[0]] for turn in score_turns(task, case, responses)]
         return Answer(
             tuple(score.value for score in scores),

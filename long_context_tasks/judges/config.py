@@ -13,6 +13,7 @@ from typing_extensions import Self
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.secrets import holds_secret
+from long_context_tasks.schema.thinking import marks_of
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 
 RESERVED = (
@@ -104,6 +105,7 @@ class JudgeConfig(Checked):
         retries: further tries of a call after 429, 5xx, time-outs and broken connections.
         retry_wait: seconds before the first further try; doubled each time, at most 30.
         asks: how often an item is asked at most until a reply has a score in it.
+        thinking: marks around the judge's thinking if they are none that we know, such as ``<plan> </plan>``.
         batch_size: prompts generated together; only for ``local``.
         prompt_price, completion_price: per million tokens, in one currency.
     """
@@ -129,6 +131,7 @@ class JudgeConfig(Checked):
     retries: Annotated[Whole, Field(ge=0, le=1_000)] = 8
     retry_wait: Annotated[Number, Field(gt=0, le=600)] = 0.5
     asks: Annotated[Whole, Field(ge=1, le=100)] = 3
+    thinking: Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))] | None = None
     batch_size: _Count = 8
     prompt_price: _Price | None = None
     completion_price: _Price | None = None
@@ -233,7 +236,8 @@ class JudgeConfig(Checked):
         row = {**{name: getattr(self, name) for name in names}, "seeds": list(self.seeds)}
         if self.in_process:
             row |= {"api": None, "engine": self.engine}
-        return row if self.logprobs is None else {**row, "logprobs": self.logprobs}
+        more = {"logprobs": self.logprobs, "thinking": self.thinking}
+        return row | {name: value for name, value in more.items() if value is not None}
 
     def plain_prompt(self, messages: Sequence[Message]) -> str:
         """Return the prompt of a judge that is sent text instead of chat messages.

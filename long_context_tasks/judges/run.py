@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from long_context_tasks.judges.config import Draw, JudgeConfig
@@ -17,6 +17,7 @@ from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Summary, Usage, Verdict, summarize
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
+from long_context_tasks.schema.thinking import in_known_marks
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient
@@ -147,6 +148,7 @@ class _Run:
         self._syncing: asyncio.Task[None] | None = None
 
     def _take(self, job: _Job, reply: Reply) -> None:
+        reply = replace(reply, text=in_known_marks(reply.text, self._config.thinking))
         job.replies.append(reply)
         job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
 

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import Self
 
 from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.thinking import marks_of
 from long_context_tasks.schema.validated import Whole, validated
 
 LENGTH_POLICIES = ("same_information", "same_tokens")
@@ -57,6 +58,8 @@ UserPath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolut
 """A path; ``~`` is the home folder. It is made absolute, so that results name a place wherever they are read."""
 Tokens = Annotated[int, BeforeValidator(parse_length)]
 """A number of tokens, see :func:`parse_length`."""
+Marks = Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))]
+"""Two marks around thinking, see :func:`~long_context_tasks.schema.thinking.marks_of`."""
 Positive = Annotated[Whole, Field(gt=0)]
 """A whole number above 0."""
 
@@ -86,6 +89,8 @@ class Options:
         data_dir: folder with one folder per benchmark that holds the published files.
         carriers: folder of real texts that recast cases are made from; without it ``carriers`` in ``data_dir``.
         answer_budget: tokens that the model may generate; without it the task's default.
+        thinking: the marks around the model's thinking if they are none that we know: an opening and a closing one, such as
+            ``<plan> </plan>``.
         variant: what stands at the end of a task's name where a changed form of it is run, e.g. czech_wer40; it moves into the name.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
@@ -102,6 +107,7 @@ class Options:
     data_dir: UserPath | None = None
     carriers: UserPath | None = None
     answer_budget: Positive | None = None
+    thinking: Marks | None = None
     variant: Text | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 

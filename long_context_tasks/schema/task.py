@@ -8,6 +8,8 @@ from typing import Any
 from long_context_tasks.schema.case import Case, CaseScores, Message
 from long_context_tasks.schema.case_folder import CaseSet, Documents
 from long_context_tasks.schema.options import Options
+from long_context_tasks.schema.response import writable
+from long_context_tasks.schema.thinking import in_known_marks
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,10 @@ class LoadedTask:
         if self.render_turn is not None:
             return self.render_turn(case, self.cases.documents, turn, answers)
         return self.render(case, self.cases.documents)
+
+    def received(self, text: str) -> str:
+        """Return a model's text as responses hold it: writable, and with known marks around its thinking."""
+        return in_known_marks(writable(text), self.options.thinking)
 
     def whole_conversation(self, case: Case) -> list[Message]:
         """What the last turn sends, without the answers: they are still to come and need room of their own."""

@@ -1,7 +1,8 @@
 r"""The thinking in a response: the marks in which families of models write it, and how it is taken out.
 
 Thinking reaches scoring in the text of a response when the server does not separate it. The marks are data: :data:`FORMS` lists
-those of the families seen so far, and a model preset or judge file adds another pair (see :func:`marks_of`).
+those of the families seen so far. A model with marks of its own names them in ``lct_thinking``, which a preset may set, a judge in the
+field ``thinking`` of its file; :func:`in_known_marks` turns them into the known ones when its responses arrive.
 """
 
 import re
@@ -107,6 +108,35 @@ def without_thinking(response: str) -> Answer:
         pieces.append(response[begin:])
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
     return Answer(text, thinking)
+
+
+def marks_of(text: str) -> tuple[str, str]:
+    """Return the two marks in a text, which a blank separates.
+
+    >>> marks_of("<plan> </plan>")
+    ('<plan>', '</plan>')
+
+    Raises:
+        ValueError: not two different marks.
+    """
+    marks = text.split()
+    if len(marks) != 2 or marks[0] == marks[1]:
+        raise ValueError(
+            "must be an opening and a closing mark with a blank between them, such as '<plan> </plan>'"
+        )
+    return marks[0], marks[1]
+
+
+def in_known_marks(response: str, marks: str | None) -> str:
+    """Return a response with ``<think>`` and ``</think>`` in place of a model's own marks, see :func:`marks_of`.
+
+    >>> in_known_marks("<plan>A1?</plan>A3", "<plan> </plan>"), in_known_marks("A3", None)
+    ('<think>A1?</think>A3', 'A3')
+    """
+    if marks is None:
+        return response
+    opens, closes = marks_of(marks)
+    return response.replace(opens, OPEN).replace(closes, CLOSE)
 
 
 @lru_cache

@@ -79,16 +79,16 @@ def check(text: str | None, designation: str | None, unclosed: bool | None) -> N
         assert read == Read("", bool(unclosed))
 
 
-def by_lm_eval(server: JudgeServer) -> str:
-    result = evaluate_served(TASK, server.url, metadata={"lct_n": 1})
+def by_lm_eval(server: JudgeServer, **options: Any) -> str:
+    result = evaluate_served(TASK, server.url, metadata={"lct_n": 1, **options})
     [sample] = result["samples"][TASK]
     return str(sample["filtered_resps"][0])
 
 
-def by_inspect(server: JudgeServer, logs: Path) -> str | None:
+def by_inspect(server: JudgeServer, logs: Path, **options: Any) -> str | None:
     from test_inspect import only, run
 
-    _, [case] = only(run(TASK, logs, server.url, {"lct_n": 1}, max_retries=0))
+    _, [case] = only(run(TASK, logs, server.url, {"lct_n": 1, **options}, max_retries=0))
     return case.responses[0].text
 
 
@@ -268,3 +268,33 @@ def test_a_proxy_is_used_and_named_without_its_password(
     monkeypatch.setenv(variable, "socks5://anne:secret@127.0.0.1:9")
     with pytest.raises(InputError, match=r"socks5://127.0.0.1:9 .* does not speak HTTP"):
         check_judge(config)
+
+
+OWN_MARKS = body(content="<plan>A1 or A3</plan>Answer: A2")
+
+
+@needs("lm_eval")
+@needs("inspect_ai")
+@pytest.mark.usefixtures("published")
+def test_a_preset_names_marks_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
+    with serve(OWN_MARKS) as server:
+        for text in (
+            by_lm_eval(server, lct_thinking="<plan> </plan>"),
+            by_inspect(server, tmp_path / "logs", lct_thinking="<plan> </plan>"),
+        ):
+            assert without_thinking(str(text)) == Read("Answer: A2", False)
+
+
+def test_a_judge_file_names_marks_of_its_own(tmp_path: Path) -> None:
+    rubric = Rubric("marks", 0, 1, lambda reply: float(without_thinking(reply).text == "Answer: A2"))
+    for number, (marks, score) in enumerate([("<plan>  </plan>", 1), (None, 0)]):
+        with serve(OWN_MARKS) as server:
+            config = JudgeConfig(model="m", base_url=server.url, thinking=marks)
+            store = Store(tmp_path / f"{number}.jsonl")
+            [[verdict]] = judge_all(
+                [JudgeRequest("1", (Message("user", "?"),))], config, rubric, store, progress=False
+            )
+        assert verdict.score == score
+    with pytest.raises(ValueError, match="an opening and a closing mark"):
+        JudgeConfig(model="m", base_url="http://127.0.0.1:9/v1", thinking="<plan>")

@@ -52,7 +52,6 @@ from long_context_tasks.schema.response import (
     Response,
     from_stored_form,
     stored_form,
-    writable,
 )
 from long_context_tasks.schema.thinking import CLOSE, OPEN
 from long_context_tasks.stats.means import RATES, Scale, mean_of_scores, task_numbers
@@ -161,7 +160,7 @@ def ask(task: LoadedTask) -> Solver:
             sent = task.messages(case, len(responses), [response.text or "" for response in responses])
             hashes.append(prompt_hash(sent))
             state.messages = chat(sent)
-            state, response = await _answer(state, generate, task.answer_budget)
+            state, response = await _answer(state, generate, task)
             # A conversation that has grown too long for the server ends there.
             responses += [response] * (1 if response.status is None else len(case.turns) - len(responses))
         state.store.set(METADATA, answers_record(task, responses, hashes, window.describe()))
@@ -170,10 +169,10 @@ def ask(task: LoadedTask) -> Solver:
     return solve
 
 
-async def _answer(state: TaskState, generate: Generate, answer_budget: int) -> tuple[TaskState, Response]:
+async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tuple[TaskState, Response]:
     """The state after the model's answer to its messages, and the answer."""
     try:
-        state = await generate(state, tool_calls="none", max_tokens=answer_budget)
+        state = await generate(state, tool_calls="none", max_tokens=task.answer_budget)
     except Exception as error:
         if not says_too_long(error):
             raise
@@ -181,7 +180,7 @@ async def _answer(state: TaskState, generate: Generate, answer_budget: int) -> t
     # The host makes an output of some servers' refusals; a model that has answered has used tokens.
     if state.output.stop_reason == "model_length" and state.output.usage is None:
         return state, Response(None, DOES_NOT_FIT)
-    return state, Response(writable(response_text(state.output)))
+    return state, Response(task.received(response_text(state.output)))
 
 
 def response_text(output: ModelOutput) -> str:

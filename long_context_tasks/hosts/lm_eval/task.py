@@ -43,7 +43,7 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, stored_form, writable
+from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, stored_form
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.stats import RATES, Scale, interval_of_mean, standard_error
 from long_context_tasks.stats.means import result_keys
@@ -372,7 +372,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
             instance.resps[:] = [
-                writable(response) if isinstance(response, str) else response for response in instance.resps
+                self.loaded.received(response) if isinstance(response, str) else response
+                for response in instance.resps
             ]
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
         if self.loaded.by_likelihood:
@@ -397,7 +398,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             return [Response(None, DOES_NOT_FIT)] * len(case.turns)
         # What the host puts where a server returned no content; an empty text unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
-        return [Response(None if text is None or text == nothing else writable(text))]
+        return [Response(None if text is None or text == nothing else self.loaded.received(text))]
 
     def _later_turns(self) -> dict[str, list[str]]:
         """Ask the later turns, all conversations together, with the model's own answers as history.

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,8 +270,16 @@ def _takes_system(model: Any) -> bool:
 class Sender:
     """Sends prompts through a model of the host."""
 
-    def __init__(self, model: Any, window: Window, answer_budget: int, options: dict[str, Any]) -> None:
-        """Remember how to send."""
+    def __init__(
+        self,
+        model: Any,
+        window: Window,
+        answer_budget: int,
+        options: dict[str, Any],
+        received: Callable[[str], str] = writable,
+    ) -> None:
+        """Remember how to send, and how the texts of the model become responses."""
+        self._received = received
         self.model = model
         self.window = window
         self.answer_budget = answer_budget
@@ -344,4 +352,4 @@ class Sender:
         texts = [
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]
-        return [writable(OPEN + text if self._opens_thinking else text) for text in texts]
+        return [self._received(OPEN + text if self._opens_thinking else text) for text in texts]

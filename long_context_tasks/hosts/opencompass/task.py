@@ -236,7 +236,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         check_roles(self.model, task)
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
-        sender = Sender(self.model, window, task.answer_budget, options)
+        sender = Sender(self.model, window, task.answer_budget, options, task.received)
         cases, store, progress = begun(
             self, task, retriever.test_ds, output_json_filepath, output_json_filename
         )

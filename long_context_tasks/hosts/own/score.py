@@ -36,7 +36,6 @@ from long_context_tasks.schema.response import (
     Response,
     from_stored_form,
     stored_form,
-    writable,
 )
 from long_context_tasks.stats.means import task_numbers
 
@@ -143,7 +142,7 @@ def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
         turns = found.setdefault(case.id, {})
         if turn in turns:
             raise InputError(f"{place}: a second response to case {case.id}, turn {turn}; keep one of them")
-        turns[turn] = _response(row, place)
+        turns[turn] = _response(task, row, place)
     if not found:
         raise InputError(f"{path}: holds no responses; expected {_EXPECTED}")
     ordered = {}
@@ -159,7 +158,7 @@ def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
     return ordered
 
 
-def _response(row: Mapping[str, Any], place: str) -> Response:
+def _response(task: LoadedTask, row: Mapping[str, Any], place: str) -> Response:
     text, status = row["response"], row.get("status")
     if status is not None and status not in STATES:
         raise InputError(f"{place}: status {status!r}; leave it out, or write {' or '.join(STATES)}")
@@ -169,7 +168,7 @@ def _response(row: Mapping[str, Any], place: str) -> Response:
         )
     if text is not None and not isinstance(text, str):
         raise InputError(f"{place}: the response is no text; expected {_EXPECTED}")
-    return Response(None if text is None or status is not None else writable(text), status)
+    return Response(None if text is None or status is not None else task.received(text), status)
 
 
 def score_own(
