@@ -272,7 +272,7 @@ _QUOTES = '"“‘«'
 _MOST_DROPPED = 1500  # words of prose without a heading of their own
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
-_MUCH_OF_SHORT = 0.08  # of a short book
+_MUCH_OF_SHORT = 0.05  # of a short book
 _MOST_BACK = 0.15
 
 
