@@ -239,7 +239,7 @@ class Story:
     lost: tuple[int, str] = (0, "")
 
 
-REASONS = ("licence", "front matter", "back matter", "headings", "notes", "page numbers", "marks")
+REASONS = ("licence", "front matter", "back matter", "headings", "notes", "captions", "page numbers", "marks")
 """Why words of a text are removed: "marks" are tags, frames and marks of notes, and words that a line end had cut."""
 
 
@@ -358,7 +358,8 @@ def _removed_inside(
     removed: Counter[str] = Counter()
     for block, found in labelled:
         if found.dropped:
-            removed["page numbers" if is_page_number(block) else "notes"] += _words_of([block])
+            reason = "captions" if found is _CAPTION else "page numbers" if is_page_number(block) else "notes"
+            removed[reason] += _words_of([block])
     # Words below a number in its own block.
     told = _words_of(kept) + sum(
         len(" ".join(block.lines[-found.heading.rest :]).split())

@@ -113,6 +113,16 @@ ENDS = [
         "The works of the old mill stood still.",
         "Druckerei? He had never heard the word before, and asked her.",
     ],
+    [
+        "He wore brown cloth, as the others did.",
+        "“It is in its 5th edition,” he said, “and still wrong.”",
+        "Her last dress was of cloth, too.",
+    ],
+    [
+        "At noon they stood in 12° north and saw land.",
+        "An 8 and a 12 were painted on the bow.",
+        "In-laws met them, 18 of them.",
+    ],
     ["BY THE LAKE", "There they sat down and did not speak until the sun had gone, and then walked home."],
     ["“A new list of books, by the same author!” she cried, and read it to him.", "Then they slept."],
 ]
@@ -147,6 +157,7 @@ def test_captions_without_brackets_go_and_what_is_called_or_sung_stays(tmp_path:
     path = tmp_path / "book.txt"
     path.write_text("\n\n\n".join([*listing, "CHAPTER I", "\n\n".join(blocks)]), encoding="utf-8")
     [book] = read_books(path)
+    assert book.dropped["captions"] == sum(len(blocks[place].split()) for place in (21, 32, 44))
     assert list(book.paragraphs) == [*STORY[:10], said, *STORY[10:40], '"Anna Roe!"', *STORY[40:]]
 
 
