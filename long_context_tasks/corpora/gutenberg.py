@@ -76,6 +76,10 @@ _MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
 )
+_ROUND = re.compile(r"\((\d{1,3})\)")
+_ROUND_NOTE = re.compile(r"^[ \t]*\((\d{1,3})\)\s*\S", re.M)
+_ROUND_MARK = re.compile(r"[^\s(][ \t]?\((\d{1,3})\)")
+_FEWEST_ROUND, _SHARE_OF_ROUND = 3, 0.8
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 # Lines of a box drawn around a sign or a visiting card.
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
@@ -134,6 +138,17 @@ def _without_asides(text: str) -> str:
             done = place = match.end()
         else:
             place += 1
+
+
+def _with_square_notes(text: str) -> str:
+    """Return the text with notes marked "[1]" if they are marked "(1)": as many begin a line as stand in one."""
+    if "(1)" not in text:
+        return text
+    notes, marks = Counter(_ROUND_NOTE.findall(text)), Counter(_ROUND_MARK.findall(text))
+    both = (notes & marks).total()
+    if both < max(_FEWEST_ROUND, _SHARE_OF_ROUND * max(notes.total(), marks.total())):
+        return text
+    return _ROUND.sub(r"[\1]", text)
 
 
 def _with_blank_lines(text: str) -> str:
@@ -294,7 +309,7 @@ def clean(text: str) -> Story:
     body, marked = _between_markers(text)
     dropped["marks"] -= _words(text)
     dropped["licence"] += _words(text) - _words(body)
-    printed = _without_asides(body).replace(f"{CUT}{CUT}", CUT)
+    printed = _with_square_notes(_without_asides(body)).replace(f"{CUT}{CUT}", CUT)
     dropped["notes"] += _words(body) - _words(printed)
     whole = _blocks(_with_blank_lines(printed))
     blocks = parted(without_pages(whole))
