@@ -160,6 +160,7 @@ _FEWEST_WORDS_APART = 150  # between headings that only their count makes headin
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
 _FEWEST_WORDS_A_SECTION = 40
 _FEWEST_RUN_IN = 3
+_FEWEST_WORDS_TOLD = 32  # of paragraphs with a number before them; most titles are shorter
 _FEWEST_OF_A_SHAPE = 3
 _FEWEST_SENTENCES = 3
 _FEWEST_TITLES_BELOW = 3
@@ -317,10 +318,10 @@ def parted(blocks: Sequence[Block]) -> list[Block]:
         or sum(steps) < _HABIT * len(steps)
         or page.apart(places) < page.least_apart(len(places))
         # Arguments tell what happens in the present.
-        or sum(
-            page.sizes[i] > _MOST_WORDS_OF_TITLE or _TELLS.search(blocks[i].text) is not None for i in places
+        or (
+            median(page.sizes[i] for i in places) < _FEWEST_WORDS_TOLD
+            and sum(_TELLS.search(blocks[i].text) is not None for i in places) < _HABIT * len(places)
         )
-        < _HABIT * len(places)
     ):
         return list(blocks)
     apart: list[Block] = []
@@ -336,13 +337,14 @@ def parted(blocks: Sequence[Block]) -> list[Block]:
 def _run_in(block: Block) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the number with which a paragraph begins, the number as a heading, and the lines without it."""
     line = block.lines[0].lstrip()
+    number = line.strip(" .—–-[]()_*")
+    if len(block.lines) > 1 and (alone := read(number)) and alone.end == len(number) and not alone.keyword:
+        return alone.value, line, block.lines[1:]
     found = read(line)
     if found is None or not (found.keyword or found.kind in ("roman", "arabic")):
         return None
-    if len(block.lines) > 1 and not found.keyword and _AFTER_BARE.match(line, found.end):
-        return found.value, line, block.lines[1:]
     rest = _RUN_IN.match(line, found.end)
-    if rest is None or (found.kind == "arabic" and not found.keyword):
+    if rest is None or _DAY.match(line):
         return None
     return found.value, line[: rest.start("rest")], (rest["rest"].lstrip(" -—"), *block.lines[1:])
 
@@ -916,6 +918,9 @@ def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> Habits:
     marks = Counter(mark for i in first for mark in argument_marks(blocks, i))
     # A story in the present goes on in it.
     marks["present"] -= 2 * sum("present" in argument_marks(blocks, i + 1) for i in first)
+    long = [block.text for block in blocks if block.size > _MOST_TITLE_WORDS]
+    if sum(" the " in text for text in long) < _HABIT * len(long):
+        del marks["present"]  # tenses are known in English only
     usual = {mark for mark, times in marks.items() if times >= max(3, _HABIT * len(first))}
     if marks["short"] < max(_FEWEST_SHORT, _MOST_ALL * len(first)):
         usual.discard("short")

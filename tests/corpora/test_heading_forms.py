@@ -165,3 +165,41 @@ def test_any_form(
 ) -> None:
     (language, keyword, place), shape = form
     check([heading(shape, language, keyword, place, i) for i in range(number)], gap, below, seed)
+
+
+TOLD = [
+    "Era de noche y el barquero esperaba a la orilla del río, donde nadie había pasado desde hacía muchos años, porque el camino era largo "
+    "y la gente del pueblo iba por el puente viejo {}.",
+    "Волны бились о берег, и старый паромщик долго смотрел на дорогу, по которой уже много лет никто не ходил, потому что все давно "
+    "привыкли ездить через новый мост за мельницей {}.",
+    "It was a dark night and the ferryman waited at the river, where nobody had come for many years, as the road was long and the people "
+    "of the village took the old bridge {}.",
+]
+
+
+@pytest.mark.parametrize("text", TOLD)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{0}. {2}",
+        "{0}.—{2}",
+        "{1}. {2}",
+        "CAPÍTULO {0}.—{2}",
+        "Глава {0}. {2}",
+        "{0}\n{2}",
+        "{1}.\n{2}",
+        "— {0} —\n{2}",
+    ],
+)
+def test_numbers_in_or_right_above_the_first_paragraph(text: str, form: str) -> None:
+    chapters = [
+        [text.format(f"{place}q {'abcdefghijk'[line]}w") for line in range(11)] for place in "lmnopqrstu"
+    ]
+    story = clean(
+        "\n\n\n\n".join(
+            form.format(ROMAN[i], i + 1, "\n\n".join(fill(line, 70) for line in chapter))
+            for i, chapter in enumerate(chapters)
+        )
+    )
+    assert list(story.paragraphs) == [line for chapter in chapters for line in chapter]
+    assert len(story.chapters) == len(chapters)
