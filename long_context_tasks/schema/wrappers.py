@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from long_context_tasks.schema.commitment import without_retractions
 from long_context_tasks.schema.files import loads
 
 # Fullwidth ASCII, and the ideographic marks that have an ASCII sense. Not NFKC, which also turns "①" into a number.
@@ -78,7 +79,7 @@ def unwrapped(text: str, *, json_lists: bool = True) -> str:
         text: the response.
         json_lists: whether a JSON array becomes lines; an object always does.
     """
-    text = own_turn(narrow(text))
+    text = without_retractions(own_turn(narrow(text)))
     if tagged := [content for found in _TAGGED.findall(text) if (content := "".join(found[1:])).strip()]:
         text = tagged[-1]
     if boxes := [box for box in map(_plain_math, _BOX.findall(text)) if box.strip(" .")]:

@@ -15,10 +15,10 @@ from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring.numbers import LEADING_NONE
 from long_context_tasks.benchmarks.ethic.scoring.official import F1
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     AROUND,
-    LEADING_NONE,
     LIST_MARK,
     NONE,
     THOUSANDS,

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from long_context_tasks.benchmarks.ethic.scoring.numbers import LEADING_NONE, settled_numbers
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
 from long_context_tasks.schema import response
 from long_context_tasks.schema.orders import committed_order, runs, without_positions
@@ -22,13 +23,6 @@ AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#$\\"
 """Characters to be stripped from both ends of an item."""
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 """A bullet or a number before the item that follows in the same line."""
-LEADING_NONE = re.compile(
-    r"[\W_]*(?:none\b(?!-)|n/a\b|there (?:are|is|were) none\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
-    r"(?:characters?|names?|people|persons?|speakers?|numbers?|integers?|citations?|counts?)\b|"
-    r"the (?:context|text|passage|document) (?:does not|doesn't|contains no|mentions no)\b)",
-    re.IGNORECASE,
-)
-"""For ``match``: an answer that begins with "None" or the like, whatever it explains behind it."""
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 """The comma inside a number such as 1,234; it is in "123,456" too, so a list must be known to have other separators."""
 
@@ -132,38 +126,35 @@ def without_closing(text: str) -> str:
 def recalled_items(answer: str, domain: str) -> list[str]:
     """Return the items of a recalling answer, each once, normalised; ``none`` is left in.
 
-    Items stand between commas, semicolons, line breaks and the word "and"; one that begins with "None" is that. In the domains of
-    numbers, whose instruction asks for semicolons, a comma inside a number ("1,234") is part of it where semicolons or lines separate
-    the items.
-
-    What is put around the list or an item is no part of it: see :mod:`long_context_tasks.schema.wrappers`, sentences before and
-    after the list, explanations ("Anne - the heroine"), and in the domains of numbers words beside the only one ("120 patients").
+    Items stand between commas, semicolons, line breaks and the word "and"; one that begins with "None" is that. What is put around
+    the list or an item is no part of it: see :mod:`long_context_tasks.schema.wrappers`, sentences before and after the list, and
+    explanations ("Anne - the heroine"). In the domains of numbers the items are those of :func:`settled_numbers`.
 
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
     >>> recalled_items("1,234; 56", "medicine"), recalled_items("123,456", "law")
     (['1234', '56'], ['123', '456'])
     """
-    text = _ASSIGNED.sub("", out_of_tables(unwrapped(answer)))
+    plain = unwrapped(answer)
+    if domain in _NUMERIC:
+        return settled_numbers(out_of_tables(plain, pairs=True)) or []
+    text = _ASSIGNED.sub("", out_of_tables(plain))
     if "</" in text or "<br" in text:
         text = _TAG.sub("\n", text)
     text = without_opening(final_answer(text))
     text = without_closing(text.strip()).replace("][", "], [")
-    numeric = domain in _NUMERIC
-    if numeric and re.search(r"[;\n]", text):
-        text = THOUSANDS.sub("", text)
     items: dict[str, None] = {}
-    plain = _lines(without_positions(text)) if numeric else [_COUNTED.sub("", line) for line in _lines(text)]
-    for line in plain:
-        pieces = _NEXT_ITEM.split(line if numeric else _ASIDE.sub("", line))
-        before, colon, rest = line.partition(":")
+    for line in _lines(text):
+        named = _ASIDE.sub("", _COUNTED.sub("", line))
+        pieces = _NEXT_ITEM.split(named)
+        before, colon, rest = named.partition(":")
         # "Names: Anne", "As for the book, here they are: Anne, Kitty", or a heading over the list.
         if colon and (
             not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _HEADING.match(before.strip(AROUND))
         ):
-            pieces = _NEXT_ITEM.split(rest if numeric else _ASIDE.sub("", rest))
+            pieces = _NEXT_ITEM.split(rest)
         for piece in pieces:
-            item = NONE if LEADING_NONE.match(piece) else _normalized(_number_in(piece) if numeric else piece)
+            item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
             if _SAYS.search(item) and item != "etc":  # a Markdown rule, "---", says nothing
                 items[item] = None
     return list(items)
@@ -181,16 +172,6 @@ def _lines(text: str) -> Iterable[str]:
         if not _TOTAL.fullmatch(plain):
             explained = _EXPLAINED.match(plain)
             yield explained[1] if explained and not _HEADING.match(explained[1].strip(AROUND)) else plain
-
-
-_BEHIND = re.compile(r"(?<=\d)\s+\([^()]*\)")
-
-
-def _number_in(piece: str) -> str:
-    """The number in an item with a few words around it, such as "120 patients"; the item if it has several numbers, or none."""
-    piece = _BEHIND.sub("", piece)
-    numbers = re.findall(r"\w*\d\w*", piece, re.ASCII)
-    return numbers[0] if len(numbers) == 1 and len(piece.split()) <= 6 else piece
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
