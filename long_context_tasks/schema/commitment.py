@@ -49,3 +49,8 @@ def takes_back(text: str) -> bool:
     (True, False)
     """
     return re.search(TAKES_BACK, text, re.IGNORECASE) is not None
+
+
+def settles(text: str) -> bool:
+    """Whether a text has a word of :data:`SETTLES`, such as "Final"."""
+    return re.search(rf"\b(?:{SETTLES})\b", text, re.IGNORECASE) is not None

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from long_context_tasks.benchmarks.ethic.scoring.numbers import LEADING_NONE, settled_numbers
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
 from long_context_tasks.schema import response
+from long_context_tasks.schema.commitment import settles, takes_back
 from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.response import ANSWER_CUT, EMPTY, REFUSED
 from long_context_tasks.schema.thinking import without_thinking
-from long_context_tasks.schema.wrappers import out_of_tables, unwrapped
+from long_context_tasks.schema.wrappers import narrow, out_of_tables, own_turn, unwrapped
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
@@ -197,25 +198,33 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
 
 
 _MARKS = r"[ \t*_`\"]*"
-_LEADS = r"(?:[:=]|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?)"
+_LEADS = r"(?:[:=]|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?|(?=\[))"
 """Between a heading and its ids."""
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
 _WANTED = re.compile(
-    rf"{_ALONE}(?:related segments?(?: ids?)?|core (?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}:))"
+    rf"{_ALONE}(?:related segments?(?: ids?)?|core[ _](?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}:)|"
+    rf"studies that meet [^:\n]{{0,60}}criteria)"
     rf"{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:({_LEADS})[\s*_`]*|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHER = (
     r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core))"
-    rf"(?:\s(?:segments?|ids?|studies|study ids?|pmids?))?{_MARKS}"
+    rf"(?:[\s_](?:segments?|ids?|studies|study ids?|pmids?))?{_MARKS}"
 )
 _OTHERS = re.compile(rf"{_ALONE}{_OTHER}{_LEADS}|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
-_LABELLED = re.compile(
-    r"(?<!\d)(\d{1,9})[\]>)]{0,2}[\s*_`]{0,3}(?:[:|–—-]|(?:is|are)\b)[\s*_`]{0,3}(?:an?\s)?(core|related|supplementary|supporting)\b",
+_CATEGORY = r"(core|related|(?:supplementary|supporting|unrelated|irrelevant))"
+_CATEGORISED = re.compile(
+    rf"[\[<]\s?(?:segment\s?)?(\d{{1,9}})\s?[\]>]|(?<![\d.])(\d{{5,9}}|\d{{1,9}}(?=[\]>)]{{0,2}}[\s*_`]{{0,3}}(?:[:|–—-]|(?:is|are)\b)"
+    rf"[\s*_`]{{0,3}}(?:an?\s)?{_CATEGORY.replace('(', '(?:', 1)}\b))(?!\d)|\b{_CATEGORY}\b",
     re.IGNORECASE | re.ASCII,
 )
-"""An id with its category after it: "[12]: Core"."""
+"""An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids."""
+_HEADED = re.compile(
+    r"\b(?:core|related)(?:[ _-](?:ids?|segments?|studies|study))?[\"*_` ]*(?:\([^()\n]{0,40}\))?[* ]*[:=\[]",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
 _NO_IDS = re.compile(r"\bno (?:core|related) (?:ids?|studies|segments?)\b", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
@@ -239,7 +248,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     """Return the ids under "Core IDs" or "Related Segments"; an empty list where the answer says that there are none.
 
     The last such heading that begins a line counts (else the last before a colon), up to the heading of another category or a
-    paragraph that is no list. Ids in brackets are taken when there are any, else the number that each item begins with: years,
+    paragraph that is no list; different ids under an earlier one make the answer none, unless words between them take it back. Ids in brackets are taken when there are any, else the number that each item begins with: years,
     counts and numbers in an explanation are no ids. "[1-4]" names four. Without a heading the answer has to be a bare list.
 
     >>> attributed_ids("**Core IDs:** [12], [7] (cited in 1999)\\n- Supplementary IDs: [3]")
@@ -250,15 +259,45 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None where the answer has no list.
     """
+    if (categorised := _categorised(own_turn(narrow(answer)))) is not None:
+        return categorised
     answer = out_of_tables(unwrapped(answer), pairs=True)
     for text in (final_answer(answer), answer):
-        if heading := _heading(text):
+        if headings := _headings(text):
             break
     else:
-        labelled = _LABELLED.findall(answer)
-        if labelled or _NO_IDS.search(answer):
-            return _unique(number for number, kind in labelled if kind.lower() in ("core", "related"))
-        return _bare_list(answer)
+        return [] if _NO_IDS.search(answer) else _bare_list(answer)
+    *earlier, last = headings
+    ids = _ids_under(text, last)
+    for heading in earlier:
+        between = text[heading.end() : last.start()]
+        rival = _ids_under(text, heading)
+        if rival and ids and {*rival} != {*ids} and not takes_back(between) and not settles(between):
+            return None
+    return ids
+
+
+def _categorised(text: str) -> list[str] | None:
+    """Return the ids that a category follows, if that is how all ids of a text are labelled; else None."""
+    if _HEADED.search(text):
+        return None
+    wanted: list[str] = []
+    pending: list[str] = []
+    labelled, end = False, 0
+    for match in _CATEGORISED.finditer(text):
+        if number := match[1] or match[2]:
+            pending.append(number)
+        elif pending or labelled:
+            if match[3].lower() in ("core", "related") and not _DENIED.search(text, end, match.start()):
+                wanted += pending
+            labelled, pending = True, []
+        else:
+            return None
+        end = match.end()
+    return _unique(wanted) if labelled and not pending else None
+
+
+def _ids_under(text: str, heading: re.Match[str]) -> list[str] | None:
     rest = text[heading.end() :]
     if others := _OTHERS.search(rest):
         rest = rest[: others.start()]
@@ -277,16 +316,20 @@ def attributed_ids(answer: str) -> list[str] | None:
     return ids if ids or says_none else None
 
 
-def _heading(text: str) -> re.Match[str] | None:
-    """The heading of the ids, see :func:`attributed_ids`; without a colon it has to be a line of its own."""
-    last = inside = None
+def _headings(text: str) -> list[re.Match[str]]:
+    """Return the headings of ids that begin a line, else the last before a colon; see :func:`attributed_ids`."""
+    begun, inside = [], []
     for match in _WANTED.finditer(text):
         begin = text.rfind("\n", 0, match.start()) + 1
         if not _LETTER.search(text, begin, match.start()):
-            last = match
-        elif match[1]:
-            inside = match
-    return last or inside
+            begun.append(match)
+        elif match[1] is not None:
+            inside = [match]
+    return begun[-_MOST_HEADINGS:] or inside
+
+
+_MOST_HEADINGS = 20
+"""Headings that are compared with the last; a response that repeats itself has thousands."""
 
 
 def _bare_list(answer: str) -> list[str] | None:
