@@ -210,7 +210,7 @@ def test_a_run_stops_when_its_interval_is_narrow(tmp_path: Path, monkeypatch: py
     numbers = stored.numbers
     assert 10 <= numbers["n"] == len(cases) == len(server.requests) < 20
     assert numbers["strict_accuracy_high"] - numbers["strict_accuracy_low"] <= 0.3
-    assert stored.provenance["n_cases_available"] == 40 and stored.provenance["stop_width"] == 0.3
+    assert stored.provenance["n_cases_available"] == 200 and stored.provenance["stop_width"] == 0.3
 
 
 def test_clusters_come_in_random_order_and_stay_whole() -> None:

@@ -159,7 +159,7 @@ def test_what_a_result_says_of_itself(published: Path) -> None:
     told = evaluate(model="dummy", metadata={"lct_n": 4, "lct_answer_budget": 9})["configs"][TASK]
     expected = {
         "benchmark": "ada_leval",
-        "n_cases_available": 4,
+        "n_cases_available": 6,
         "lct_n": 4,
         "lct_answer_budget": 9,
         "lct_seed": 0,
