@@ -402,6 +402,7 @@ class _VerdictRow(Checked):
     attempts: _Count
     seed: Any
     key: Any
+    reason: _Text = None
     error: _Text
     prompt_tokens: _Count
     completion_tokens: _Count
@@ -436,7 +437,8 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: 
         score = rubric.score_reply(reply, weighed=weighed)
         if score is not None:
             break
-    failed = UNPARSABLE if held.error is None else ENDPOINT_FAILED
+    # An item that got nothing but empty replies has an error as well, and is unparsable.
+    failed = ENDPOINT_FAILED if held.reason == ENDPOINT_FAILED else UNPARSABLE
     return Verdict(
         score=score,
         reason=None if score is not None else failed,
