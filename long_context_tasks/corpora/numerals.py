@@ -83,6 +83,7 @@ class Language:
         rare: keywords that are ordinary words too.
         articles: what may stand before an ordinal.
         phrases: kind of every heading without a number: "contents", "front", "notes", "back", "story" or "ends".
+        months: their names.
     """
 
     numbers: Mapping[str, int]
@@ -91,6 +92,7 @@ class Language:
     rare: frozenset[str]
     articles: frozenset[str]
     phrases: Mapping[str, str]
+    months: frozenset[str]
 
 
 def _spellings(listed: str, endings: list[str] | None = None) -> list[list[str]]:
@@ -128,6 +130,7 @@ def _language(data: Mapping[str, Any]) -> Language:
         frozenset(map(folded, data["rare"].split())),
         frozenset(map(folded, data["articles"].split())),
         {plain(phrase): kind for kind in _PHRASES for phrase in data.get(kind, ())},
+        frozenset(word for month in _spellings(data["months"]) for word in month),
     )
 
 
@@ -146,7 +149,8 @@ def _everywhere() -> Sequence[Language]:
     ordinals = frozenset().union(*(language.ordinals for language in spoken))
     articles = frozenset().union(*(language.articles for language in spoken))
     phrases = {words: kind for language in reversed(spoken) for words, kind in language.phrases.items()}
-    return (Language(numbers, ordinals, {}, frozenset(), articles, phrases),)
+    months = frozenset().union(*(language.months for language in spoken))
+    return (Language(numbers, ordinals, {}, frozenset(), articles, phrases, months),)
 
 
 @cache
@@ -357,6 +361,39 @@ def phrase_of(line: str) -> str:
         if kind == "ends" and any(map(_is_keyword, words[length:])):
             return "closing"
     return ""
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    [everywhere] = _everywhere()
+    month = rf"\b(?:{'|'.join(sorted(everywhere.months))})\b"
+    day = r"(?<!\d)\d{1,2}(?:[^\W\d]{1,2}\b|[.:]?[ºª°]|:[ae]\b)?(?!\d)"
+    return re.compile(
+        # A place, a weekday or an article comes first.
+        rf"[\W_]*(?P<before>[^\W\d_][^!?;:]{{0,45}}?\W+?)?[\W_]*(?:(?P<day>{day}\W{{1,3}}(?:(?:of|de|di|d)\W{{1,3}})?{month})"
+        rf"|{month}\W{{1,3}}(?:the )?(?:{day}|\d{{2}}(?:\d\d|-+)))(?:,? (?:(?:de|del|anno) )?\d{{2}}(?:\d\d|-+))?(?P<rest>.*)$",
+        re.DOTALL,
+    )
+
+
+_LONGEST_DATE = 90  # characters of a paragraph that is one, with its place
+_BEFORE_DATE = re.compile(r"(?:.*[,.] |)(?:\w+[,.]? ){0,2}$", re.DOTALL)
+_AFTER_DATE = re.compile(r"[.,:;_)\]]*\s?[—–_-]|[.:_)\]]+\s|[^\w]*$")
+
+
+def is_dated(text: str) -> bool:
+    """Return whether a paragraph is a date, perhaps with a place, or begins with one as letters and diaries do.
+
+    >>> [is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "Den 10. September.")]
+    [True, True, True, True]
+    >>> is_dated("On the 3rd of May they left the house, and nobody saw them again before the snow was gone, and the road free.")
+    False
+    """
+    found = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
+    if found is None:
+        return False
+    short = len(text) <= _LONGEST_DATE and not re.search(r"\w.*[!?]", found["rest"])
+    return short or bool(_BEFORE_DATE.match(found["before"] or "") and _AFTER_DATE.match(found["rest"]))
 
 
 def any_keyword(line: str) -> str:

@@ -62,7 +62,9 @@ def test_real_stories_in_other_layouts(tmp_path: Path, shared: Path) -> None:
 @pytest.mark.slow
 def test_real_novels_show_no_headings(shared: Path) -> None:
     seen = {
-        book.id: find_leaks(book) for book in read_books(shared / "data" / "books") if book.form == "novel"
+        book.id: [leak for leak in find_leaks(book) if not leak.dated]
+        for book in read_books(shared / "data" / "books")
+        if book.form == "novel"
     }
     # The narrator of Moby-Dick sorts whales into books and chapters, in two of its chapters.
     assert {book for book, leaks in seen.items() if leaks} == {"melville_moby_dick_2701"}
@@ -116,7 +118,7 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
 )
 def test_what_a_leak_is(line: str, leaks: bool) -> None:
     book = Book("b", "B", ("It rained.", line), (0,), headings=("THE GOLDEN THREAD.",))
-    assert bool(find_leaks(book)) == leaks
+    assert any(not leak.dated for leak in find_leaks(book)) == leaks
 
 
 def test_heads_of_scanned_pages_are_leaks() -> None:

@@ -1,18 +1,18 @@
 """Look at the paragraphs of books for what tells their order without being read, whatever the reader of books has removed.
 
-Two things do: a line that shows the number or the title of a chapter, and a series of numbers that rises from paragraph to
-paragraph (headings of a form that the reader does not recognise, page numbers, running heads).
+Three things do: a line that shows the number or the title of a chapter, a series of numbers that rises from paragraph to
+paragraph (headings of a form that the reader does not recognise, page numbers, running heads), and the dates of letters and diaries.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
+from long_context_tasks.corpora.numerals import Numbered, count_in, is_dated, numeral_at, read, readings
 
 _QUOTES = "\"'“‘«„»"
 _DASHES = "-–—"  # somebody speaks, in other languages
@@ -56,15 +56,22 @@ class Leak:
         paragraph: Its index in the book.
         text: Its beginning, or its number with the words around.
         counted: Whether it is a member of a series of numbers.
+        dated: Whether it is a date, or begins with one.
     """
 
     paragraph: int
     text: str
     counted: bool = False
+    dated: bool = False
 
 
 def find_leaks(book: Book) -> list[Leak]:
-    """Return the paragraphs that show a chapter's number or a removed heading's title, or belong to a rising series of numbers."""
+    """Return the paragraphs that show a chapter's number, a removed heading's title or a date, or belong to a rising series of numbers."""
+    dated = {
+        place: Leak(place, text[:60], dated=True)
+        for place, text in enumerate(book.paragraphs)
+        if text[0] not in _QUOTES and is_dated(text)
+    }
     titles = {_letters(title) for title in book.headings}
     heads = {place: head for place, text in enumerate(book.paragraphs) if (head := _page_head(text))}
     times = Counter(heads.values())
@@ -83,7 +90,7 @@ def find_leaks(book: Book) -> list[Leak]:
             )
         )
     }
-    return sorted((found | _series(book)).values(), key=lambda leak: leak.paragraph)
+    return sorted((found | _series(book, dated) | dated).values(), key=lambda leak: leak.paragraph)
 
 
 def _page_head(text: str) -> str:
@@ -134,11 +141,11 @@ def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
     return len(words) < _MOST_WORDS and title[-1] not in ".,;!?’”\"'" and lower <= few * len(words)
 
 
-def _series(book: Book) -> dict[int, Leak]:
+def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
     """Return the members of every series of numbers that rises through a book, by paragraph."""
     shapes: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for place, text in enumerate(book.paragraphs):
-        for shape, value, shown in _numbers(text):
+        for shape, value, shown in () if place in dated else _numbers(text):
             shapes[shape].append((place, value, shown))
     words = [0, *accumulate(text.count(" ") + 1 for text in book.paragraphs)]
     found: dict[int, Leak] = {}

@@ -532,21 +532,22 @@ def _cases_of(
     Raises:
         InputError: what looks like a heading stands in more than a few of its cases.
     """
-    total = hidden = 0
+    total = hidden = dated = 0
+    headings = [leak for leak in leaks if not leak.dated]
 
     def silent(windows: Iterable[Window]) -> Iterator[Window]:
-        """Leave out what shows numbers or titles of chapters in two parts or more, so that these are ordered without reading."""
-        nonlocal total, hidden
+        """Leave out what shows numbers or titles of chapters, or dates, in two parts or more, so that these are ordered without reading."""
+        nonlocal total, hidden, dated
         for window in windows:
             total += 1
-            edges = (window.before, *window.edges, window.after)
-            parts = {bisect_right(edges, leak.paragraph) for leak in leaks}
-            if len(parts - {0, len(edges)}) > 1:
+            if _in_two_parts(window, headings):
                 hidden += 1
+            elif _in_two_parts(window, leaks):
+                dated += 1
             else:
                 yield window
         series = [leak for leak in leaks if leak.counted]
-        for shown, most in ((series, 0), (leaks, _MOST_LEAKS * total)):
+        for shown, most in ((series, 0), (headings, _MOST_LEAKS * total)):
             places = {10 * leak.paragraph // len(counted.book.paragraphs) for leak in shown}
             if hidden > most and len(places) >= _FEWEST_LEAKS:
                 what = "numbers that rise" if shown is series else "what looks like a heading"
@@ -567,6 +568,8 @@ def _cases_of(
         windows = list(silent(find_windows(counted, caps, settings.segments, row.dropped)))
         if hidden:
             row.dropped["what looks like headings stands in two of its parts"] += hidden
+        if dated:
+            row.dropped["dates stand in two of its parts"] += dated
         return mixed(windows)
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
@@ -587,6 +590,12 @@ def _cases_of(
         row.dropped["no paragraphs around the segments fill the length"] += 1
     # Cases, as a draft keeps its book, and there may be any number of novels.
     return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
+
+
+def _in_two_parts(window: Window, leaks: Iterable[Leak]) -> bool:
+    """Return whether two parts or more show what tells their order."""
+    edges = (window.before, *window.edges, window.after)
+    return len({bisect_right(edges, leak.paragraph) for leak in leaks} - {0, len(edges)}) > 1
 
 
 def _apart(windows: Iterable[Window], stride: int, seed: str) -> Iterator[Window]:

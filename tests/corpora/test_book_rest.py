@@ -1,0 +1,56 @@
+"""What old books have between their stories, above and below them: dates, heads of pages, marks of pictures, tales in front and back matter."""
+
+from pathlib import Path
+
+import pytest
+from written_book import paragraphs
+
+from long_context_tasks.benchmarks.ada_leval import build
+from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.schema import CaseSet
+
+DATES = {
+    "polish": "{} października.",
+    "french": "Le {} mai.",
+    "english": "Ferry House, {} October",
+    "english, first": "October {}th.--Rain all day, and no boat.",
+    "french, year": "{} juin 1904",
+    "danish": "{}. marts",
+    "german": "Den {}. September.",
+    "italian": "#Marzo {}, 18--#",
+    "russian": "Москва, {} мая 1880 г.",
+    "swedish": "Måndagen den {} februari.",
+}
+
+
+@pytest.mark.parametrize("language", DATES)
+def test_no_case_shows_dates_in_two_parts(tmp_path: Path, language: str) -> None:
+    """Letters within a novel, with others of its paragraphs before and after them."""
+    novel = paragraphs(300, 1)
+    dates = [DATES[language].format(day) for day in range(3, 28, 3)]
+    for place, date in enumerate(dates):
+        novel.insert(100 + 7 * place, date)
+    source = tmp_path / "road.txt"
+    source.write_text("CHAPTER I\n\n\n" + "\n\n".join(novel), encoding="utf-8")
+    [book] = read_books(source)
+    assert [leak.text for leak in find_leaks(book)] in (dates, [])  # dates that count are headings
+    out = tmp_path / "ada_leval_tsort"
+    build.build("ada_leval_tsort", source, TSortSettings((1000,), stride=1), out)
+    made = CaseSet.read(out, "ada_leval_tsort_1k")
+    assert len(made) > 20
+    for case in made.cases:
+        spans = (case.inputs["before"], *case.inputs["segments"], case.inputs["after"])
+        parts = [made.documents[case.document][a:b] for a, b in spans]
+        assert sum(any(date in part for date in dates) for part in parts) <= 1
+
+
+def test_a_day_within_a_sentence_is_no_date(tmp_path: Path) -> None:
+    novel = [
+        f"On the {day}th of May they came to the wall, and {text}"
+        for day, text in enumerate(paragraphs(20, 1), 4)
+    ]
+    (tmp_path / "road.txt").write_text("CHAPTER I\n\n\n" + "\n\n".join(novel), encoding="utf-8")
+    [book] = read_books(tmp_path / "road.txt")
+    assert [leak for leak in find_leaks(book) if leak.dated] == []
