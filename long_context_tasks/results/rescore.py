@@ -402,7 +402,7 @@ class _VerdictRow(Checked):
     attempts: _Count
     seed: Any
     key: Any
-    reason: _Text = None
+    reason: _Text
     error: _Text
     prompt_tokens: _Count
     completion_tokens: _Count

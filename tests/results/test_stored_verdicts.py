@@ -48,6 +48,7 @@ def test_a_row_read_again_by_the_same_rule_is_the_same_row(
 def test_other_rules_on_stored_replies() -> None:
     row: Mapping[str, Any] = {
         "score": 9.0,
+        "reason": None,
         "feedback": r"\boxed{9}",
         "first_reply": "Score: 3",
         "attempts": 3,
@@ -63,9 +64,14 @@ def test_other_rules_on_stored_replies() -> None:
     assert (earlier.score, earlier.feedback, earlier.attempts) == (3.0, "Score: 3", 1)
     none = Rubric("none", 1, 10, lambda reply: None)
     assert read_again(row, none, weighed=False).reason == "unparsable"
-    failed = read_again(
-        {**row, "feedback": None, "first_reply": None, "attempts": 0, "error": "gone"}, none, weighed=False
-    )
+    gone = {
+        "feedback": None,
+        "first_reply": None,
+        "attempts": 0,
+        "reason": "endpoint_failed",
+        "error": "gone",
+    }
+    failed = read_again({**row, **gone}, none, weighed=False)
     assert (failed.score, failed.reason, failed.replies) == (None, "endpoint_failed", ())
     for damage in ({"feedback": 3}, {"attempts": "x"}, {"top_logprobs": 5}):
         with pytest.raises((TypeError, ValueError)):
