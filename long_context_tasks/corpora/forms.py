@@ -34,6 +34,8 @@ _CUE = re.compile(
     rf"[{_MARKUP}]*(?P<name>(?i:{_TITLED})[^\W_](?:[^.:;!?()\[\]«»“”„\"=*—–_,\t ]| (?! )){{0,45}}?)(?P<markup>[_=*]*)"
     r"(?:\s*,?\s*_?[(\[][^)\]]*[)\]]_?(?P<directed>))?(?P<rest>\s*$|\s*[.:,—–]|\s*--|\s-\s|\t|  |(?<=[_=*\])]) )"
 )
+# "(Philip.) Well?": the name of a speaker in brackets, before what is said.
+_BRACKETED = re.compile(r"\s*[(\[]_?(?P<name>[^\W\d_][^()\[\]:;!?]{1,40})[.:]_?[)\]]\s+\S")
 _LONGEST_CUE = (
     100  # characters of a line with nothing but a name and a direction, or of a direction after a name
 )
@@ -155,6 +157,8 @@ class _Cue:
 
 
 def _cue(line: str) -> _Cue | None:
+    if found := _BRACKETED.match(line):
+        return _Cue(found["name"].casefold(), alone=False)
     if not line.lstrip(_MARKUP)[:1].isalnum():
         return None
     found = _CUE.match(line)

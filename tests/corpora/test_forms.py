@@ -44,6 +44,7 @@ LAYOUTS: dict[str, Callable[[str, str], str]] = {
     "own block in italics": lambda name, text: f"_{name.title()}_\n\n{_filled(text)}",
     "column": lambda name, text: f"{name}\t{text}",
     "capitals": lambda name, text: _filled(f"{name} {text}"),
+    "brackets": lambda name, text: _filled(f"({name.title()}.) {text}"),
     "hyphen": lambda name, text: _filled(f"{name} - {text}"),
 }
 
