@@ -15,7 +15,7 @@ SETS_ASIDE = (
 """Words in a label of what is not the answer: drafts, exclusions, explanations."""
 TAKES_BACK = (
     r"\b(?:wait|hmm+|actually|correct(?:ion|ed)|let me (?:correct|check|try|re)|on second thoughts?|scratch that|on reflection|reconsidering|"
-    r"(?:check|try|checking) again|double-check|not right|oops|sorry|my mistake|revised|instead|rather|no[,.]|strike that)|不对|更正"
+    r"(?:check|try|checking) again|double-check|not right|oops|sorry|my mistake|revised|no[,.]|strike that)|不对|更正"
 )
 """Words between two answers with which the second replaces the first."""
 DISJOINED = r"\A\W*(?:if|alternativ\w+|option|either|or|(?:strict|broad|narrow|wide|loose|literal|liberal)(?:er)?|reading|interpretation|version)\b"

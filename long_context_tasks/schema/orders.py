@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from long_context_tasks.schema.commitment import takes_back
 from long_context_tasks.schema.wrappers import labelled
 
 _LABEL = r"(?:(?:text|book)\s)?(?:parts?|segments?|sections?|texts?|pieces?|passages?|paragraphs?|chunks?|options?|events?|numbers?|no\.?|p|s)"
@@ -17,7 +18,7 @@ _LIST = re.compile(r"\[\s*(\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*)\s*(?:,\s*)?\]"
 _LABELLED = re.compile(rf"\b{_LABEL}[\s_#*`\[(<-]{{0,4}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
 _POSITION = re.compile(
     r"^([^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?)(\d{1,4})"
-    r"((?:st|nd|rd|th)?(?:\s{0,2}(?:part|place|position|segment)(?=\s{0,2}[:=]))?[*_]{0,2}\s{0,2}(?:[.):=|]|[-–—→]>?)[*_]{0,2}[ \t]{0,3})"
+    r"((?:st|nd|rd|th)?(?:\s{0,2}(?:part|place|position|segment)(?=\s{0,2}[:=]))?[*_]{0,2}[ \t]{0,2}(?:[.):=|]|[-–—→]>?)[*_]{0,2}[ \t]{0,3})"
     r"(?=\D{0,40}\d)",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
@@ -31,6 +32,29 @@ _SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need
 _BETWEEN = re.compile(r"(?:[\W_]|\b(?:and|or)\b)*")
 _LINE = re.compile(
     rf"^\W{{0,8}}(?:{_LABEL}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.IGNORECASE | re.ASCII
+)
+_ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+]
+_PLACED = re.compile(
+    rf"\b(?:{_LABEL}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
+    re.IGNORECASE,
+)
+# Of the prompt's sample, or read backwards.
+_NOT_MEANT = re.compile(
+    r"\[[\d, ]{1,200}\]\s(?:in|from|of)\sthe\s(?:sample|example|prompt|instructions?)\b|\b(?:reversed?|backwards?)\b[^:.\n]{0,30}:[^.\n]*",
+    re.IGNORECASE,
 )
 
 
@@ -94,12 +118,15 @@ def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:
     def is_order(numbers: Sequence[int]) -> bool:
         return sorted(numbers) == whole
 
+    placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
+    if is_order(list(placed.values())) and sorted(placed) == list(range(n)):
+        return [(0, len(text), [placed[place] for place in range(n)])]
     listed = [(match.start(), match.end(), _numbers(match[1])) for match in _LIST.finditer(text)]
     if found := [run for run in listed if is_order(run[2])]:
         return found
     if found := [
         run
-        for run in runs(text)
+        for run in (_once(*run, n) for run in runs(text))
         if is_order(run[2]) and not (run[2] == whole and _SUBJECT.match(text, run[1]))
     ]:
         return found
@@ -116,16 +143,25 @@ def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:
     return next(([(0, len(text), numbers)] for numbers in weak), [])
 
 
+def _once(start: int, end: int, numbers: list[int], n: int) -> tuple[int, int, list[int]]:
+    """Return the first n numbers of a run that repeats them over and over, be its end cut off; else the run."""
+    loops = len(numbers) >= 2 * n and all(
+        number == numbers[place - n] for place, number in enumerate(numbers) if place >= n
+    )
+    return start, end, numbers[:n] if loops else numbers
+
+
 def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     """Return the permutation of 1..n that a text commits to, and whether there is none because it gives different ones.
 
     Read is the last label ("Answer:", "The correct order is") with an order after it, else the whole text. Among several orders the
-    one counts that the text begins with, else the one that is a line of its own.
+    last counts if a word before it takes back the others, else the one that the text begins with, else the one that is a line of its
+    own. An order that is repeated over and over counts once.
 
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
     (([2, 1], False), (None, True), (None, False))
     """
-    text = without_positions(text)
+    text = without_positions(_NOT_MEANT.sub("", text))
     for span in (*labelled(text), text):
         plain = without_positions(span.strip())
         if found := orders(plain, n):
@@ -137,6 +173,9 @@ def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
 def _chosen(text: str, found: Sequence[tuple[int, int, list[int]]]) -> list[int] | None:
     """Return the order that a text chooses from those in it; None if it chooses none."""
     start, end, first = found[0]
+    replaced = next((stop for _, stop, numbers in reversed(found) if numbers != found[-1][2]), None)
+    if replaced is not None and takes_back(text[replaced : found[-1][0]]):
+        return found[-1][2]
     other = next((begin for begin, _, numbers in found if numbers != first), None)
     if other is None or (not re.search(r"\w", text[:start]) and not _BETWEEN.fullmatch(text, end, other)):
         return first

@@ -169,7 +169,7 @@ def _rows(table: list[list[str]], pairs: bool) -> list[str]:
     return [row[0] for row in kept if row]
 
 
-_NOUN = r"(?:answers?|order(?:ing)?|sequence|arrangement|response|output|result|solution|choice|selection|designation|pick|verdict)"
+_NOUN = r"(?:answers?|order(?:ing)?|sequence|arrangement|response|output|result|solution|choice|selection|designation|pick|verdict|decision)"
 _LABEL = re.compile(
     r"(?:^|(?<=[.!?;,]\s)|(?<=[.!?]\s\s))[^\w\n]{0,12}(?=\w)"
     r"(?:(?:so|thus|therefore|hence|conclusion|in conclusion|overall|okay|ok|and|to conclude|in summary)\b[,:]?[ ]{1,2})?"
@@ -179,7 +179,7 @@ _LABEL = re.compile(
     rf"(?:{_NOUN})(?:\s(?:of|for|to|in|from|based|among|that)\b[^:\n.]{{0,80}}?)?"
     r"[\s*_`\"']{0,6}(?:\([^()\n]{0,60}\)\s?)?"
     r"(?:\s(?:is|are|would be|should be|will be|must be)\b[\s*_`]{0,6}:?|(?:[:=]|(?<=[*_])\n|\n))[\s*_`]{0,6}"
-    r"|(?<=\s)(?-i:Answer):[\s*_`]{0,6}|^\W{0,6}(?:正确|最有帮助的?|最终)?(?:答案|正解|答え|我选择?|选择?)\s?(?:是|为|は|:)?\s?"
+    r"|(?<=[\s.!?])(?-i:Answer):[\s*_`]{0,6}|^\W{0,6}(?:正确|最有帮助的?|最终)?(?:答案|正解|答え|我选择?|选择?)\s?(?:是|为|は|:)?\s?"
     r"|^\W{0,6}(?:antwort|réponse|respuesta|risposta|resposta|ответ|svar|antwoord)\s?:\s{0,3}",
     re.IGNORECASE | re.MULTILINE,
 )

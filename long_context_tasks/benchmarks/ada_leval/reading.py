@@ -35,6 +35,8 @@ _OPENING = re.compile(
     r"[\s*_`\"'(\[{<>#:.-]*(?:(?:is|in|it is|it's|its|answer|clearly|definitely)\s[\s*_`\"'(\[]*)?",
     re.IGNORECASE,
 )
+_ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?")
+"""After a designation that is only considered: "A1? No."."""
 _SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+.\"'`{}-]|\b(?:and|or|both|as well as)\b)*", re.IGNORECASE)
 # What a list of designations is followed by if its last one is the subject of a sentence, and so none of the list.
 _GOES_ON = re.compile(
@@ -133,7 +135,7 @@ def _beginning(span: str, num_choice: int) -> Strict:
         loose = _BEGINS_LOOSELY.match(span)
         chosen = loose is not None and int(loose[1]) <= num_choice
         return Strict(f"A{loose[1]}") if loose is not None and chosen else Strict(reason=UNPARSED)
-    if found[0][2] is None:
+    if found[0][2] is None or _ASKED.match(span, found[0][1]):
         return Strict(reason=UNPARSED)
     listed = [found[0]]
     for candidate in found[1:]:
