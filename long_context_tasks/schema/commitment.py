@@ -8,7 +8,7 @@ SETTLES = (
 )
 """Words in a label that name the result."""
 SETS_ASIDE = (
-    r"exclu(?:ded?|ding|sions?)|(?:not|non)[ -](?:counted|included|people|persons?|participants?|counts?|relevant|part)|don't count|ignor(?:ed|ing)|omit(?:ted|ting)?|left out|leave out|skipped|rejected|discarded|removed|disregard(?:ed)?|"
+    r"exclu(?:ded?|ding|sions?)|(?:not|non)[ -](?:counted|included|people|persons?|participants?|count(?:s|ing)?|refer(?:ring|s)?|relevant|part)|nicht|non retenus?|不包括|排除|不算|don't count|ignor(?:ed|ing)|omit(?:ted|ting)?|left out|leave out|skipped|rejected|discarded|removed|disregard(?:ed)?|"
     r"explanations?|reason(?:s|ing)?|rationale|justifications?|notes?|comments?|details?|analysis|evidence|breakdown|drafts?|candidates?|"
     r"first (?:pass|guess|try|attempt)|second pass|initial(?:ly)?|preliminary|tentative|step|all numbers|for example|e\.g\."
 )

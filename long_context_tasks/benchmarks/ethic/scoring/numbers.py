@@ -14,7 +14,10 @@ LEADING_NONE = re.compile(
 )
 """For ``match``: an answer that begins with "None" or the like, whatever it explains behind it."""
 
-_ASIDE = re.compile(r"\s?\((?=[^()]*[^\W\d_])[^()]*\)|\[(?:note|not|exclu)[^\[\]]*\]", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
+    re.IGNORECASE,
+)
 """Brackets with words in them; "(12)" is an item."""
 _UNCLOSED = re.compile(r"\s?\([^();\n]*[^\W\d_][^();\n]*(?=;)")
 _TAG = re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE)
@@ -22,7 +25,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[*_\"']{0,3}[A-Z])")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 _LABEL = re.compile(
     r"[^\w\n]*(?:(?:study|abstract|passage|text|paper|article|section|trial|id|pmid)\s\W{0,2}\d+(?::|[^\w;]*?\s[-–—](?=\s))|"
-    r"\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])|(?:[^\W\d_][^;:]*|\d+[*_]{0,2}(?=:\W*\d[^a-z\n]*\Z)):(?!\d))",
+    r"\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])|(?:[^\W\d_][^;:]*|\d+[*_]{0,2}(?=:\W*\d[^a-z\n]*\Z))(?:(?<!\d):|:(?!\d)))",
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d)")
