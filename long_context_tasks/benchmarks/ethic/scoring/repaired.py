@@ -198,7 +198,7 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
 
 
 _MARKS = r"[ \t*_`\"]*"
-_LEADS = r"(?:[:=]|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?|(?=\[))"
+_LEADS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?|(?=\[))"
 """Between a heading and its ids."""
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
