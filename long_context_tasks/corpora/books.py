@@ -28,7 +28,6 @@ from long_context_tasks.corpora.plain_files import (
 )
 from long_context_tasks.schema import InputError
 
-_MOST_LOST = 1500  # words
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 
@@ -46,7 +45,6 @@ class Book:
         warnings: What is doubtful in the numbers of its headings, one sentence each.
         dropped: Words of the file that are not in the paragraphs, by reason
             (:data:`~long_context_tasks.corpora.gutenberg.REASONS`); empty if paragraphs were given as such.
-        lost: The longest run of removed prose that is no recognised part of a book: its number of words, and its first ones.
     """
 
     id: str
@@ -57,20 +55,6 @@ class Book:
     headings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict, compare=False)
-    lost: tuple[int, str] = (0, "")
-
-    def check_whole(self) -> None:
-        """Check that no long part was removed that may belong to the story.
-
-        Raises:
-            InputError: More than 1,500 words.
-        """
-        words, first = self.lost
-        if words > _MOST_LOST:
-            raise InputError(
-                f"{self.id}: {words:,} words are removed that are no part of a book that is known ({first!r} ...); give them a heading "
-                "(CHAPTER I, PREFACE), or delete them from the file; --allow-loss builds without them"
-            )
 
 
 # A chapter is a text or a list of paragraphs.
@@ -168,7 +152,6 @@ def _from_text(book_id: str, title: str, text: str) -> Book:
         titles,
         story.warnings,
         story.dropped,
-        story.lost,
     )
 
 
@@ -178,18 +161,14 @@ def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
     chapters: list[int] = []
     forms: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
-    lost = (0, "")
     for story in map(clean, texts):
         title = title or story.title or ""
         chapters += [len(paragraphs) + i for i in story.chapters]
         paragraphs += story.paragraphs
         forms[story.form] += 1
         dropped.update(story.dropped)
-        lost = max(lost, story.lost)
     form = forms.most_common(1)[0][0] if forms else "novel"
-    return Book(
-        book_id, title or book_id, tuple(paragraphs), tuple(chapters), form, dropped=dropped, lost=lost
-    )
+    return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters), form, dropped=dropped)
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:

@@ -241,7 +241,6 @@ class Story:
         headings: The headings removed, in reading order.
         warnings: What in their numbers is doubtful, one sentence each.
         dropped: Words removed by reason, :data:`REASONS`; with those of the paragraphs they are the words of the text.
-        lost: The longest run of removed prose that is no recognised part of a book: its number of words, and its first ones.
     """
 
     title: str | None
@@ -251,7 +250,6 @@ class Story:
     headings: tuple[Heading, ...] = ()
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
-    lost: tuple[int, str] = (0, "")
 
 
 REASONS = ("licence", "front matter", "back matter", "headings", "notes", "captions", "page numbers", "marks")
@@ -279,12 +277,17 @@ _SENTENCE_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]
 _MOST_TEASER_WORDS = 30
 _CAPTION = Label(dropped=True)
 """Of a block that may cut a paragraph in two, unlike others that are dropped."""
+_OUTSIDE = Label(dropped=True)
+"""Of a block between a story and a part above or below it that is kept."""
 _CONTEXT_OF_NOTE = 6  # blocks; a note as far from the text as a heading may belong to any part of it
 _GAP_OF_NOTE = 3  # blank lines
 _FEWEST_STORY_WORDS = 60
 _MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
 _QUOTES = '"“‘«'
-_MOST_DROPPED = 1500  # words of prose without a heading of their own
+_TALK = re.compile(r"[\"“‘«„»'—–-](?!.*(?:--|—|–)\s?[_\"“(]*[A-Z][^—–]{1,80}$)", re.DOTALL)
+"""A paragraph in which somebody speaks, and no quotation with its author."""
+_MOST_DROPPED = 1500  # words of prose without a heading of their own, or in which people talk
+_LEAST_TALK = 0.1  # of the paragraphs
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
 _MUCH_OF_SHORT = 0.05  # of a short book
@@ -347,9 +350,14 @@ def clean(text: str) -> Story:
     first = [
         heading for i in reversed(list(above)) if (heading := labels[i].heading) and heading.style in counted
     ]
-    lost = _lost(blocks, labels, start, stop, contents)
-    dropped["front matter"] += _words_of(blocks[:start])
-    dropped["back matter"] += _words_of(blocks[stop:])
+    listed = contents | ({end} if end is not None else set())
+    more = _told_around(blocks, labels, start, stop, listed)
+    told = {*range(start, stop), *(i for part in more for i in part)}
+    for reason, outside in (("front matter", range(start)), ("back matter", range(stop, len(blocks)))):
+        dropped[reason] += _words_of(blocks[i] for i in outside if i not in told)
+    labels = _labels_of_told(blocks, labels, more, told)
+    start, stop = min(told, default=start), max(told, default=stop - 1) + 1
+    kept_too = _doubts(blocks, more)
     blocks, labels, everything = blocks[start:stop], labels[start:stop], blocks
     paragraphs, chapters, headings, kept = _walk(blocks, labels)
     dropped.update(_removed_inside(blocks, labels, kept, paragraphs))
@@ -359,9 +367,8 @@ def clean(text: str) -> Story:
         tuple(chapters),
         form_of(everything, blocks, kept, headings),
         headings,
-        count_warnings([*first, *headings]),
+        (*count_warnings([*first, *headings]), *kept_too),
         {reason: dropped[reason] for reason in REASONS},
-        lost,
     )
 
 
@@ -372,7 +379,7 @@ def _removed_inside(
     labelled = [*zip(blocks, labels, strict=True)]
     removed: Counter[str] = Counter()
     for block, found in labelled:
-        if found.dropped:
+        if found.dropped and found is not _OUTSIDE:
             reason = "captions" if found is _CAPTION else "page numbers" if is_page_number(block) else "notes"
             removed[reason] += _words_of([block])
     # Words below a number in its own block.
@@ -394,23 +401,66 @@ def _words_of(blocks: Iterable[Block]) -> int:
     return sum(_words(block.text) if CUT in block.text else block.size for block in blocks)
 
 
-def _lost(
-    blocks: Sequence[Block], labels: Sequence[Label], start: int, stop: int, contents: Set[int]
-) -> tuple[int, str]:
-    """Return the words of the longest run of prose around the story that is under no heading of front or back matter, and its beginning."""
-    longest, run, begin, known = 0, 0, 0, False
-    first = ""
-    for i in (*range(start), *range(stop, len(blocks))):
-        if heading := labels[i].heading:
-            known = heading.style in ("front", "back") and phrase_of(bare(blocks[i].text)) != "ends"
-        if heading or i == stop:
-            run = 0
-        elif not known and i not in contents and is_prose(blocks[i]) and not read(blocks[i].text):
-            begin = begin if run else i
-            run += blocks[i].size
-            if run > longest:
-                longest, first = run, blocks[begin].text[:60]
-    return longest, first
+def _labels_of_told(
+    blocks: Sequence[Block], labels: Sequence[Label], more: Sequence[range], told: Set[int]
+) -> list[Label]:
+    """Return the labels with what is told around the story as its parts, and the rest there dropped."""
+    found = [label if i in told else _OUTSIDE for i, label in enumerate(labels)]
+    for part in more:
+        if labels[part[0]].heading:
+            found[part[0]] = Label(Heading("named", title=blocks[part[0]].text))
+    return found
+
+
+def _doubts(blocks: Sequence[Block], more: Sequence[range]) -> list[str]:
+    return [
+        f"{_words_of(blocks[i] for i in part):,} words above or below the story are kept: {blocks[part[0]].text[:60]!r}"
+        for part in more
+    ]
+
+
+def _told_around(
+    blocks: Sequence[Block], labels: Sequence[Label], start: int, stop: int, listed: Set[int]
+) -> list[range]:
+    """Return the long parts around the story that are story too: under no heading of front or back matter, or people talk in them.
+
+    Args:
+        blocks: All of the text.
+        labels: What each is.
+        start: Where the story begins.
+        stop: Where it ends.
+        listed: Blocks of contents pages, and where a list of books begins.
+    """
+    parts: list[list[int]] = []
+    known = True
+    for outside in (range(start), range(stop, len(blocks))):
+        parts.append([])
+        known = False
+        for i in outside:
+            heading = labels[i].heading
+            matter = heading is not None and heading.style in ("front", "back")
+            if heading and (matter or known or i < start):
+                known = matter and phrase_of(bare(blocks[i].text)) != "ends"
+                parts.append([i] if known else [])
+            elif (parts[-1] or is_prose(blocks[i])) and not blocks[i].text.isspace():
+                parts[-1].append(i)
+    found = []
+    for part in parts:
+        prose = [
+            i
+            for i in part
+            if labels[i] is KEEP and i not in listed and is_prose(blocks[i]) and not read(blocks[i].text)
+        ]
+        heading = labels[part[0]].heading if part else None
+        known = heading is not None and heading.style in ("front", "back")
+        talk = sum(_TALK.match(blocks[i].text) is not None for i in prose)
+        if (
+            sum(blocks[i].size for i in prose) > _MOST_DROPPED
+            and not listed & {part[0]}
+            and (not known or (talk >= _LEAST_TALK * len(prose) and not is_notes(blocks[part[0]])))
+        ):
+            found.append(range(part[0], prose[-1] + 1))
+    return found
 
 
 def _label_alone(blocks: Sequence[Block], i: int, marks: Set[str]) -> Label:
@@ -538,7 +588,8 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
         if told + sum(len(line.split()) for line in own) >= needed:
             start = i
             break
-    if start is None and (above := [i for i in headings if i < stop]):
+    # A contents page may stand at the end.
+    if start is None and (above := [i for i in headings if i < stop and page.before[i] < total / 2]):
         # Only front matter has headings, so the story begins at the first large space below, or right there.
         last = above[-1] + 1
         start = next((i for i in range(last, stop) if blocks[i].gap >= _GAP_OF_NOTE), last)

@@ -667,7 +667,8 @@ def _label_listed(
         if text := plain(block.text):
             above = labels[i - 1].heading if i else None
             titles = above is not None and above.number is not None and not above.title
-            if text in others and (titles or (not is_prose(block) and _may_stand_alone(block))):
+            apart = block.gap >= 2 or not is_prose(block)  # a title may end in a full stop
+            if text in others and (titles or (apart and _may_stand_alone(block))):
                 labels[i] = Label(Heading("listed", title=block.text))
             elif block.gap >= 2 and any(
                 re.fullmatch(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}", text) for name in own

@@ -56,15 +56,6 @@ Listed = Annotated[tuple[_Item, ...], BeforeValidator(_split)]
 """Values with commas between them, or a list."""
 
 
-AllowLoss = Annotated[
-    bool,
-    option(
-        "Build although more than 1,500 words in a row are removed from a book that are no preface, appendix or the like.",
-        "Books",
-    ),
-]
-
-
 def flag_of(name: str) -> str:
     """Return the flag of a field: ``--section-tokens`` for ``section_tokens``."""
     return f"--{name.replace('_', '-')}"

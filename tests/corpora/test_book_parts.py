@@ -13,7 +13,6 @@ from written_book import paragraphs
 from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.corpora.gutenberg import REASONS, clean
-from long_context_tasks.schema import InputError
 
 START, END = (f"*** {word} OF THE PROJECT GUTENBERG EBOOK THE ROAD ***" for word in ("START", "END"))
 
@@ -151,7 +150,7 @@ def test_the_report_says_why_words_are_missing(tmp_path: Path) -> None:
     assert json.loads((out / "manifest.json").read_text())["sources"] == [row]
 
 
-def test_a_long_part_that_is_no_known_one_stops_the_build(tmp_path: Path) -> None:
+def test_a_long_part_that_is_no_known_one_is_kept(tmp_path: Path) -> None:
     """A second tale below the end of the first one, in a file too long for it to be taken as more of the story."""
     novel, other = paragraphs(400, 1), paragraphs(50, 2)
     text = "".join(
@@ -160,14 +159,12 @@ def test_a_long_part_that_is_no_known_one_stops_the_build(tmp_path: Path) -> Non
     )
     source = tmp_path / "road.txt"
     source.write_text(f"{text}THE END\n\n\n\n" + "\n\n".join(other), encoding="utf-8")
-    options = {"stride": 3}
-    with pytest.raises(InputError, match=r"road: [\d,]+ words are removed .*--allow-loss"):
-        build.build(
-            "ada_leval_tsort", source, TSortSettings((1000,), **options), tmp_path / "ada_leval_tsort"
-        )
-    allowed = TSortSettings((1000,), allow_loss=True, **options)
-    (report,) = build.build("ada_leval_tsort", source, allowed, tmp_path / "ada_leval_tsort")
-    assert report.sources[0]["back matter"] == 2 + sum(len(line.split()) for line in other)
+    (report,) = build.build(
+        "ada_leval_tsort", source, TSortSettings((1000,), stride=3), tmp_path / "ada_leval_tsort"
+    )
+    assert report.sources[0]["back matter"] == 2
+    assert report.sources[0]["words kept"] == sum(len(line.split()) for line in novel + other)
+    assert "words above or below the story are kept" in report.sources[0]["doubts"]
 
 
 PARTS = [

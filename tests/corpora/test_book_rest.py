@@ -9,6 +9,7 @@ from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.schema import CaseSet
 
 DATES = {
@@ -54,3 +55,49 @@ def test_a_day_within_a_sentence_is_no_date(tmp_path: Path) -> None:
     (tmp_path / "road.txt").write_text("CHAPTER I\n\n\n" + "\n\n".join(novel), encoding="utf-8")
     [book] = read_books(tmp_path / "road.txt")
     assert [leak for leak in find_leaks(book) if leak.dated] == []
+
+
+def told(texts: list[str]) -> str:
+    return "\n\n".join(texts)
+
+
+def spoken(texts: list[str]) -> list[str]:
+    """Return paragraphs every third of which somebody says."""
+    return [text if place % 3 else f"“{text}”" for place, text in enumerate(unspoken(texts))]
+
+
+def unspoken(texts: list[str]) -> list[str]:
+    return [text.replace('"', "") for text in texts]
+
+
+@pytest.mark.parametrize("preface", ["Företal.", "Förord", "Introduzione", "Vorrede."])
+@pytest.mark.parametrize("gap", [2, 3, 4])
+def test_a_preface_ends_above_stories_listed_at_the_end(preface: str, gap: int) -> None:
+    titles = ["Vid den gamla färjan.", "Lotsens son.", "Ett litet minne."]
+    stories = [paragraphs(60, seed) for seed in range(3)]
+    apart = "\n" * (gap + 1)
+    parts = [f"{preface}\n\n\n{told(paragraphs(4, 50))}\n\n_A. N. Author_"]
+    parts += [f"{title}\n\n\n{told(story)}" for title, story in zip(titles, stories, strict=True)]
+    listed = "\n".join(f"  {title}  {page}" for page, title in enumerate(titles, 5))
+    story = clean(f"THE ROAD{apart}{apart.join(parts)}{apart}INNEHÅLL\n\n{listed}\n")
+    assert list(story.paragraphs) == [text for texts in stories for text in texts]
+    assert [heading.title for heading in story.headings] == titles
+
+
+@pytest.mark.parametrize("spoken_in", [True, False])
+def test_front_and_back_matter_in_which_people_talk_is_story(spoken_in: bool) -> None:
+    frame, other = paragraphs(130, 1), paragraphs(120, 3)
+    said = spoken if spoken_in else unspoken
+    frame, other = said(frame), said(other)
+    novel = paragraphs(900, 2)
+    chapters = "\n\n\n\n".join(
+        f"CHAPTER {'I' * (place + 1)}\n\n\n{told(novel[300 * place : 300 * place + 300])}"
+        for place in range(3)
+    )
+    text = (
+        f"THE ROAD\n\n\n\nINTRODUCTION\n\n\n{told(frame)}\n\n\n\n{chapters}\n\n\n\nTHE END\n\n\n\n"
+        f"APPENDIX\n\n\n{told(other)}\n"
+    )
+    story = clean(text)
+    assert list(story.paragraphs) == (frame + novel + other if spoken_in else novel)
+    assert any("are kept" in doubt for doubt in story.warnings) == spoken_in

@@ -9,7 +9,6 @@ from long_context_tasks.benchmarks.building import MIN_FILL, parse_lengths
 from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens.build_settings import (
     ALL_TASKS,
-    AllowLoss,
     BuildSettings,
     Listed,
     SourceOption,
@@ -40,7 +39,6 @@ class TSortSettings(BuildSettings):
 
     Attributes:
         forms: which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
-        allow_loss: build although a long part of a book is removed that is no preface, appendix or the like.
         fill: choose the text before and after so that the prompt fills its length (recast novels).
         per_book: most cases of each length from one book; None for all.
     """
@@ -74,7 +72,6 @@ class TSortSettings(BuildSettings):
             _BOOKS_PANEL,
         ),
     ] = ("novel",)
-    allow_loss: AllowLoss = False
     fill: bool = False
     per_book: int | None = None
 

@@ -120,7 +120,7 @@ def _build_domain(
 ) -> list[Built]:
     if family == "ethic_attribute" and domain == "medicine":
         return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, progress)]
-    sources = read_sources(path, domain, left_out, allow_loss=settings.allow_loss)
+    sources = read_sources(path, domain, left_out)
     if family == "ethic_summarize":
         return build_summarize(sources, domain, settings, progress)
     assert annotator is not None

@@ -12,7 +12,6 @@ from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.build_settings import (
     ALL_TASKS,
-    AllowLoss,
     BuildSettings,
     Listed,
     SourceOption,
@@ -80,7 +79,6 @@ class EthicSettings(BuildSettings):
         Whole, option("Leave out documents of fewer tokens. Default: 10000", PANEL, ge=0)
     ] = 10_000
     min_fill: Annotated[Number, option(MIN_FILL, ALL_TASKS, ge=0, le=1)] = 0.8
-    allow_loss: AllowLoss = False
     check_labels: Annotated[
         Path | None,
         option(

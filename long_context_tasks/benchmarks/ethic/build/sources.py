@@ -99,18 +99,14 @@ def guess_domain(path: Path) -> str:
     )
 
 
-def read_sources(
-    path: Path, domain: str, left_out: Counter[str], *, allow_loss: bool = False
-) -> Iterator[Source]:
+def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Source]:
     """Yield the sources of a domain, in the order of the files; ``left_out`` counts what the readers pass over.
 
     Raises:
-        InputError: see the readers; or a long part of a book is removed, unless ``allow_loss``.
+        InputError: see the readers.
     """
     if domain == "books":
         for book in read_books(path):
-            if not allow_loss:
-                book.check_whole()
             yield Source(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
     elif domain == "debates":
         for debate in read_debates(path):
