@@ -58,12 +58,16 @@ _TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 
 _ASIDE = re.compile(
     r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|TN\b|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
-    r"Illustrati(?:on|e)\b|Illustrazion|Ilustraci|Ilustra[çc]|Ilustracj|Abbildung|Gravure\b|Grabado\b|Gravura\b|Kuvitus|Billede\b|Rycina\b|Иллюстраци|"
+    r"Illustrati(?:on|e)\b|Illustrazion|Ilustraci|Ilustra[çc]|Ilustracj|Abbildung|Afbeelding|Bild(?:er)?\b|D[eé][kc]oration|Dekoracj|Vignet|Vi[ñn]eta|Vinheta|Winiet|Виньетк|Zierleiste|Ornament\b|Lámina\b|Gravure\b|Grabado\b|Gravura\b|Kuvitus|Billede\b|Rycina\b|Иллюстраци|"
     r"Рисунок\b|Fu(?:ß|ss)note|Voetnoot|Voetnota|Fotnot|Fodnote|Przypis|Сноска|Примечани|"
     r"(?:Note|Nota|Anmerkung|Noot|Not)\b[ \d.]*(?=[:\]])|Blank page|Pg\b\.?|Page\s\d|p\.?\s?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
     r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:(?:Pg|Page|p\.)\s*)?[\dxvi]+\s*)\})",
     re.I,
 )
+_BRACKETED = re.compile(r"^[ \t]*\[([^\W\d_]+(?: [^\W\d_]+){0,2})[.:]?\][ \t]*$", re.M)
+_FEWEST_BRACKETED = 3
+# "#Marzo 18--#": small or spaced type.
+_SPACED_TYPE = re.compile(r"(?<![\w#])#(?=[^\s#])([^#\n]{0,200}[^\s#])#(?![\w#])")
 _HEADING_INSIDE = re.compile(r"\n[^\S\n]*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 _LONG_ABOVE_INDENTED = re.compile(r"^\S[^\n]{40,}(?=\n[ \t\u3000]+\S)", re.M)
 _INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
@@ -138,6 +142,16 @@ def _without_asides(text: str) -> str:
             done = place = match.end()
         else:
             place += 1
+
+
+def _without_repeated(text: str) -> str:
+    """Return the text with a mark in place of every short line in brackets that comes again and again: a picture, in any language."""
+    times = Counter(found[1].casefold() for found in _BRACKETED.finditer(text)) if "[" in text else Counter()
+    if max(times.values(), default=0) < _FEWEST_BRACKETED:
+        return text
+    return _BRACKETED.sub(
+        lambda found: CUT if times[found[1].casefold()] >= _FEWEST_BRACKETED else found[0], text
+    )
 
 
 def _with_square_notes(text: str) -> str:
@@ -294,6 +308,21 @@ _MUCH_OF_SHORT = 0.05  # of a short book
 _MOST_BACK = 0.15
 
 
+def _without_markup(text: str) -> str:
+    """Return the text without control characters, tags, and the marks and spaces of spaced type."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # DOS ends files with the control character 26.
+    text = text.replace("\f", "\n\n").replace("\x1a", "")
+    if text.count("#") > 1:
+        text = _SPACED_TYPE.sub(r"\1", text)
+    if "</" in text:
+        text = _TAGS.sub("", text)
+    if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
+        text = _SPACED.sub(_closed_up, text)
+    return text
+
+
 def clean(text: str) -> Story:
     """Return the story in the text of a printed book.
 
@@ -301,18 +330,11 @@ def clean(text: str) -> Story:
     chapter. The result has no paragraphs when no story is found.
     """
     dropped = Counter({"marks": _words(text)})
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # DOS ends files with the control character 26.
-    text = text.replace("\f", "\n\n").replace("\x1a", "")
-    if "</" in text:
-        text = _TAGS.sub("", text)
-    if any(letters in text for letters in ("H A P", "A R T", "O O K", "E T T E R")):
-        text = _SPACED.sub(_closed_up, text)
+    text = _without_markup(text)
     body, marked = _between_markers(text)
     dropped["marks"] -= _words(text)
     dropped["licence"] += _words(text) - _words(body)
-    printed = _with_square_notes(_without_asides(body)).replace(f"{CUT}{CUT}", CUT)
+    printed = _with_square_notes(_without_asides(_without_repeated(body))).replace(f"{CUT}{CUT}", CUT)
     dropped["notes"] += _words(body) - _words(printed)
     whole = _blocks(_with_blank_lines(printed))
     blocks = parted(without_pages(whole))

@@ -1,18 +1,28 @@
 """Remove what only printed pages have: their numbers and running heads, which cut paragraphs in two."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from long_context_tasks.corpora.headings import WORDS_A_PAGE, Block, Page, ends_sentence
-from long_context_tasks.corpora.numerals import count_in, plain
+from long_context_tasks.corpora.numerals import any_keyword, count_in, plain
 
 CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
-# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47".
+# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47"; in capitals, some of them may be misread: "THE L0NG R0AD 47".
 _HEAD = re.compile(
-    r"\[?(?P<page>\d{1,4})\]? (?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60}) \[?(?P<number>\d{1,4})\]?"
+    r"\[?(?P<page>\d{1,4})\]? (?P<right>\D.{3,59})|(?P<left>.{3,59}\D) \[?(?P<number>\d{1,4})\]?"
 )
+_NO_TITLE = re.compile(r"[\d.!?]")
+_MOST_HEAD = 70  # characters
+_CAPITALS = 0.7  # of the letters
+_FEWEST_CAPITALS = 4
+_FEWEST_SHOUTED = 5
+_FEWEST_WORDS_A_PAGE = 40
+_MOST_HEADS_MISSED = 6  # pages
+_ALIKE = 0.75  # of the letters of a head whose number is misread too
 _OF_PAGES = "0123456789[]"
 _FEWEST_HEADS = 3
 _NUMBER = re.compile(
@@ -32,12 +42,7 @@ def without_pages(blocks: list[Block]) -> list[Block]:
 def _without_heads(blocks: list[Block]) -> list[Block]:
     """Put the mark of an aside in place of the heads of scanned pages: a title that comes again, beside a page's number."""
     heads = {
-        i: (plain(found["right"] or found["left"]), int(found["page"] or found["number"]))
-        for i, block in enumerate(blocks)
-        if len(block.lines) == 1
-        and (block.text[0] in _OF_PAGES or block.text[-1] in _OF_PAGES)
-        and (found := _HEAD.fullmatch(block.text))
-        and " " in (found["right"] or found["left"])  # "Kapitel 3" is none
+        i: head for i, block in enumerate(blocks) if len(block.lines) == 1 and (head := head_of(block.text))
     }
     if len(heads) < _FEWEST_HEADS:
         return blocks
@@ -46,6 +51,16 @@ def _without_heads(blocks: list[Block]) -> list[Block]:
     for i, (title, _) in heads.items():
         places.setdefault(title, []).append(i)
     sure = []
+    shouted = [i for i in heads if is_shouted(blocks[i].text)]
+    shouted = [
+        shouted[k] for k in count_in([heads[i][1] for i in shouted], again=False, step=_MOST_HEADS_MISSED)
+    ]
+    # Lines of a contents page stand close.
+    if len(shouted) < _FEWEST_SHOUTED or before[shouted[-1]] - before[
+        shouted[0]
+    ] < _FEWEST_WORDS_A_PAGE * len(shouted):
+        shouted = []
+    places[""] = shouted
     for same in places.values():
         pages = [heads[i][1] for i in same]
         # Chapters are numbered beside the same word too, and are longer than pages.
@@ -62,7 +77,41 @@ def _without_heads(blocks: list[Block]) -> list[Block]:
         for i, (_, page) in heads.items()
         if a <= i <= b and heads[a][1] <= page <= heads[b][1]
     }
+    if shouted and shouted[0] in sure:
+        [(usual, _)] = Counter(heads[i][0] for i in shouted).most_common(1)
+        cut |= {
+            i
+            for i in range(shouted[0], len(blocks))
+            if before[i] < before[shouted[-1]] + WORDS_A_PAGE
+            and len(blocks[i].lines) == 1
+            and is_shouted(blocks[i].text)
+            and not any_keyword(blocks[i].text)
+            and plain(blocks[i].text) != usual  # a title without a number
+            and SequenceMatcher(None, plain(blocks[i].text), usual).ratio() >= _ALIKE
+        }
     return [Block((CUT,), block.gap) if i in cut else block for i, block in enumerate(blocks)]
+
+
+def head_of(text: str) -> tuple[str, int] | None:
+    """Return the letters of what may be the head of a page, and its number."""
+    if len(text) > _MOST_HEAD or not (text[0] in _OF_PAGES or text[-1] in _OF_PAGES):
+        return None
+    found = _HEAD.fullmatch(text)
+    if found is None:
+        return None
+    title = found["right"] or found["left"]
+    # "Kapitel 3" is none.
+    if " " not in title or any_keyword(title) or (_NO_TITLE.search(title) and not is_shouted(title)):
+        return None
+    return plain(title), int(found["page"] or found["number"])
+
+
+def is_shouted(text: str) -> bool:
+    """Return whether most letters of a short line are capitals."""
+    if len(text) > _MOST_HEAD:
+        return False
+    capitals = sum(map(str.isupper, text))
+    return capitals >= max(_FEWEST_CAPITALS, _CAPITALS * sum(map(str.isalpha, text)))
 
 
 def _without_numbers(blocks: list[Block]) -> list[Block]:

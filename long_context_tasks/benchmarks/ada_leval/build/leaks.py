@@ -13,6 +13,7 @@ from statistics import median
 
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.numerals import Numbered, count_in, is_dated, numeral_at, read, readings
+from long_context_tasks.corpora.pages import head_of, is_shouted
 
 _QUOTES = "\"'“‘«„»"
 _DASHES = "-–—"  # somebody speaks, in other languages
@@ -21,8 +22,6 @@ _MOST_WORDS = 15
 _HIGHEST = 399
 _MOST_LOWER = 0.7  # of the words of a title after a number of several digits
 _SHORTEST_TITLE = 4
-# A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again.
-_PAGE_HEAD = re.compile(r"(?:\d{1,4}\s+)(?P<right>[^\d.!?]{4,60})|(?P<left>[^\d.!?]{4,60})\s+\d{1,4}")
 _FEWEST_PAGES = 3
 _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w+.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
@@ -73,7 +72,12 @@ def find_leaks(book: Book) -> list[Leak]:
         if text[0] not in _QUOTES and is_dated(text)
     }
     titles = {_letters(title) for title in book.headings}
-    heads = {place: head for place, text in enumerate(book.paragraphs) if (head := _page_head(text))}
+    # A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again, some misread.
+    heads = {
+        place: "in capitals" if is_shouted(text) else head[0]
+        for place, text in enumerate(book.paragraphs)
+        if (head := head_of(text))
+    }
     times = Counter(heads.values())
     found = {
         place: Leak(place, text[:60])
@@ -91,13 +95,6 @@ def find_leaks(book: Book) -> list[Leak]:
         )
     }
     return sorted((found | _series(book, dated) | dated).values(), key=lambda leak: leak.paragraph)
-
-
-def _page_head(text: str) -> str:
-    """Return the letters of what may be the head of a page; empty for other paragraphs."""
-    numbered = len(text) < 70 and (text[:1].isdigit() or text[-1:].isdigit())
-    found = _PAGE_HEAD.fullmatch(text) if numbered else None
-    return _letters(found["right"] or found["left"]) if found else ""
 
 
 def _letters(text: str) -> str:
