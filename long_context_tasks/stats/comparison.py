@@ -234,7 +234,7 @@ def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float
         fewer = min(int((moved > 0).sum()), int((moved < 0).sum()))
         p = float(2 * binom.cdf(fewer, len(moved), 0.5))
         if hits:
-            return p - float(binom.pmf(fewer, len(moved), 0.5)), "mcnemar"
+            return min(1.0, p - float(binom.pmf(fewer, len(moved), 0.5))), "mcnemar"
         return min(1.0, p), "exact"
     whole = np.rint(size).astype(int)
     if whole.min() > 0 and np.abs(size - whole).max() < 1e-9 and len(whole) * int(whole.sum()) <= _MOST_SUMS:

@@ -168,8 +168,9 @@ def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array,
     )
     (low, high), (lower, higher) = wilson_ends(found, level), wilson_ends(more, level)
     miss = ((1 - level) / 2) ** (1 / draws)
-    low = np.fmin(low, np.maximum(lower, mean * miss))
-    high = np.fmax(high, np.minimum(higher, 1 - (1 - mean) * miss))
+    # If scores hardly differ, part of a case at the ends can move both ends beyond the mean.
+    low = np.minimum(np.fmin(low, np.maximum(lower, mean * miss)), mean)
+    high = np.maximum(np.fmax(high, np.minimum(higher, 1 - (1 - mean) * miss)), mean)
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 

@@ -66,6 +66,14 @@ def test_mcnemar_on_a_published_table():
     assert (round(found.interval.low, 2), round(found.interval.high, 2)) == (0.02, 0.06)
 
 
+@pytest.mark.parametrize("wins", range(3, 60))
+def test_as_many_wins_as_losses_have_a_p_of_one(wins: int):
+    found = compare_paired(
+        ("a", [1.0] * wins + [0.0] * wins), ("b", [0.0] * wins + [1.0] * wins), range(2 * wins)
+    )
+    assert found.p == pytest.approx(1.0) and found.p <= 1
+
+
 @pytest.mark.parametrize(("n", "discordant"), [(30, 0.2), (50, 0.1), (50, 0.4), (100, 0.1)])
 def test_mid_p_keeps_the_size_and_finds_more(n: int, discordant: float):
     exact, mid, both = mcnemar(n, discordant, 0.0)

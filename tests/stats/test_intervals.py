@@ -23,7 +23,7 @@ from coverage_simulation import (
     settings,
     truth,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -138,10 +138,14 @@ def test_the_simulated_rates_are_those_asked_for():
         assert abs(means.mean()) < 4 * means.std() / math.sqrt(len(means))
 
 
-VALUES = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 6)), min_size=2, max_size=40)
+VALUES = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.25, 0.999, 1.0]), st.integers(0, 6)), min_size=2, max_size=40
+)
 
 
 @given(VALUES)
+@example([(0.999, cluster % 4) for cluster in range(40)])
+@example([(0.999, cluster) for cluster in range(6)])
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_intervals_hold_the_mean_and_stay_in_range(pairs):
     values, clusters = zip(*pairs, strict=True)
