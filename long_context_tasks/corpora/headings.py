@@ -135,6 +135,9 @@ _SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
 _YEARS = re.compile(r" \(\d{4}(?:[-–—]+\d{2,4})?\)")
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
+_BARE_NUMBERS = ("roman", "lower roman", "arabic", "word")
+_MOST_WORDS_APART = 8
+_MOST_OTHERS = 0.25  # paragraphs with so much space above them, for each title
 _NO_CHAPTERS = ("front", "back", "named", "book", "part", "volume")
 _LONGEST_HEADING = 120  # characters
 _LONGEST_NUMBERED = 300
@@ -508,9 +511,9 @@ def label(
     _label_listed(page.blocks, labels, title, listed, start)
     chapters = sum(found.heading.style not in _NO_CHAPTERS for found in labels if found.heading)
     # A tale among others may have numbered sections.
-    if len(capitals := _in_capitals(page, labels)) >= 2 * chapters:
-        for i in capitals:
-            labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
+    capitals = _in_capitals(page, labels)
+    for i in max(capitals if len(capitals) >= 2 * chapters else [], _set_far_apart(page, labels), key=len):
+        labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
     for i in _set_as_headings(page.blocks, labels, start):
         labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
     for i, following in enumerate(labels[1:]):
@@ -734,7 +737,7 @@ def _in_count(
     }
     counted = count_in(numbers, again=True, step=1)
     in_order = len(counted) > 1 and len(counted) >= _HABIT * len(places)
-    bare_number = style in ("roman", "lower roman", "arabic", "word", "letter of a section")
+    bare_number = style in (*_BARE_NUMBERS, "letter of a section")
     if bare_number:
         if style == "arabic" and _are_pages(page, places, numbers, sure):
             return set()
@@ -800,6 +803,47 @@ def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
         for i, j in zip(found, ends, strict=True)
         if page.before[j] - page.before[i] >= _FEWEST_WORDS_A_SECTION
     ]
+
+
+def _set_far_apart(page: Page, labels: Sequence[Label]) -> list[int]:
+    """Return the short lines, as in "The old ferryman.", that alone have so much space above them in a book without other titles.
+
+    Below them stands prose, or the first of their sections, which have bare numbers.
+    """
+    if any(h.style not in (*_NO_CHAPTERS, *_BARE_NUMBERS) for found in labels if (h := found.heading)):
+        return []
+    sections = any(h.style in _BARE_NUMBERS for found in labels if (h := found.heading))
+    found = [
+        i
+        for i, (block, below) in enumerate(pairwise(page.blocks))
+        if labels[i] is KEEP
+        and block.gap > page.gap
+        and block.gap >= 2
+        and len(block.lines) == 1
+        and block.size <= _MOST_WORDS_APART
+        and (text := bare(block.text))[:1].isupper()
+        and (text[-1].isalpha() or text[-1] in ".)")
+        and not _TELLS.search(text)
+        and (
+            ((h := labels[i + 1].heading) is not None and h.number == 1)
+            if sections
+            else labels[i + 1] is KEEP and is_prose(below) and below.size > _MOST_WORDS_APART
+        )
+    ]
+    ends = [*found[1:], len(page.blocks)][: len(found)]
+    far = sum(
+        page.before[j] - page.before[i] >= _FEWEST_WORDS_A_CHAPTER for i, j in zip(found, ends, strict=True)
+    )
+    if far < max(_FEWEST_OF_A_SHAPE, _ALL_BUT_FEW * len(found)):
+        return []
+    usual = min(page.blocks[i].gap for i in found)
+    inside = range(found[0], len(page.blocks))
+    # Where a scene ends there is space too.
+    others = sum(
+        labels[i] is KEEP and page.blocks[i].gap >= usual and i not in found and i - 1 not in found
+        for i in inside
+    )
+    return found if others <= _MOST_OTHERS * len(found) else []
 
 
 def _set_as_headings(blocks: Sequence[Block], labels: Sequence[Label], start: int) -> list[int]:

@@ -162,3 +162,29 @@ def test_marks_of_spaced_type_go() -> None:
     story = clean("#Capitolo I.#\n\n\n" + told([*novel[:10], "#She read the letter.#", *novel[10:]]))
     assert list(story.paragraphs) == [*novel[:10], "She read the letter.", *novel[10:]]
     assert len(story.headings) == 1
+
+
+@pytest.mark.parametrize("sections", [False, True])
+@pytest.mark.parametrize("gap", [2, 4])
+@pytest.mark.parametrize(
+    "titles", [["Vid den gamla färjan.", "Lotsens son.", "Ett litet minne."], ["OSADA", "FÄRJAN", "BRON"]]
+)
+def test_short_titles_far_from_the_text_are_headings(titles: list[str], gap: int, sections: bool) -> None:
+    stories = [paragraphs(60, seed) for seed in range(3)]
+    numbers = ["I.\n\n", "II.\n\n"] if sections else ["", ""]
+    text = "".join(
+        "\n" * (gap + 1) + f"{title}\n\n{numbers[0]}{told(story[:30])}\n\n{numbers[1]}{told(story[30:])}"
+        for title, story in zip(titles, stories, strict=True)
+    )
+    story = clean(f"FRÅN KUSTEN\n\nAF\n\nA. N. AUTHOR{text}\n")
+    assert list(story.paragraphs) == [text for texts in stories for text in texts]
+
+
+def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
+    novel = paragraphs(90, 1)
+    for place in range(80, 0, -20):
+        novel[place] = f"\n{novel[place]}"
+    for place in (70, 50, 30, 10):
+        novel.insert(place, "\nNobody there.")
+    kept = clean(told(novel)).paragraphs
+    assert list(kept) == [text.strip() for text in novel]
