@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from long_context_tasks.corpora.headings import Block, Heading
+from long_context_tasks.corpora.headings import Block, Heading, is_prose
 
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DAYS = "Mon|Tues|Wednes|Thurs|Fri|Satur|Sun"
@@ -55,6 +55,7 @@ _NOTE = re.compile(
 
 # Shares of what a text has that is wholly of that form, or nearly.
 MOST_SPEECHES = 0.4  # of the blocks
+MOST_NARRATED = 0.4  # of the words between the first speech and the last
 MOST_SPEAKING_LINES = 0.075  # of the lines of a work without blank lines between speeches
 MOST_VERSE = 0.35  # of the words of blocks whose form shows
 MOST_ANNOTATED_VERSE = 0.1  # of these words, if many blocks of the rest are notes
@@ -65,6 +66,7 @@ _MARKS_BY_NAME = 3
 _MOST_FAREWELL = 120  # characters
 _BEGINS_SALUTATION = frozenset("_MODHBSGRVEmodhbve")  # a look at a letter is faster than a pattern
 _FEWEST_SPEECHES_OF_ONE = 4
+_FEWEST_TOLD = 2  # paragraphs between speeches; a speech may have some too
 _LINES_OF_SPEECH = 12  # of a block, on average: more show that no blank lines part the speeches
 _SHORTEST_PARAGRAPH = 110  # characters of a line that is longer than verse
 _RAGGED = 7  # characters by which lines of prose may miss the width of the page
@@ -125,22 +127,36 @@ def is_play(blocks: Sequence[Block]) -> bool:
     names = _frequent(cues)
     speeches = others = 0
     said_below = False
-    for block, cue in zip(blocks, cues, strict=True):
+    said: list[int] = []
+    for i, (block, cue) in enumerate(zip(blocks, cues, strict=True)):
         if said_below:
             said_below = False
+            said.append(i)
         elif cue and cue.name in names:
             speeches += 1
             said_below = cue.alone and len(block.lines) == 1
+            said.append(i)
         elif block.text.lstrip(_MARKUP)[:1] not in ("(", "["):
             others += 1
     if speeches and speeches >= MOST_SPEECHES * (speeches + others):
-        return True
+        return not _is_narrated(blocks, said)
     lines = [line for block in blocks for line in block.lines]
     if len(lines) < _LINES_OF_SPEECH * len(blocks):
         return False
     cues = [_cue(line) for line in lines]
     names = _frequent(cues)
     return sum(cue is not None and cue.name in names for cue in cues) >= MOST_SPEAKING_LINES * len(lines)
+
+
+def _is_narrated(blocks: Sequence[Block], said: Sequence[int]) -> bool:
+    """Return whether much of what stands between the first speech and the last one is told, in several paragraphs at a time."""
+    words = sum(block.size for block in blocks[said[0] : said[-1] + 1])
+    told = sum(
+        sum(block.size for block in blocks[a + 1 : b] if is_prose(block))
+        for a, b in pairwise(said)
+        if b - a > _FEWEST_TOLD
+    )
+    return told >= MOST_NARRATED * words
 
 
 @dataclass(frozen=True)

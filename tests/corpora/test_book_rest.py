@@ -188,3 +188,14 @@ def test_short_paragraphs_below_the_ends_of_scenes_are_kept() -> None:
         novel.insert(place, "\nNobody there.")
     kept = clean(told(novel)).paragraphs
     assert list(kept) == [text.strip() for text in novel]
+
+
+@pytest.mark.parametrize(("narrated", "form"), [(5, "novel"), (0, "play")])
+def test_a_novel_with_talk_printed_as_in_a_play_is_a_novel(narrated: int, form: str) -> None:
+    """Ten conversations of eight speeches, with the story or nothing between them."""
+    texts = iter(paragraphs(200, 1))
+    told_then = []
+    for _ in range(10):
+        told_then += [next(texts) for _ in range(narrated)]
+        told_then += [f"{('JUHO', 'MARTTA')[turn % 2]}. {next(texts)[:90]}." for turn in range(8)]
+    assert clean("CHAPTER I\n\n\n" + told(told_then)).form == form
