@@ -18,6 +18,8 @@ TAKES_BACK = (
     r"(?:check|try|checking) again|double-check|not right|oops|sorry|my mistake|revised|no[,.]|strike that)|不对|更正"
 )
 """Words between two answers with which the second replaces the first."""
+PREFERS = r"(?<!not )\b(?:lean(?:ing)? towards?|prefer|favou?r|go with|choose|opt for|settle on)\b(?![\s\S]*\b(?:over|than|to)\W*\Z)"
+"""Words between two answers with which the response chooses the second."""
 DISJOINED = r"\A\W*(?:if|alternativ\w+|option|either|or|(?:strict|broad|narrow|wide|loose|literal|liberal)(?:er)?|reading|interpretation|version)\b"
 """For ``match``: a label of one of several answers between which the response does not choose."""
 
@@ -49,6 +51,15 @@ def takes_back(text: str) -> bool:
     (True, False)
     """
     return re.search(TAKES_BACK, text, re.IGNORECASE) is not None
+
+
+def prefers(text: str) -> bool:
+    """Whether a text between two answers chooses the second.
+
+    >>> prefers("; I lean towards the former,"), prefers("or")
+    (True, False)
+    """
+    return re.search(PREFERS, text, re.IGNORECASE) is not None
 
 
 def settles(text: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from long_context_tasks.schema.commitment import takes_back
+from long_context_tasks.schema.commitment import prefers, takes_back
 from long_context_tasks.schema.wrappers import labelled
 
 _LABEL = r"(?:(?:text|book)\s)?(?:parts?|segments?|sections?|texts?|pieces?|passages?|paragraphs?|chunks?|options?|events?|numbers?|no\.?|p|s)"
@@ -51,9 +51,10 @@ _PLACED = re.compile(
     rf"\b(?:{_LABEL}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
     re.IGNORECASE,
 )
-# Of the prompt's sample, or read backwards.
+# Of the prompt's sample, read backwards, or denied.
 _NOT_MEANT = re.compile(
-    r"\[[\d, ]{1,200}\]\s(?:in|from|of)\sthe\s(?:sample|example|prompt|instructions?)\b|\b(?:reversed?|backwards?)\b[^:.\n]{0,30}:[^.\n]*",
+    r"\[[\d, ]{1,200}\]\s(?:in|from|of)\sthe\s(?:sample|example|prompt|instructions?)\b|\b(?:reversed?|backwards?)\b[^:.\n]{0,30}:[^.\n]*|"
+    r"\b(?:not|reject(?:ed)?|ruled out|discard(?:ed)?|instead of)\W{1,4}\[[\d, ]{1,200}\]",
     re.IGNORECASE,
 )
 
@@ -155,7 +156,7 @@ def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     """Return the permutation of 1..n that a text commits to, and whether there is none because it gives different ones.
 
     Read is the last label ("Answer:", "The correct order is") with an order after it, else the whole text. Among several orders the
-    last counts if a word before it takes back the others, else the one that the text begins with, else the one that is a line of its
+    last counts if a word before it takes back the others or prefers it, else the one that the text begins with, else the one that is a line of its
     own. An order that is repeated over and over counts once.
 
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
@@ -174,7 +175,8 @@ def _chosen(text: str, found: Sequence[tuple[int, int, list[int]]]) -> list[int]
     """Return the order that a text chooses from those in it; None if it chooses none."""
     start, end, first = found[0]
     replaced = next((stop for _, stop, numbers in reversed(found) if numbers != found[-1][2]), None)
-    if replaced is not None and takes_back(text[replaced : found[-1][0]]):
+    between = "" if replaced is None else text[replaced : found[-1][0]]
+    if takes_back(between) or prefers(between):
         return found[-1][2]
     other = next((begin for begin, _, numbers in found if numbers != first), None)
     if other is None or (not re.search(r"\w", text[:start]) and not _BETWEEN.fullmatch(text, end, other)):

@@ -41,6 +41,8 @@ _FENCED = re.compile(
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$")
 _TABLE_RULE = re.compile(r"^[\s|:+-]*-[\s|:+-]*$")
+_NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
+"""Heads a first column of items that the other columns explain."""
 _COUNTS = re.compile(
     r"\W*(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
 )
@@ -164,6 +166,8 @@ def _rows(table: list[list[str]], pairs: bool) -> list[str]:
         return [f"{label}: {cells}" for label, cells in zip(head, columns, strict=True)]
     counted = [place for place, cell in enumerate(head) if _COUNTS.fullmatch(cell) and len(head) > 1]
     kept = [[cell for place, cell in enumerate(row) if place not in counted] for row in body]
+    if pairs and head and _NUMBER_COLUMN.fullmatch(head[0]) and all(row[0].isdecimal() for row in body):
+        return [row[0] for row in body]
     if pairs:
         return [f"{row[0]}: {', '.join(row[1:])}" for row in kept if row]
     return [row[0] for row in kept if row]

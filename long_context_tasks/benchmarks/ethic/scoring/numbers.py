@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from long_context_tasks.schema.commitment import DISJOINED, SETS_ASIDE, SETTLES, takes_back
 
 LEADING_NONE = re.compile(
-    r"[\W_]*(?:none\b(?!-)|n/a\b|there (?:are|is|were) none\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
+    r"[\W_]*(?:none\b(?!-|;\s?\d)|n/a\b|there (?:are|is|were) none\b|(?:there (?:are|is|were) )?no (?:(?:such|real|character|person|legal|specific|explicit) )*"
     r"(?:characters?|names?|people|persons?|speakers?|numbers?|integers?|citations?|counts?)\b|"
     r"the (?:context|text|passage|document) (?:does not|doesn't|contains no|mentions no)\b)",
     re.IGNORECASE,
@@ -20,6 +20,26 @@ _ASIDE = re.compile(
 )
 """Brackets with words in them; "(12)" is an item."""
 _UNCLOSED = re.compile(r"\s?\([^();\n]*[^\W\d_][^();\n]*(?=;)")
+_NEXT_ELEMENT = re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE)
+_NEXT_STUDY = re.compile(r";\s*(?=(?:(?:study|abstract|id|pmid)\s?)?\d{1,9}:\s)", re.IGNORECASE)
+"""Between lists that stand on one line: "Study 1: 12, 45; Study 2: 7"."""
+_PLACE = re.compile(r"(?:(?<=[;,]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII)
+"""In "1) 34; 2) 35", what counts the items."""
+_UNITS = re.findall(
+    r"\w+",
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen",
+)
+_TENS = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+_WORDS = {word: number for number, word in enumerate(_UNITS)} | {
+    word: 10 * number for number, word in enumerate(_TENS, 2)
+}
+_NUMBER_WORD = rf"(?:{'|'.join(sorted([*_WORDS, 'hundred', 'thousand'], key=len, reverse=True))})"
+_IN_WORDS = re.compile(
+    rf"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)({_NUMBER_WORD}(?:(?:-|\s(?:and\s)?){_NUMBER_WORD}){{0,7}})(?=[;,\n]|\.?\s*\Z)",
+    re.IGNORECASE,
+)
+"""A whole item in words: "forty-seven", "one hundred and twenty"."""
 _TAG = re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[*_\"']{0,3}[A-Z])")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
@@ -29,7 +49,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d)")
-_SEPARATOR = re.compile(r"[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|plus)\s", re.IGNORECASE)
+_SEPARATOR = re.compile(r"(?<=[a-z]):\s(?=\d+[;,])|[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|plus)\s", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _BEFORE = r"[\W_]*(?:n\s?=\s?|(?:also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
 _BARE = re.compile(rf"{_BEFORE}(\d\w*)[\W_]*", re.ASCII | re.IGNORECASE)
@@ -45,6 +65,9 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
+_ADDED = re.compile(rf"\b(?:add|also include)\s{_NUMBERS}", re.IGNORECASE)
+_GOES_ON = re.compile(r"\W*(?:then|next|also|and|finally|plus)\W*", re.IGNORECASE)
+"""Before the next of several lists, which is no sentence."""
 _WITHDRAWN = re.compile(
     rf"\b(?:disregard|ignore|remove|delete|drop|omit|exclude|strike|leave out)\s{_NUMBERS}|"
     r"\b(\d+)\s(?:should|must|is to)\s(?:not|be\s(?:removed|excluded|dropped|disregarded|ignored))\b",
@@ -100,7 +123,10 @@ def settled_numbers(text: str) -> list[str] | None:
     Returns:
         None without a list; an empty list if there are several between which nothing chooses.
     """
-    text = _TAG.sub("", text)
+    text = _NEXT_STUDY.sub("\n", _TAG.sub("", _NEXT_ELEMENT.sub("; ", text.strip())))
+    if [int(place) for place in _PLACE.findall(text)] == list(range(1, len(_PLACE.findall(text)) + 1)):
+        text = _PLACE.sub("", text)
+    text = _IN_WORDS.sub(lambda match: str(_value(match[1])), text)
     while (shorter := _ASIDE.sub("", text)) != text:
         text = shorter
     text = _UNCLOSED.sub("", text)
@@ -115,7 +141,23 @@ def settled_numbers(text: str) -> list[str] | None:
     withdrawn: set[str] = set()
     for match in _WITHDRAWN.finditer(text, chosen[-1].end):
         withdrawn.update(re.findall(r"\d+", match[1] or match[2]))
-    return [item for item in _items_of(chosen) if item not in withdrawn]
+    added = [
+        number for match in _ADDED.finditer(text, chosen[-1].end) for number in re.findall(r"\d+", match[1])
+    ]
+    return [item for item in dict.fromkeys([*_items_of(chosen), *added]) if item not in withdrawn]
+
+
+def _value(words: str) -> int:
+    """The number that English words name, up to thousands."""
+    total = part = 0
+    for word in re.findall(r"[a-z]+", words.lower()):
+        if word == "thousand":
+            total, part = total + 1000 * (part or 1), 0
+        elif word == "hundred":
+            part = 100 * (part or 1)
+        else:
+            part += _WORDS.get(word, 0)  # "and"
+    return total + part
 
 
 def _items_of(lists: Iterable[_List]) -> list[str]:
@@ -206,7 +248,7 @@ def _split_label(sentence: str) -> tuple[str, str, bool]:
         start = label.end()
     lead = _LEAD.match(sentence, start)
     start = lead.end() if lead else start
-    return sentence[:start], sentence[start:], lead is not None
+    return sentence[:start], sentence[start:], lead is not None and not _GOES_ON.fullmatch(lead[0])
 
 
 def _items(body: str, *, in_lines: bool) -> tuple[list[str], int]:
@@ -224,7 +266,7 @@ def _items(body: str, *, in_lines: bool) -> tuple[list[str], int]:
         if match := _BARE.fullmatch(piece):
             bare += 1
         elif not (match := _LEADING.match(piece) or _SPELT.fullmatch(piece)):
-            if re.search(r"[^\W\d_]", piece):
+            if re.search(r"[^\W\d_]", piece) and not _NONE.fullmatch(piece):
                 break  # the sentence after a list
             continue
         items.append(match[1])

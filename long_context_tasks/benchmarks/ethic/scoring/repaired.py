@@ -203,17 +203,17 @@ _LEADS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?<=[\s*])(?:are|is)\b:?|(?=\
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
 _WANTED = re.compile(
-    rf"{_ALONE}(?:related segments?(?: ids?)?|core[ _](?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}:)|"
+    rf"{_ALONE}(?:related segments?(?: ids?)?|core[ _](?:ids?|studies|study ids?|pmids?)|(?:core|related)(?={_MARKS}[:\[])|"
     rf"studies that meet [^:\n]{{0,60}}criteria)"
     rf"{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:({_LEADS})[\s*_`]*|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHER = (
-    r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core))"
+    r"(?:supporting|supplement(?:ary|al)|secondary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core))"
     rf"(?:[\s_](?:segments?|ids?|studies|study ids?|pmids?))?{_MARKS}"
 )
 _OTHERS = re.compile(rf"{_ALONE}{_OTHER}{_LEADS}|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
-_CATEGORY = r"(core|related|(?:supplementary|supporting|unrelated|irrelevant))"
+_CATEGORY = r"(core|related|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))"
 _CATEGORISED = re.compile(
     rf"[\[<]\s?(?:segment\s?)?(\d{{1,9}})\s?[\]>]|(?<![\d.])(\d{{5,9}}|\d{{1,9}}(?=[\]>)]{{0,2}}[\s*_`]{{0,3}}(?:[:|–—-]|(?:is|are)\b)"
     rf"[\s*_`]{{0,3}}(?:an?\s)?{_CATEGORY.replace('(', '(?:', 1)}\b))(?!\d)|\b{_CATEGORY}\b",
@@ -225,6 +225,35 @@ _HEADED = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
+_UNDECIDED = re.compile(
+    r"\b(?:cannot|can't|unable to|could not)\s(?:decide|choose|tell|determine)\b", re.IGNORECASE
+)
+_IDS = r"(?:ids?|identifi(?:ants|cadores)|stud(?:y|ies|ien)|études|estudios)"
+_TRANSLATED = (
+    (
+        "Core IDs",
+        rf"核心(?:研究)?(?:\s?ids?|编号)?|{_IDS}\s(?:principa\w+|centra\w+|essentiel\w*|clave)|(?:kern|zentrale)[\s-]?{_IDS}",
+    ),
+    (
+        "Supplementary IDs",
+        rf"(?:补充|辅助)(?:研究)?(?:\s?ids?|编号)?|{_IDS}\s(?:suppl[eé]mentaires|compl[eé]mentaires|suplementari[oa]s|complementari[oa]s|adicionales)|"
+        rf"(?:ergänzende|zusätzliche|ergänzungs)[\s-]?{_IDS}",
+    ),
+)
+"""The two headings, and what they are in other languages, as a colon follows."""
+_LABELLED_BOX = re.compile(
+    r"(\b(?:ids?|studies|segments?|core|related|supplement(?:ary|al)|supporting)[\s*_]{0,4}:[\s*_$]{0,4})\\boxed\s?\{([^{}]*)\}\$?",
+    re.IGNORECASE,
+)
+_CONTRASTED = re.compile(
+    r"\((?:rather than|not|instead of|unlike|excluding|except)\b[^()\n]*\)", re.IGNORECASE
+)
+_MOVED = re.compile(
+    r"(?<!\d)((?:\d{1,9}(?!\d)\]?(?:,?\sand\s|,\s)?\[?){1,8})\s(?:belongs?|should|goes?|moves?)\b([^.\n\d]{0,30}?)\b(core|related|"
+    r"supplement(?:ary|al)|supporting|unrelated)\b",
+    re.IGNORECASE | re.ASCII,
+)
+"""A correction behind the lists: "[12] belongs under Supplementary IDs"."""
 _NO_IDS = re.compile(r"\bno (?:core|related) (?:ids?|studies|segments?)\b", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
@@ -259,14 +288,21 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None where the answer has no list.
     """
+    for english, translations in _TRANSLATED:
+        answer = re.sub(
+            rf"(?<!\w)(?:{translations})(?=[*_ ]{{0,4}}[:：])", english, answer, flags=re.IGNORECASE
+        )
     if (categorised := _categorised(own_turn(narrow(answer)))) is not None:
         return categorised
-    answer = out_of_tables(unwrapped(answer), pairs=True)
+    answer = out_of_tables(unwrapped(_LABELLED_BOX.sub(r"\1[\2]", answer)), pairs=True)
     for text in (final_answer(answer), answer):
         if headings := _headings(text):
             break
     else:
         return [] if _NO_IDS.search(answer) else _bare_list(answer)
+    end = text[headings[-1].end() :].strip()
+    if len(headings) > 2 and end and text[headings[-2].end() :].lstrip().startswith(end):
+        headings.pop()  # of a block repeated over and over, cut off
     *earlier, last = headings
     ids = _ids_under(text, last)
     for heading in earlier:
@@ -274,12 +310,17 @@ def attributed_ids(answer: str) -> list[str] | None:
         rival = _ids_under(text, heading)
         if rival and ids and {*rival} != {*ids} and not takes_back(between) and not settles(between):
             return None
+    for numbers, words, category in _MOVED.findall(text, last.end()):
+        moved = _unique(re.findall(r"\d+", numbers))
+        ids = [number for number in ids or [] if number not in moved]
+        if (category.lower() in ("core", "related")) != bool(_DENIED.search(words)):
+            ids += moved
     return ids
 
 
 def _categorised(text: str) -> list[str] | None:
     """Return the ids that a category follows, if that is how all ids of a text are labelled; else None."""
-    if _HEADED.search(text):
+    if _HEADED.search(text) or _UNDECIDED.search(text):
         return None
     wanted: list[str] = []
     pending: list[str] = []
@@ -298,7 +339,7 @@ def _categorised(text: str) -> list[str] | None:
 
 
 def _ids_under(text: str, heading: re.Match[str]) -> list[str] | None:
-    rest = text[heading.end() :]
+    rest = _CONTRASTED.sub("", text[heading.end() :])
     if others := _OTHERS.search(rest):
         rest = rest[: others.start()]
     rest = without_closing(_first_paragraphs(rest))
@@ -321,19 +362,30 @@ def _headings(text: str) -> list[re.Match[str]]:
     begun, inside = [], []
     for match in _WANTED.finditer(text):
         begin = text.rfind("\n", 0, match.start()) + 1
-        if not _LETTER.search(text, begin, match.start()):
+        lettered = _LETTER.search(text, begin, match.start())
+        if not lettered or settles(text[max(begin, match.start() - _NEAR) : match.start()]):
             begun.append(match)
         elif match[1] is not None:
             inside = [match]
     return begun[-_MOST_HEADINGS:] or inside
 
 
+_NEAR = 40
+"""Characters before a heading inside a line in which "final" makes it one."""
 _MOST_HEADINGS = 20
 """Headings that are compared with the last; a response that repeats itself has thousands."""
 
 
 def _bare_list(answer: str) -> list[str] | None:
     text = without_closing(final_answer(answer).strip())
+    lines = [line for line in text.split("\n") if line.strip()]
+    if (
+        len(lines) == 2
+        and not lines[0].rstrip().endswith(",")
+        and "," in lines[0] + lines[1]
+        and not LIST_MARK.match(text)
+    ):
+        text = lines[0]  # the two lists that are asked for, without their headings
     if _normalized(text) == NONE:
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
