@@ -209,4 +209,4 @@ def test_screen_readers_are_told_what_things_are(reader: Reader) -> None:
     reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
     reader.wait(lambda: reader.all("figure[data-drawn]"))
     assert reader.texts("figure[data-drawn] caption")[0] == "Ada-LEval: length"
-    assert "34.0 (22.4–47.8), n 50" in " ".join(reader.texts("figure[data-drawn] td"))
+    assert "34.0 (21.2–48.8), n 50" in " ".join(reader.texts("figure[data-drawn] td"))
