@@ -36,6 +36,7 @@ _CUE = re.compile(
 )
 # "(Philip.) Well?": the name of a speaker in brackets, before what is said.
 _BRACKETED = re.compile(r"\s*[(\[]_?(?P<name>[^\W\d_][^()\[\]:;!?]{1,40})[.:]_?[)\]]\s+\S")
+_LONGEST_LINE = 200  # characters in which a cue is looked for
 _LONGEST_CUE = (
     100  # characters of a line with nothing but a name and a direction, or of a direction after a name
 )
@@ -177,7 +178,7 @@ def _cue(line: str) -> _Cue | None:
         return _Cue(found["name"].casefold(), alone=False)
     if not line.lstrip(_MARKUP)[:1].isalnum():
         return None
-    found = _CUE.match(line)
+    found = _CUE.match(line[:_LONGEST_LINE])
     return (_cue_with_a_mark(line, found) if found else None) or _cue_in_capitals(line)
 
 

@@ -392,7 +392,7 @@ def is_dated(text: str) -> bool:
     found = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
     if found is None:
         return False
-    short = len(text) <= _LONGEST_DATE and not re.search(r"\w.*[!?]", found["rest"])
+    short = len(text) <= _LONGEST_DATE and not set("!?") & set(found["rest"].lstrip(" .,;:)]!?"))
     return short or bool(_BEFORE_DATE.match(found["before"] or "") and _AFTER_DATE.match(found["rest"]))
 
 

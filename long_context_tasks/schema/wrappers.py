@@ -27,8 +27,8 @@ _BEGIN_OF_TURN = re.compile(
 )
 _TAGS = ("answer", "final_answer", "final", "response", "result", "output", "solution")
 _TAGGED = re.compile(
-    rf"<({'|'.join(_TAGS)})>(.*?)(?:</\1>|\Z)|<\|begin_of_box\|>(.*?)<\|end_of_box\|>|"
-    r"<\|begin_of_solution\|>(.*?)<\|end_of_solution\|>",
+    rf"<({'|'.join(_TAGS)})>(.*?)(?:</\1>|\Z)|<\|begin_of_box\|>((?:(?!<\|begin_of_).)*?)<\|end_of_box\|>|"
+    r"<\|begin_of_solution\|>((?:(?!<\|begin_of_).)*?)<\|end_of_solution\|>",
     re.IGNORECASE | re.DOTALL,
 )
 _BOX = re.compile(r"\\{1,3}(?:boxed|fbox)\s{0,9}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
@@ -40,11 +40,10 @@ _FENCED = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$")
-_TABLE_RULE = re.compile(r"^[\s|:+-]*-[\s|:+-]*$")
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
 """Heads a first column of items that the other columns explain."""
 _COUNTS = re.compile(
-    r"\W*(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
+    r"[^\w#]*(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
 )
 
 
@@ -148,7 +147,7 @@ def out_of_tables(text: str, *, pairs: bool = False) -> str:
     for line in [*text.split("\n"), ""]:
         if row := _TABLE_ROW.match(line):
             table.append([cell.strip() for cell in row[1].split("|")])
-        elif table and _TABLE_RULE.match(line):
+        elif table and _is_rule(line):
             table.append([line])
         else:
             lines += _rows(table, pairs) if len(table) > 1 else ["|".join(row) for row in table]
@@ -157,8 +156,13 @@ def out_of_tables(text: str, *, pairs: bool = False) -> str:
     return "\n".join(lines[:-1])
 
 
+def _is_rule(text: str) -> bool:
+    """Return whether a line or cell of a table only rules off others: "|---|:--|"."""
+    return "-" in text and not text.strip(" \t|:+-")
+
+
 def _rows(table: list[list[str]], pairs: bool) -> list[str]:
-    rules = [all(_TABLE_RULE.match(cell) for cell in row) for row in table]
+    rules = [all(map(_is_rule, row)) for row in table]
     head = table[0] if len(table) > 1 and rules[1] else []
     body = [row for row, rule in list(zip(table, rules, strict=True))[1 if head else 0 :] if not rule]
     if pairs and head and not any(re.search(r"[^\W\d_]", cell) for row in body for cell in row):

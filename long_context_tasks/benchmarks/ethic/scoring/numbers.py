@@ -19,7 +19,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 """Brackets with words in them; "(12)" is an item."""
-_UNCLOSED = re.compile(r"\s?\([^();\n]*[^\W\d_][^();\n]*(?=;)")
+_UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
 _NEXT_ELEMENT = re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE)
 _NEXT_STUDY = re.compile(r";\s*(?=(?:(?:study|abstract|id|pmid)\s?)?\d{1,9}:\s)", re.IGNORECASE)
 """Between lists that stand on one line: "Study 1: 12, 45; Study 2: 7"."""
@@ -214,7 +214,8 @@ def _lists(text: str) -> Iterable[_List]:
             if _COUNT.match(label):
                 continue
             if prose and len(items) == 1 and not one.settles:  # "These are 3 integers.", "## Study 1"
-                if re.search(r"\w.*\d\W*[^\W\d_]", sentence):
+                counted = re.search(r"\d\W{0,20}[^\W\d_]", sentence)
+                if counted and any(map(str.isalnum, sentence[: counted.start()])):
                     yield one
                 items = []
             apart = one.settles or one.is_set_aside or (current is not None and current.is_set_aside)
@@ -237,7 +238,10 @@ def _decisive(label: str, heading: str) -> str:
     """Return the label of a list if it says what the list is, else its heading with it; a sentence above sets nothing aside."""
     if _SETTLES.search(label) or _SETS_ASIDE.search(label):
         return label
-    titled = re.search(r"\A\W*#|\A\*\*.*\*\*\W*\Z|:\W*\Z", heading) or len(heading.split()) < 4
+    marked = heading.lstrip(" \n>*_").startswith("#") or (
+        heading.startswith("**") and heading.rstrip(" \n.:").endswith("**")
+    )
+    titled = marked or heading.rstrip(" \n*_)]\"'").endswith(":") or len(heading.split()) < 4
     return f"{heading} {label}".strip() if titled or not _SETS_ASIDE.search(heading) else label
 
 

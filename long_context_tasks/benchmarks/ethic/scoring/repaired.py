@@ -44,7 +44,7 @@ _HEADING = re.compile(
 )
 """Begins what precedes a colon and is not an item."""
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
-_ASIDE = re.compile(r"\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
+_ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
 """An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name."""
 _EXPLAINED = re.compile(
     r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
@@ -221,7 +221,7 @@ _CATEGORISED = re.compile(
 )
 """An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids."""
 _HEADED = re.compile(
-    r"\b(?:core|related)(?:[ _-](?:ids?|segments?|studies|study))?[\"*_` ]*(?:\([^()\n]{0,40}\))?[* ]*[:=\[]",
+    r"\b(?:core|related)(?:[ _-](?:ids?|segments?|studies|study))?[\"*_` ]*(?:\([^()\n]{0,40}\)[* ]*)?[:=\[]",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
