@@ -43,7 +43,7 @@ _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$")
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
 """Heads a first column of items that the other columns explain."""
 _COUNTS = re.compile(
-    r"[^\w#]*(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)?\W*", re.IGNORECASE
+    r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence)\W*)?", re.IGNORECASE
 )
 
 
