@@ -1,6 +1,6 @@
-"""Text, JSON and JSON Lines files of raw sources, plain or gzipped, with errors that name file and row.
+"""Read raw text, CSV, JSON and JSON Lines files, plain or gzipped, with errors that name file and row.
 
-All of them go through one rule for encodings, :func:`encoding_of`.
+:func:`encoding_of` states the rule for encodings that all of them share.
 """
 
 import codecs
@@ -22,13 +22,12 @@ from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.validated import Checked, validated
 
 _CONTROL = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
-_MOST_CONTROL = 0.001
-_CLOSED = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
-_CAPTION = re.compile(r"^(?:\d+:)?\d\d:\d\d[.,]\d{3} --> ", re.MULTILINE)
+_MOST_CONTROL = 0.001  # share of the characters
+_CLOSING_TAG = re.compile(r"</(?:p|h[1-6]|div|body)>", re.IGNORECASE)
+_CAPTION_TIME = re.compile(r"^(?:\d+:)?\d\d:\d\d[.,]\d{3} --> ", re.MULTILINE)
 _FEWEST_MARKS = 3
 _BOMS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_WIDE = 0.2
-"""Share of NUL bytes from which a file is text with two or four bytes for each character."""
+_WIDE = 0.2  # share of NUL bytes from which a file is UTF-16 or UTF-32
 UTF8, _WESTERN, _LATIN = "UTF-8", "Windows-1252", "ISO-8859-1"
 _MIXED = "UTF-8 with some bytes in Windows-1252"
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
@@ -36,13 +35,14 @@ _HIGH = bytes(range(0x80, 0x100))
 _HIGH_CONTROLS = bytes(range(0x80, 0xA0))
 _ACCENTED = bytes({*range(0xC0, 0x100)} - {0xD7, 0xF7})
 _LETTERS = _ACCENTED + b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Western European text has fewer accents; in one-byte Cyrillic nearly all letters have codes of accented ones.
 _MOST_ACCENTED = 0.4
-"""Share of letters with accents in western Europe, at most; in one-byte Cyrillic nearly all letters are in their place."""
-# What Windows-1252 does not have, or not inside a word, where other code pages have letters or quotation marks.
-_FOREIGN = re.compile(
-    rb"[\x81\x8d\x8f\x90\x9d]|(?<=[a-z])[\x8a\x8c\x8e\x9f\xc0-\xd6\xd8-\xde]"
-    rb"|(?<=[A-Za-z\xc0-\xff])[\x80\x82\x84\x86-\x89\x8b\x98\x99\x9b\xa1-\xa9\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbc-\xbf](?=[A-Za-z\xc0-\xff])"
-)
+# Other code pages have letters or quotation marks where Windows-1252 has no character, a capital or a mark inside a word.
+_UNASSIGNED = rb"[\x81\x8d\x8f\x90\x9d]"
+_CAPITAL_INSIDE = rb"(?<=[a-z])[\x8a\x8c\x8e\x9f\xc0-\xd6\xd8-\xde]"
+_MARKS = rb"\x80\x82\x84\x86-\x89\x8b\x98\x99\x9b\xa1-\xa9\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbc-\xbf"
+_MARK_INSIDE = rb"(?<=[A-Za-z\xc0-\xff])[" + _MARKS + rb"](?=[A-Za-z\xc0-\xff])"
+_FOREIGN = re.compile(rb"|".join([_UNASSIGNED, _CAPITAL_INSIDE, _MARK_INSIDE]))
 _FEWEST_FOREIGN, _MOST_FOREIGN = 3, 0.03
 _C1 = re.compile("[\x80-\x9f]")
 _C1_MEANS = {code: bytes([code]).decode("cp1252", "replace") for code in _HIGH_CONTROLS}
@@ -50,17 +50,14 @@ _ESCAPED_C1 = re.compile(r"\\u00[89]", re.IGNORECASE)
 _ENDINGS = re.compile(r"\.(txt|jsonl|json|csv|xml)(\.gz)?$", re.IGNORECASE)
 
 
-class Record(Protocol):
-    """What is read from a corpus and has an id of its own."""
-
+class _HasId(Protocol):
     @property
-    def id(self) -> str:
-        """Of the record."""
+    def id(self) -> str: ...
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=_HasId)
 Reader = Callable[[Path], Iterator[tuple[str, R]]]
-"""Reads the records of a file, each with its place."""
+"""Yields the records of a file, each with its place (file and row) for messages."""
 
 
 def _id(value: object) -> str:
@@ -69,17 +66,17 @@ def _id(value: object) -> str:
     return str(value).strip()
 
 
+def _title(value: object) -> str:
+    return str(value).strip() if isinstance(value, str | int) else ""
+
+
 Id = Annotated[str, BeforeValidator(_id)]
-"""The name of a record: text, or a number."""
-Title = Annotated[
-    str, BeforeValidator(lambda value: str(value).strip() if isinstance(value, str | int) else "")
-]
-"""Text without white space around it; empty for what is no text."""
+Title = Annotated[str, BeforeValidator(_title)]
 ROW_REMEDY = "correct the row, or remove it"
 
 
 class SourceRow(Checked):
-    """A row of a source: fields that no reader needs are let through, and null means that a field is missing."""
+    """A row of a source. Unknown fields are ignored, and null means that a field is missing."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -91,12 +88,12 @@ class SourceRow(Checked):
         return {name: value for name, value in row.items() if value is not None}
 
     def record(self) -> Any:
-        """Return what a reader makes of the row."""
+        """Build the record that the row describes."""
         return self
 
 
 def kind_of(path: Path) -> str:
-    """``txt``, ``jsonl``, ``json``, ``csv``, ``xml``, or empty for other files.
+    """Return ``txt``, ``jsonl``, ``json``, ``csv``, ``xml``, or an empty string for other files.
 
     >>> kind_of(Path("a.jsonl.gz")), kind_of(Path("a.xml"))
     ('jsonl', 'xml')
@@ -111,10 +108,10 @@ def stem_of(path: Path) -> str:
 
 
 def data_files(path: Path, *kinds: str) -> list[Path]:
-    """Return the files of some kinds that a path names: itself, or all in the folder and one level below, by name.
+    """Return a file itself, or the files of a folder and its subfolders, if they are of one of the kinds; sorted by name.
 
     Raises:
-        InputError: the path is not there.
+        InputError: the path does not exist.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; correct the path")
@@ -132,11 +129,11 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, plain or gzipped.
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a plain or gzipped file.
 
     Raises:
-        InputError: it cannot be read, or is damaged, while it is open.
+        InputError: the file cannot be opened, or turns out to be damaged while it is read.
     """
     try:
         with path.open("rb") as file:
@@ -147,6 +144,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(
             f"{path}: the compressed file is cut off or damaged ({error}); fetch it again"
         ) from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: is a folder; name the file in it") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
 
@@ -157,15 +156,6 @@ def _in_windows_1252(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("windows-1252", _in_windows_1252)
-
-
-def _encoding(path: Path, file: IO[bytes]) -> str:
-    """Return the encoding of an open file, see :func:`encoding_of`; the file is at its beginning again."""
-    refuse_wide(path, file.read(1 << 16))
-    file.seek(0)
-    found = _named_encoding(path, file)
-    file.seek(0)
-    return found
 
 
 def refuse_wide(path: Path, start: bytes) -> None:
@@ -181,15 +171,26 @@ def refuse_wide(path: Path, start: bytes) -> None:
         raise _binary(path)
 
 
-def _named_encoding(path: Path, file: IO[bytes]) -> str:
-    for line in file:
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError:
-            break
-    else:
-        return UTF8
+def _binary(path: Path) -> InputError:
+    return InputError(f"{path}: is a binary file; give plain text in UTF-8 or Windows-1252")
+
+
+def _encoding(path: Path, file: IO[bytes]) -> str:
+    """Return :func:`encoding_of` an open file, and go back to its beginning."""
+    refuse_wide(path, file.read(1 << 16))
     file.seek(0)
+    try:
+        for line in file:
+            line.decode("utf-8")
+        found = UTF8
+    except UnicodeDecodeError:
+        file.seek(0)
+        found = _one_byte_encoding(path, file)
+    file.seek(0)
+    return found
+
+
+def _one_byte_encoding(path: Path, file: IO[bytes]) -> str:
     counts: Counter[str] = Counter()
     for line in file:
         counts["letters"] += len(line) - len(line.translate(None, _LETTERS))
@@ -214,16 +215,15 @@ def _named_encoding(path: Path, file: IO[bytes]) -> str:
 
 
 def _decoded(data: bytes, encoding: str) -> str:
-    """Return a text, or a line of one, without control characters from 0x80 to 0x9F."""
     if encoding in (_WESTERN, _LATIN):
         return data.decode("cp1252", "replace")
     return without_c1(data.decode("utf-8", "windows-1252"))
 
 
 def without_c1(text: str) -> str:
-    r"""Return a text with the characters that Windows-1252 has in place of the control characters from 0x80 to 0x9F.
+    r"""Replace the control characters from 0x80 to 0x9F by the characters of Windows-1252 with these codes.
 
-    They come from text in Windows-1252 that was read as ISO-8859-1. A code without a meaning becomes the replacement character.
+    They come from text in Windows-1252 that was read as ISO-8859-1. An unassigned code becomes the replacement character.
 
     >>> without_c1("\x93Yes\x94")
     '“Yes”'
@@ -232,48 +232,33 @@ def without_c1(text: str) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding in which a file, plain or gzipped, is read.
+    """Return the encoding in which a plain or gzipped file is read.
 
     It is UTF-8 if all bytes are valid; UTF-8 with the invalid bytes in Windows-1252 if there are fewer of them than of valid
-    sequences; else Windows-1252, which is called ISO-8859-1 if no byte tells the two apart.
+    sequences; otherwise Windows-1252, which is reported as ISO-8859-1 if no byte distinguishes the two.
 
     Raises:
-        InputError: it cannot be read, or is UTF-16, UTF-32, another code page or binary.
+        InputError: the file cannot be read, or is UTF-16, UTF-32, another code page or binary.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         return _encoding(path, file)
 
 
 def encodings_of(path: Path) -> dict[str, str]:
-    """Return the encodings of all texts that a path names, see :func:`data_files`, by the name of the file below the path."""
+    """Return the encoding of each text file at a path (:func:`data_files`), by its name relative to the path."""
     files = data_files(path, "txt", "jsonl", "json", "csv", "xml")
     return {
         file.name if file == path else file.relative_to(path).as_posix(): encoding_of(file) for file in files
     }
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text, one in memory at a time."""
-    with _opened(path) as file:
-        encoding = _encoding(path, file)
-        for number, data in enumerate(file):
-            line = _decoded(data.removeprefix(b"" if number else codecs.BOM_UTF8), encoding)
-            if "\x00" in line:
-                raise _binary(path)
-            yield from line.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
-
-
-def _binary(path: Path) -> InputError:
-    return InputError(f"{path}: is a binary file; give plain text in UTF-8 or Windows-1252")
-
-
 def read_text(path: Path) -> str:
-    """Return the text of a file, plain or gzipped, with ``\\n`` as line end; for its encoding see :func:`encoding_of`.
+    """Return the text of a plain or gzipped file with ``\\n`` as line end.
 
     Raises:
-        InputError: cannot be read, or is damaged.
+        InputError: the file cannot be read, is damaged or is not text in a supported encoding.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         data = file.read()
     text = _decoded(data.removeprefix(codecs.BOM_UTF8), _encoding(path, io.BytesIO(data)))
     if "\x00" in text or len(data) - len(data.translate(None, _CONTROL)) > _MOST_CONTROL * len(text):
@@ -281,15 +266,28 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def read_plain(path: Path) -> str:
+    """Return :func:`read_text`, but refuse HTML and subtitles, whose tags and times would end up in the cases.
+
+    Raises:
+        InputError: as for :func:`read_text`, or the text is marked up.
+    """
+    text = read_text(path)
+    for marks, form in ((_CLOSING_TAG, "HTML"), (_CAPTION_TIME, "captions with times")):
+        if len(marks.findall(text, 0, 100_000)) >= _FEWEST_MARKS:
+            raise InputError(f"{path}: is {form}, so that its marks would stay. Give plain text.")
+    return text
+
+
 def read_value(path: Path, what: str) -> Any:
     """Return the value of a JSON file.
 
     Args:
-        path: of the file.
-        what: is expected, for messages, e.g. ``a record of MS^2``.
+        path: a ``.json`` or ``.json.gz`` file.
+        what: the expected content, for messages, e.g. ``a record of MS^2``.
 
     Raises:
-        InputError: cannot be read, or is not JSON.
+        InputError: the file cannot be read, or is not JSON.
     """
     try:
         return _value(read_text(path))
@@ -298,38 +296,36 @@ def read_value(path: Path, what: str) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Return the value of JSON text, without halves of surrogate pairs and control characters that were written as escapes."""
     value = loads(text)
     if "\\ud" in text or "\\uD" in text or _ESCAPED_C1.search(text):
-        # Half a surrogate pair has no bytes; it becomes a question mark.
+        # Escapes can spell control characters and halves of surrogate pairs; a lone half becomes a question mark, as it
+        # cannot be written in UTF-8.
         plain = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
         value = loads(without_c1(plain))
     return value
 
 
-def read_plain(path: Path) -> str:
-    """Return :func:`read_text`, refusing marked-up text, whose marks would stay in the cases.
-
-    Raises:
-        InputError: cannot be read, is HTML, or captions with their times.
-    """
-    text = read_text(path)
-    for marks, form in ((_CLOSED, "HTML"), (_CAPTION, "captions with times")):
-        if len(marks.findall(text, 0, 100_000)) >= _FEWEST_MARKS:
-            raise InputError(f"{path}: is {form}, so that its marks would stay. Give plain text.")
-    return text
+def _lines(path: Path) -> Iterator[str]:
+    with opened(path) as file:
+        encoding = _encoding(path, file)
+        for number, data in enumerate(file):
+            line = _decoded(data.removeprefix(b"" if number else codecs.BOM_UTF8), encoding)
+            if "\x00" in line:
+                raise _binary(path)
+            yield from line.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``), a line in memory at a time.
+    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``), one line in memory at a time.
 
     Args:
-        path: of the file.
+        path: a ``.jsonl`` or ``.jsonl.gz`` file.
         what: one object of it, for messages, e.g. ``a debate``.
 
     Raises:
-        InputError: a line that is no JSON object.
+        InputError: a line is not a JSON object.
     """
+    remedy = f"write {what} as one JSON object a line"
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -337,19 +333,17 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             row = _value(line)
         except ValueError as error:
-            raise InputError(f"{place}: no JSON ({error}); write {what} as one JSON object a line") from error
+            raise InputError(f"{place}: not JSON ({error}); {remedy}") from error
         if not isinstance(row, dict):
-            raise InputError(
-                f"{place}: a {type(row).__name__} instead of an object; write {what} as one JSON object a line"
-            )
+            raise InputError(f"{place}: a {type(row).__name__} instead of an object; {remedy}")
         yield place, row
 
 
 def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the record of each row of a JSON Lines file, with its place; ``kind`` checks the row and makes the record.
+    """Yield the record of each row of a JSON Lines file with its place; ``kind`` checks the row and builds the record.
 
     Raises:
-        InputError: a row of another form.
+        InputError: a row has another form.
     """
     for place, row in read_rows(path, what):
         yield place, validated(kind, row, place, remedy=ROW_REMEDY).record()
@@ -360,21 +354,21 @@ def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> 
 
     Args:
         path: a file, or a folder as for :func:`data_files`.
-        readers: kind of file to what reads such a file.
-        nothing: what to say where there is no record, after the path.
+        readers: the reader for each kind of file.
+        nothing: message if there is no record, after the path.
 
     Raises:
-        InputError: no record, or two of one id.
+        InputError: there is no record, or two have the same id.
     """
     found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
     return unique(found, f"{path}: {nothing}")
 
 
 def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """Yield records with their places, each id once.
+    """Yield records with their places.
 
     Raises:
-        InputError: no record (``nothing``), or two of one id.
+        InputError: there is no record (with the message ``nothing``), or two have the same id.
     """
     seen: dict[str, str] = {}
     for place, record in records:

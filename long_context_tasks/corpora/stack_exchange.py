@@ -1,30 +1,19 @@
-"""Streaming reader of Stack Exchange data dumps (``Posts.xml``) and of posts in JSON Lines.
+"""Stream Stack Exchange data dumps (``Posts.xml``) and posts in JSON Lines.
 
-A dump can be 100 GB, so nothing here holds more of it than a few hundred kilobytes: :func:`build_index` makes one
-pass and keeps numbers only (some 40 bytes a post), which :func:`kept_index` stores for the next time; :func:`read_bodies`
-gives the texts of the posts that are wanted, and passes over the others without parsing them. Files may be plain, ``.gz`` or
-``.7z``; a JSON Lines file has one object a line with the names
-of the dump's attributes (``Id``, ``PostTypeId``, ``Body`` ...). See the dump's own description of ``Posts.xml``.
-
-A body becomes plain text by :func:`html_to_text`. The texts of the published Ada-LEval BestAnswer files are the text content of the rendered post: a newline, then
-the text of every element in document order, entities decoded, links shown by their text, code verbatim. Which
-newlines stand between blocks is decided by the site's Markdown renderer: one after each block, one after the
-opening tag of a container (list, quotation, table ...). Data dumps hold bodies of two renderers: the older one
-put a blank line between blocks and indented quotations, so its newlines are rewritten in the newer form here and
-both kinds of bodies come out alike (Wang et al., NAACL 2024, section 3.2; compared with the official 1k file).
+A dump can be 100 GB, so only a few hundred kilobytes of it are in memory at once: :func:`build_index` makes one pass and
+keeps numbers only (about 40 bytes per post), which :func:`kept_index` caches; :func:`read_bodies` returns the texts of
+selected posts and skips the others without parsing them. A JSON Lines file has one object per line with the names of the
+dump's attributes (``Id``, ``PostTypeId``, ``Body`` ...).
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 import os
-import queue
 import re
-import threading
+import shlex
 import zipfile
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -32,154 +21,52 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from long_context_tasks.corpora.plain_files import UTF8, refuse_wide, without_c1
+from long_context_tasks.corpora.plain_files import UTF8, opened, refuse_wide, without_c1
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
 
 logger = logging.getLogger(__name__)
 
-# Chunks that wait between the thread that unpacks and the reader: a few, so that memory stays constant.
-_WAITING = 8
 _CHUNK = 1 << 18
-
-
-class _Stopped(Exception):
-    """The reader went away: stop unpacking."""
-
-
-def _read_member(path: Path, member: str) -> Iterator[bytes]:
-    """Yield the content of the file called ``member`` inside a 7z archive, in chunks.
-
-    py7zr pushes and readers pull, so the unpacking runs in a thread of its own, at most a few chunks ahead. A reader that
-    stops early stops the thread.
-
-    Raises:
-        InputError: py7zr is not installed.
-    """
-    require("dumps", f"{path}: unpack it and give Posts.xml; reading it packed", "py7zr")
-    import py7zr
-    from py7zr.io import Py7zIO, WriterFactory
-
-    waiting: queue.Queue[bytes | Exception | None] = queue.Queue(_WAITING)
-    stopped = threading.Event()
-
-    def put(chunk: bytes | Exception | None) -> None:
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                return waiting.put(chunk, timeout=0.2)
-        raise _Stopped
-
-    class Output(Py7zIO):
-        """What py7zr writes the unpacked bytes into."""
-
-        length = 0
-
-        def write(self, s: bytes | bytearray) -> int:
-            self.length += len(s)
-            # py7zr's own pieces are megabytes where a file packs well.
-            for start in range(0, len(s), _CHUNK):
-                put(bytes(s[start : start + _CHUNK]))
-            return len(s)
-
-        def read(self, size: int | None = None) -> bytes:
-            return b""
-
-        def seek(self, offset: int, whence: int = 0) -> int:
-            return 0
-
-        def flush(self) -> None:
-            return
-
-        def size(self) -> int:
-            return self.length
-
-    class Factory(WriterFactory):
-        def create(self, filename: str) -> Py7zIO:
-            return Output()
-
-    def unpack() -> None:
-        with suppress(_Stopped):
-            try:
-                with py7zr.SevenZipFile(path) as archive:
-                    names = archive.getnames()
-                    wanted = [name for name in names if PurePosixPath(name).name == member]
-                    if not wanted:
-                        shown = ", ".join(sorted(names)[:8]) or "nothing"
-                        raise InputError(
-                            f"{path}: the archive holds no {member} (it holds {shown}). Name the archive of a site's posts."
-                        )
-                    archive.extract(targets=wanted[:1], factory=Factory())
-                put(None)
-            except _Stopped:
-                raise
-            except Exception as error:  # handed to the reading thread, which sorts it out
-                put(error)
-
-    thread = threading.Thread(target=unpack, name="lct-unpack", daemon=True)
-    thread.start()
-    try:
-        while (chunk := waiting.get()) is not None:
-            if isinstance(chunk, InputError | OSError):
-                raise chunk
-            if isinstance(chunk, Exception):
-                raise InputError(
-                    f"{path}: the 7z archive is cut off or damaged ({type(chunk).__name__}: {chunk}). Fetch it again."
-                ) from chunk
-            yield chunk
-    finally:
-        stopped.set()
-        thread.join()
-
-
-_GZIP = b"\x1f\x8b"
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
 
 
 def _read_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the unpacked content of ``path`` in chunks; at most a few of them are in memory at once."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(_SEVEN_ZIP))
-        if head == _SEVEN_ZIP:
-            yield from _read_member(path, "Posts.xml")
-            return
-        with gzip.open(path) if head.startswith(_GZIP) else path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path}: the compressed file is cut off or damaged ({error}). Fetch it again."
-        ) from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder. Name the Posts.xml, .gz, .7z or .jsonl file in it.") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
+    """Yield the content of a plain or gzipped file in chunks.
+
+    Raises:
+        InputError: the file is missing or damaged, or is a 7z archive, as archive.org distributes the dumps.
+    """
+    with opened(path) as file:
+        while chunk := file.read(_CHUNK):
+            if chunk.startswith(_SEVEN_ZIP):
+                # The only 7z library for Python is under the LGPL, which our licence policy excludes.
+                raise InputError(
+                    f"{path}: is a 7z archive. Unpack it with `7z e {shlex.quote(str(path))} Posts.xml` and give Posts.xml"
+                )
+            yield chunk
 
 
-_REMEDY = (
-    "A Stack Exchange dump's Posts.xml (plain, .gz or .7z) or JSON Lines with the same names is expected."
-)
-# What may stand before the first row; a file that goes on longer without one is no dump of posts.
-_LONGEST_PROLOG = 1 << 20
+_REMEDY = "Give a Stack Exchange dump's Posts.xml (plain or .gz) or JSON Lines with the same names."
+_LONGEST_PROLOG = 1 << 20  # bytes before the first row; a longer prolog is not that of a dump
 _ROOT = re.compile(rb"<([A-Za-z_][^\s/>]*)")
 _ASIDE = re.compile(rb"<\?|<!--|<!DOCTYPE")
 _ENDS = {b"<?": b"?>", b"<!--": b"-->", b"<!DOCTYPE": b">"}
-# Some exports name a DTD file (never loaded); declarations inside the file itself are refused.
+# Some exports name a DTD file, which is never loaded; declarations inside the dump are refused.
 _DECLARATIONS = re.compile(rb"[^>\[]*\[")
 _LONGEST_LINE = 1 << 26
 _BEGIN_OF_ROW = re.compile(rb'\s*<row Id="(\d+)"')
 _DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\bencoding=["']([\w-]+)""")
 _OTHER_ENCODING = re.compile(rb"""encoding=["'](?!utf-8["'])""", re.IGNORECASE)
-# Control characters, halves of surrogate pairs and the like: XML allows none, but some dumps have references to them.
+# XML forbids control characters and halves of surrogate pairs, but official dumps have references to them ("&#x0E;").
 _NO_CHARACTERS = re.compile(
     rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|5529[6-9]|55[3-9]\d\d|56\d{3}|57[0-2]\d\d|573[0-3]\d|5734[0-3]|6553[45])"
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[\da-fA-F]|[dD][89a-fA-F][\da-fA-F]{2}|[fF]{3}[efEF]));"
@@ -187,43 +74,42 @@ _NO_CHARACTERS = re.compile(
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LONGEST_REFERENCE = 16
-_KEPT = 2
-"""Version of the columns that are kept."""
+_INDEX_FORMAT = 2  # raised when the columns of a cached index change
 
 
-class Row(Protocol):
-    """One post: an lxml element, or a line of JSON. Valid until the next one is asked for."""
+class PostRow(Protocol):
+    """A post as an lxml element or a line of JSON. It is valid until the next one is read."""
 
     @property
     def sourceline(self) -> Any:
-        """Line of the file."""
+        """Line number in the file."""
 
     def get(self, name: str, /) -> str | None:
-        """Return an attribute, None when the post lacks it."""
+        """Return an attribute, or None if the post lacks it."""
 
     def items(self) -> Any:
-        """All attributes."""
+        """Return all attributes."""
 
 
 CONTROLS = "control characters"
 
 
-def _bad_row(path: Path, row: Row, problem: str) -> InputError:
+def _bad_row(path: Path, row: PostRow, problem: str) -> InputError:
     post_id = row.get("Id")
     place = f"{path}, line {row.sourceline}" + (f", row Id {post_id}" if post_id else "")
     return InputError(f"{place}: {problem}. {_REMEDY}")
 
 
-def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a dump, streaming; each has ``Id`` and ``PostTypeId``.
+def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[PostRow]:
+    """Yield the rows of a dump one by one; each has ``Id`` and ``PostTypeId``.
 
     Args:
-        path: Of the dump.
-        dropped: Takes the number of control characters, which are dropped, under :data:`CONTROLS`.
+        path: Posts.xml, plain or gzipped, or JSON Lines.
+        dropped: receives the number of dropped control characters under :data:`CONTROLS`.
 
     Raises:
-        InputError: The file is missing, cut off, damaged, empty, or no dump of posts; or it declares
-            entities (dumps have none, and they could blow up a small file to gigabytes).
+        InputError: the file is missing, damaged, empty or not a dump of posts; or it declares entities, which dumps do not
+            have and which could expand a small file to gigabytes.
     """
     chunks = _read_chunks(path)
     head = b""
@@ -238,17 +124,17 @@ def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[Row]:
     for row in source(path, chain([head], chunks), Counter() if dropped is None else dropped):
         for name in ("Id", "PostTypeId"):
             if row.get(name) is None:
-                raise _bad_row(path, row, f"the row has no {name}: these are no posts")
+                raise _bad_row(path, row, f"the row has no {name}, so it is not a post")
         found = True
         yield row
     if not found:
-        raise InputError(f"{path}: the file holds no posts. {_REMEDY}")
+        raise InputError(f"{path}: the file has no posts. {_REMEDY}")
 
 
-def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[Row]:
+def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[PostRow]:
     chunks = _without_controls(chunks, dropped)
     prolog = _checked_prolog(path, chunks)
-    # Without huge_tree a single post may have 10 MB, and the parser's own guard against entity expansion stays on.
+    # Without huge_tree, a post is limited to 10 MB and the parser's guard against entity expansion stays on.
     parser: Any = etree.XMLPullParser(events=("end",), tag="row", resolve_entities=False, no_network=True)
     try:
         for chunk in chain([prolog], chunks):
@@ -256,16 +142,16 @@ def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Ite
             row = None
             for _, row in parser.read_events():
                 yield row
-            # The tree grows with every row: drop all but the last, which the parser still holds.
+            # The tree grows with every row; drop all but the last one, to which the parser still refers.
             if row is not None and (root := row.getparent()) is not None:
                 row.attrib.clear()
                 del root[:-1]
         parser.close()
     except etree.XMLSyntaxError as error:
-        # The parser's message ends in a position of its own; the line is enough.
+        # The parser's message repeats the position.
         text = str(error.msg or "the XML ends too early").split(", line ")[0]
         raise InputError(
-            f"{path}, line {error.lineno}: the XML is cut off or damaged ({text}). Fetch or unpack the file again."
+            f"{path}, line {error.lineno}: the XML is cut off or damaged ({text}). Fetch or unpack the file again"
         ) from error
 
 
@@ -273,7 +159,7 @@ def _without_controls(chunks: Iterable[bytes], dropped: Counter[str]) -> Iterato
     rest = b""
     for chunk in chunks:
         data = rest + chunk
-        # A reference may go on in the next chunk.
+        # A character reference may continue in the next chunk.
         begin = data.rfind(b"&", max(0, len(data) - _LONGEST_REFERENCE))
         end = begin if begin >= 0 and b";" not in data[begin:] else len(data)
         rest = data[end:]
@@ -290,7 +176,7 @@ def _cleaned(data: bytes, dropped: Counter[str]) -> bytes:
 
 
 def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
-    """Return everything up to and including the first chunk with a row, after a look at what stands before it."""
+    """Return the chunks up to the first row, and check that a dump of posts may follow."""
     prolog = b""
     for chunk in chunks:
         prolog += chunk
@@ -303,13 +189,16 @@ def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
         raise InputError(f"{path}: the XML declares entities of its own, which is refused. {_REMEDY}")
     root = _ROOT.search(_without_asides(before))
     if root is None or root[1] != b"posts":
-        name = f"its root is <{root[1].decode('utf-8', 'replace')[:40]}>" if root else "it is no XML"
+        name = f"its root is <{root[1].decode('utf-8', 'replace')[:40]}>" if root else "it is not XML"
         raise InputError(f"{path}: not a dump of posts ({name}, not <posts>). {_REMEDY}")
     return prolog
 
 
 def _without_asides(xml: bytes) -> bytes:
-    """Return XML without instructions, comments and document types; those without an end stay."""
+    """Remove instructions, comments and document types that are closed.
+
+    Searching for each end once keeps the time linear even if thousands of comments are never closed.
+    """
     pieces: list[bytes] = []
     done, endless = 0, set()
     for found in _ASIDE.finditer(xml):
@@ -325,7 +214,7 @@ def _without_asides(xml: bytes) -> bytes:
 
 
 class _JsonRow(dict[str, str]):
-    """One line of a JSON Lines file, with values as text."""
+    """One line of a JSON Lines file, with all values as text."""
 
     def __init__(self, sourceline: int, values: Mapping[str, Any]) -> None:
         self.sourceline = sourceline
@@ -336,14 +225,14 @@ class _JsonRow(dict[str, str]):
                 self[name] = str(value)
 
     def without_controls(self) -> int:
-        """Drop control characters and return their number."""
+        """Drop control characters and count them."""
         plain = {name: _CONTROL.sub("", value) for name, value in self.items()}
         number = sum(map(len, self.values())) - sum(map(len, plain.values()))
         self.update(plain)
         return number
 
 
-def _json_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[Row]:
+def _json_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[PostRow]:
     for number, line in enumerate(_lines(path, chunks), 1):
         text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
         if not text:
@@ -351,9 +240,9 @@ def _json_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> It
         try:
             post = loads(text)
         except ValueError as error:
-            raise _bad_row(path, _JsonRow(number, {}), f"the line is no JSON ({error})") from error
+            raise _bad_row(path, _JsonRow(number, {}), f"the line is not JSON ({error})") from error
         if not isinstance(post, dict):
-            raise _bad_row(path, _JsonRow(number, {}), "the line is no JSON object")
+            raise _bad_row(path, _JsonRow(number, {}), "the line is not a JSON object")
         row = _JsonRow(number, post)
         if any(escape in text for escape in (b"\\u00", b"\\b", b"\\f")):
             dropped[CONTROLS] += row.without_controls()
@@ -373,26 +262,26 @@ def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 QUESTION = 1
 ANSWER = 2
-"""Values of ``PostTypeId``; the other types (wikis, nominations ...) are counted and left out."""
+"""Values of ``PostTypeId``; posts of other types (wikis, nominations ...) only count as rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class PostIndex:
-    """Everything of a dump but its texts: columns of n questions and m answers in file order.
+    """The numbers of a dump: columns of n questions and m answers in file order.
 
     Attributes:
-        questions: int64 (n,); their ids.
-        accepted: int64 (n,); id of the answer that the asker accepted, 0 when there is none.
-        scores: int32 (n,); votes for minus votes against, 0 when missing.
-        asked: datetime64[ms] (n,); NaT when missing.
+        questions: int64 (n,); ids of the questions.
+        accepted: int64 (n,); id of the answer that the asker accepted, or 0.
+        scores: int32 (n,); upvotes minus downvotes, 0 if missing.
+        asked: datetime64[ms] (n,); NaT if missing.
         tag_offsets: int64 (n + 1,); the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
         tag_ids: int32; positions in ``tags``.
         tags: names in the order of their first use.
-        answers: int64 (m,); their ids.
-        parents: int64 (m,); id of the question, 0 when missing.
-        answered: datetime64[ms] (m,); NaT when missing.
-        rows: number of posts of every type.
-        dropped: number of control characters, which the texts are read without.
+        answers: int64 (m,); ids of the answers.
+        parents: int64 (m,); id of the question, 0 if missing.
+        answered: datetime64[ms] (m,); NaT if missing.
+        rows: number of posts of all types.
+        dropped: number of control characters that are removed from the texts.
     """
 
     questions: npt.NDArray[np.int64]
@@ -409,21 +298,21 @@ class PostIndex:
     dropped: int
 
     def tags_of(self, i: int) -> npt.NDArray[np.int32]:
-        """Tag ids of the i-th question."""
+        """Return the tag ids of the i-th question."""
         return self.tag_ids[self.tag_offsets[i] : self.tag_offsets[i + 1]]
 
 
-def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = iter) -> PostIndex:
-    """Return the columns of a dump, read from the user's cache where the file is as it was (size and time of its last change).
-
-    Args and errors are those of :func:`build_index`.
-    """
+def kept_index(path: Path, watch: Callable[[Iterator[PostRow]], Iterable[PostRow]] = iter) -> PostIndex:
+    """Return :func:`build_index` of a dump, cached by file size and modification time."""
     try:
         now = path.stat()
     except OSError:
-        return build_index(path, watch)  # which says what is wrong
+        return build_index(path, watch)  # raises the error that names the remedy
     key = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    kept, made_from = cache_dir() / "post_indexes" / f"{key}.npz", [_KEPT, now.st_size, now.st_mtime_ns]
+    kept, made_from = (
+        cache_dir() / "post_indexes" / f"{key}.npz",
+        [_INDEX_FORMAT, now.st_size, now.st_mtime_ns],
+    )
     if kept.is_file():
         with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(kept) as stored:
             if stored["made_from"].tolist() == made_from:
@@ -441,9 +330,7 @@ def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = ite
         np.savez(part, **columns)
         part.replace(kept)
     except OSError as error:
-        logger.warning(
-            "%s: the index cannot be kept there (%s); the next build reads the dump again", kept, error
-        )
+        logger.warning("%s: cannot write the index (%s); the next build reads the dump again", kept, error)
     finally:
         with suppress(OSError):
             part.unlink()
@@ -451,29 +338,25 @@ def kept_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = ite
 
 
 def posts_encoding(path: Path) -> str:
-    """Return the encoding of a dump: what its XML declares, else UTF-8."""
+    """Return the encoding that the XML of a dump declares, UTF-8 by default."""
     declared = _DECLARED_ENCODING.match(next(_read_chunks(path), b""))
     return declared[1].decode("ascii").upper() if declared else UTF8
 
 
 def read_posts(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the attributes of every post in file order, streaming.
-
-    Raises:
-        InputError: The file is missing, cut off, damaged or no dump of posts.
-    """
+    """Yield the attributes of every post in file order; errors are those of :func:`rows`."""
     for row in rows(path):
         yield {name: value for name, value in row.items() if value is not None}
 
 
 def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]]:
-    """Yield ``(Id, HTML body)`` of the wanted posts in file order, streaming.
+    """Yield ``(Id, HTML body)`` of the wanted posts in file order.
 
-    A post without a body gives an empty text; a wanted Id that the file lacks gives nothing. In a file with a row on each line only
-    the wanted ones are parsed; where that does not find them all, the whole file is.
+    A post without a body yields an empty text; a wanted Id that the file lacks yields nothing. If every row has its own line,
+    as in official dumps, only the wanted rows are parsed; if that does not find all of them, the whole file is parsed.
 
     Raises:
-        InputError: As :func:`read_posts`; or an Id is no number.
+        InputError: as for :func:`rows`; or an Id is not a number.
     """
     found: set[int] = set()
     chunks = _read_chunks(path)
@@ -488,7 +371,7 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
             try:
                 row = etree.fromstring(_cleaned(line, Counter()), parser)
             except etree.XMLSyntaxError:
-                break  # a row of several lines, or damage that the parser of the whole file names
+                break  # a row of several lines, or damage that parsing the whole file reports
             found.add(post_id)
             yield post_id, row.get("Body") or ""
     if len(found) < len(wanted):
@@ -498,17 +381,17 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
                 yield post_id, one.get("Body") or ""
 
 
-def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = iter) -> PostIndex:
-    """Read a dump once and return its columns of numbers; the texts are not kept.
+def build_index(path: Path, watch: Callable[[Iterator[PostRow]], Iterable[PostRow]] = iter) -> PostIndex:
+    """Read a dump once and return its columns of numbers without the texts.
 
     Args:
-        path: the dump.
+        path: Posts.xml, plain or gzipped, or JSON Lines.
         watch: wraps the rows while they are read, for a progress bar.
 
     Raises:
-        InputError: as :func:`read_posts`; or a number or a date of a row cannot be read; or an Id occurs twice.
+        InputError: as for :func:`rows`; or a row has a malformed number or date; or an Id occurs twice.
     """
-    # Arrays of machine numbers: lists of Python objects would take eight times the memory.
+    # Lists of Python numbers would take eight times the memory.
     questions = {"Id": array("q"), "AcceptedAnswerId": array("q"), "Score": array("i")}
     answers = {"Id": array("q"), "ParentId": array("q")}
     columns = {QUESTION: questions, ANSWER: answers}
@@ -535,7 +418,7 @@ def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = it
     twice = ids[1:][ids[1:] == ids[:-1]]
     if len(twice):
         raise InputError(
-            f"{path}: post Id {twice[0]} occurs more than once. Use one site's dump, unchanged, per file."
+            f"{path}: post Id {twice[0]} occurs more than once. Give the unchanged dump of one site"
         )
     return PostIndex(
         questions=np.frombuffer(questions["Id"], np.int64),
@@ -554,7 +437,7 @@ def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = it
 
 
 def parse_tags(text: str) -> list[str]:
-    """Split a ``Tags`` attribute, written ``<a><b>`` or, since 2024, ``|a|b|``.
+    """Split a ``Tags`` attribute, which is written ``<a><b>`` or, since 2024, ``|a|b|``.
 
     >>> parse_tags("<c#><.net>"), parse_tags("|c#|.net|"), parse_tags("")
     (['c#', '.net'], ['c#', '.net'], [])
@@ -567,8 +450,8 @@ _EPOCH, _MILLISECOND = datetime(1970, 1, 1), timedelta(milliseconds=1)
 _NO_DATE = int(np.datetime64("NaT").astype(np.int64))
 
 
-def _date(path: Path, row: Row) -> int:
-    """Return the milliseconds since 1970."""
+def _date(path: Path, row: PostRow) -> int:
+    """Return the creation date in milliseconds since 1970."""
     text = row.get("CreationDate")
     if not text:
         return _NO_DATE
@@ -579,8 +462,7 @@ def _date(path: Path, row: Row) -> int:
         raise _bad_row(path, row, problem) from error
 
 
-def _number(path: Path, row: Row, name: str, default: int | None = None) -> int:
-    """Return an attribute as a whole number; ``default`` when it is missing and may be."""
+def _number(path: Path, row: PostRow, name: str, default: int | None = None) -> int:
     text = row.get(name)
     if text is None and default is not None:
         return default
@@ -595,15 +477,15 @@ _CONTAINERS = frozenset(("blockquote", "ul", "ol", "dl", "div", "table", "thead"
 _LEAVES = frozenset(("p", "pre", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "li", "dt", "dd", "th", "td"))
 _BLOCKS = _CONTAINERS | _LEAVES
 
-# A real image is the only way in which the tag's text can stand in a body: in code it is written &lt;img.
+# Only a real image has the tag itself in its body; in code it is written &lt;img.
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
-# A post is a fragment; the frame of a whole page inside it would end the document for the parser. A tag that is not closed ends at
-# the next one: to look for its end further on takes time with the square of the length.
+# A post is a fragment; the parser would stop at the end of a whole page inside it. A tag that is not closed ends at the next
+# one, because searching further takes quadratic time.
 _FRAME = re.compile(r"</?(?:html|body)\b[^<>]*>?", re.IGNORECASE)
 
 
 def is_text_only(html: str) -> bool:
-    """Say whether a post shows no image (code that merely contains the text ``&lt;img`` shows none).
+    """Return whether a post shows no image; code that mentions ``&lt;img`` does not show one.
 
     >>> is_text_only('<p>See <code>&lt;img src=x&gt;</code></p>'), is_text_only('<p><img src="x"></p>')
     (True, False)
@@ -612,24 +494,30 @@ def is_text_only(html: str) -> bool:
 
 
 def html_to_text(html: str) -> str:
-    r"""Return the plain text of a post's HTML body, as the official cases show it.
+    r"""Return the plain text of a post's HTML body in the form of the published BestAnswer files.
 
-    The text begins with a newline and ends with at least one. Never raises: text that is no HTML keeps its
-    words, and unclosed tags are closed the way browsers do.
+    Those files hold the text content of the rendered post: a newline, then the text of every element in document order,
+    entities decoded, links shown by their text, code verbatim. The site's Markdown renderer decides which newlines come
+    between blocks: one after each block, and one after the opening tag of a container (list, quotation, table ...). Dumps
+    hold bodies of two renderers; the older one put a blank line between blocks and indented quotations, so its newlines
+    are rewritten in the newer form (Wang et al., NAACL 2024, section 3.2; compared with the official 1k file).
+
+    The text begins with a newline and ends with at least one. Text that is not HTML keeps its words, and unclosed tags are
+    closed as browsers do.
 
     >>> html_to_text("<p>Try <a href='u'>this</a>:</p>\n\n<pre><code>a &lt; b\n</code></pre>")
     '\nTry this:\na < b\n\n'
     >>> html_to_text("<ul>\n<li>one</li>\n<li>two</li>\n</ul>\n")
     '\n\none\ntwo\n\n'
     """
-    # JSON can hold halves of a surrogate pair: a whole pair becomes its character, a lone half the replacement mark.
-    # The parser would end the text there.
+    # JSON can hold halves of surrogate pairs, at which the parser would stop: a whole pair becomes its character, a lone
+    # half the replacement mark.
     html = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     html = _FRAME.sub("", html)
     if "\r" in html:
-        # Written as references, carriage returns inside code survive the parser, as they do in the official texts.
+        # The official texts keep carriage returns inside code; only references to them survive the parser.
         html = html.replace("\r", "&#13;")
-    # A parser object holds state of its own while it parses: one per call keeps this function safe in threads.
+    # A parser has state while it parses; one per call keeps this function safe in threads.
     parser = etree.HTMLParser(remove_comments=True, huge_tree=True)
     outer = etree.fromstring(f"<html><body><div>{html}</div></body></html>", parser)[0]
     for element in outer.iter(*_BLOCKS):
@@ -639,12 +527,12 @@ def html_to_text(html: str) -> str:
 
 
 def _normalise(element: etree._Element) -> None:
-    """Give one block the newlines that the newer renderer writes inside and after it."""
+    """Give a block the newlines that the newer renderer writes inside and after it."""
     tag = element.tag
     tail = element.tail
     if tail is not None and not tail.isspace():
         element.tail = "\n" + tail.lstrip("\n")
-    elif tail is not None or tag != "div":  # a table's frame is a <div> without newlines around it
+    elif tail is not None or tag != "div":  # the frame of a table is a <div> without newlines around it
         element.tail = "\n"
     text = element.text
     blank = text is not None and text.isspace()
@@ -657,7 +545,7 @@ def _normalise(element: etree._Element) -> None:
 
 
 def _end_line_before(element: etree._Element) -> None:
-    """Make running text that stands directly before a block end in exactly one newline."""
+    """Make running text directly before a block end in exactly one newline."""
     previous = element.getprevious()
     if previous is None:
         parent = element.getparent()

@@ -259,7 +259,7 @@ def test_json_lines(tmp_path: Path, packed: bool) -> None:
             b'{"id": "a", "text": "It rained."}\n{"id": "a", "text": "It rained."}',
             "line 2.*also that of",
         ),
-        ("x.jsonl", b'{"id": "a", "text": "It rained."}\n{"id"', "line 2: no JSON"),
+        ("x.jsonl", b'{"id": "a", "text": "It rained."}\n{"id"', "line 2: not JSON"),
         ("x.jsonl", b'{"text": "It rained."}', "line 1: id is missing"),
         ("x.jsonl", b'{"id": "a", "body": "It rained."}', 'line 1.*"paragraphs"'),
         ("x.txt", b"<h2>I</h2><p>It rained.</p><p>It snowed.</p>", "is HTML"),

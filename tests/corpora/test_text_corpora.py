@@ -26,7 +26,7 @@ HEAD = "record_id,pubmedID,title,abstract,label_included\n"
 DEBATE = '{"id": 1, "turns": [{"text": "a"}]}'
 BAD_ROWS = {
     read_debates: [
-        ("x.jsonl", f"{DEBATE}\n{{", r"x.jsonl, line 2: no JSON"),
+        ("x.jsonl", f"{DEBATE}\n{{", r"x.jsonl, line 2: not JSON"),
         ("x.jsonl", "[]", r"line 1: a list instead of an object"),
         ("x.jsonl", '{"turns": []}', r"line 1: debate_id is missing; correct the row"),
         ("x.jsonl", '{"id": 1, "text": "a"}', r"line 1: turns is missing"),

@@ -85,7 +85,7 @@ class ConstraintSettings(BuildSettings):
 
 _POSTS_PANEL = "BestAnswer (forum posts)"
 POSTS = SourceOption(
-    "posts", "Posts.xml of a Stack Exchange dump: plain, .gz or .7z; or posts as .jsonl.", _POSTS_PANEL
+    "posts", "Posts.xml of a Stack Exchange dump: plain or .gz; or posts as .jsonl.", _POSTS_PANEL
 )
 
 
