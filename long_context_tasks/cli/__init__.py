@@ -27,7 +27,6 @@ _COMMANDS = {
     "new": "benchmark:new_app",
     "noise": "noise:app",
     "orca": "orca:app",
-    "paths": "installed:paths_app",
     "plan": "plan:app",
     "report": "report:app",
     "runs": "runs:app",

@@ -46,7 +46,7 @@ def demo(
 
     from long_context_tasks.benchmarks.catalogue import demo as demo_benchmark
     from long_context_tasks.benchmarks.catalogue import parse_task
-    from long_context_tasks.cli.installed import config_folder
+    from long_context_tasks.cli.tasks import config_folder
     from long_context_tasks.hosts.demo_model import demo_model_path
     from long_context_tasks.results import find_runs
 

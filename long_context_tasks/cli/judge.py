@@ -1,4 +1,4 @@
-"""``lct judge``: judge stored responses, compare judges, try a judge."""
+"""`lct judge`: judge stored responses, compare judges with people."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,6 @@ from long_context_tasks.cli.options import (
     Json,
     Judges,
     JudgeSeeds,
-    OneJudge,
     OnlyTasks,
     RunsCases,
     RunsDataDir,
@@ -37,12 +36,9 @@ if TYPE_CHECKING:
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
-
-
-@app.callback()
-def judge() -> None:
-    """Judge stored responses, compare judges with people, try a judge."""
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Judge stored responses, and compare judges with people."
+)
 
 
 @app.command(
@@ -177,23 +173,6 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
         raise InputError("nothing was judged, see above")
     if skipped or failed or unparsable:
         raise typer.Exit(1)
-
-
-@app.command(epilog=examples("lct judge check --judge judge.yaml"))
-def check(
-    judge_file: OneJudge = None,
-    as_json: Json = False,
-) -> None:
-    """Try a judge with one tiny call: its address, key, model and settings; of a local one, whether model and engine are there."""
-    from long_context_tasks.judges import check_judge
-
-    [config] = named_judges([judge_file] if judge_file else [])
-    check_judge(config)
-    where = "is there and is loaded when it is needed; nothing was asked"
-    if not config.in_process:
-        where = f"at {config.base_url} answers"
-    text = f"judge {config.name}: {config.model} {where}"
-    give(text, judge=config.name, model=config.model, asked=not config.in_process)
 
 
 @app.command(epilog=examples("lct judge compare scores.jsonl --gold gold"))

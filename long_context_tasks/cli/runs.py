@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from long_context_tasks.results.rescore import Rescored
     from long_context_tasks.schema import Options
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Score stored responses again; write prompts for a pipeline of your own, and score its responses.",
+)
 _RESCORE = examples(
     "lct runs rescore results/",
     "lct runs rescore results/ --dry-run --only-changed --out changed.csv",
@@ -38,11 +42,6 @@ _EXPORT = examples(
     "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
     "lct runs export TASK --data-dir data/",
 )
-
-
-@app.callback()
-def runs() -> None:
-    """Score stored responses again; write prompts for a pipeline of your own, and score its responses."""
 
 
 @app.command(epilog=_RESCORE)

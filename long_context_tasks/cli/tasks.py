@@ -1,32 +1,39 @@
-"""`lct tasks`: which tasks there are, what they score, and what they need."""
+"""`lct tasks`: list the tasks, their metrics and the data they need; print where the hosts' task files are."""
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_task, examples
-from long_context_tasks.cli.output import add_table, json_wanted, print_table, say
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.catalogue import TaskSpec
 
 app = typer.Typer(add_completion=False)
 _READS = {"seed": "none", "published": "published", "recast": "carriers", "built": "your own cases"}
-"""Source of a task's cases to the data that it reads."""
-_DATA = {
-    "none": "Written from a seed: no data needed",
+"""Kind of data that the tasks of each source read."""
+_TITLES = {
+    "none": "Generated from a seed: no data needed",
     "published": "Published data: `lct data fetch BENCHMARK`, or LCT_DATA_DIR",
     "carriers": "Real texts, recast: `lct data fetch carriers`, or LCT_CARRIERS",
     "your own cases": "Your own cases only: `lct build`, then lct_cases (LCT_CASES)",
 }
-"""Kinds of data, with the titles of their tables."""
-_WHICH = "length or split"
-"""Title of the column that says what … in a name may be."""
+"""Title of the table for each kind of data."""
+_VARYING = "length or split"
 _WER = re.compile(r"_wer(\d+)")
-_NAME = 40
-"""Characters of a name that stays on one line in a terminal of 80 columns."""
+# A longer name would leave no room for the other columns in a terminal of 80 characters.
+_LONGEST_WHOLE_NAME = 40
+
+
+def config_folder() -> Path:
+    """Return the folder of OpenCompass configurations: inside an installed package, at the top of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
 
 
 @app.command(
@@ -35,33 +42,44 @@ _NAME = 40
         "lct tasks lct_synthetic",
         "lct tasks '*_recall_*_synthetic' --names",
         "lct tasks tsort --json",
+        'opencompass --datasets BENCHMARK_gen --config-dir "$(lct tasks --paths opencompass)"',
     )
 )
 def tasks(
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names, groups, globs, or a part of names. Default: all.",
+            help="Names, groups, globs, or parts of names. Default: all.",
             show_default=False,
             autocompletion=complete_task,
         ),
     ] = None,
-    names: Annotated[bool, typer.Option("--names", help="Print full names only, one a line.")] = False,
+    names: Annotated[bool, typer.Option("--names", help="Print only full names, one per line.")] = False,
+    paths: Annotated[
+        Literal["lm-eval", "opencompass"] | None,
+        typer.Option(
+            help="Print only the folder of a host's files: for lm-eval's --include_path where the start-up hook does not run, "
+            "for OpenCompass's --config-dir."
+        ),
+    ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """List the tasks: lengths, headline metric, whether a judge is needed, and whether the data are on this machine.
+    """List the tasks: lengths, headline metric, whether they need a judge, and whether their data is on this machine.
 
-    A line stands for the tasks of all lengths, or of all splits. Both hosts know a task by its full name (--names, --json). A judge
-    that is optional adds metrics to the headline.
+    A line stands for the tasks of all lengths or splits. The hosts take full names (--names, --json). An optional judge adds metrics to
+    the headline.
     """
     from long_context_tasks.benchmarks.catalogue import members_of, task_options, task_specs
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 
+    if paths is not None:
+        _print_path(paths)
+        return
     every = {spec.name: spec for spec in task_specs()}
     groups = lm_eval_groups()
     members = {group: frozenset(members_of(group, groups)) for group in groups}
-    chosen = [every[name] for name in _named(patterns or [], every, groups)]
+    chosen = [every[name] for name in _matching(patterns or [], every, groups)]
     if names and not json_wanted():
         say("\n".join(spec.name for spec in chosen))
         return
@@ -77,36 +95,46 @@ def tasks(
         return
     _show(rows)
     say(
-        "… is a length or split, NN a word error rate in percent; --names and --json have full names. Without … a name is "
-        "the group of these tasks."
+        "… stands for a length or split, NN for a word error rate in percent; --names and --json print full names. A name without … "
+        "is the group of these tasks."
     )
     if not patterns:
         own = {spec.group for spec in chosen}
-        say(
-            "Other groups: "
-            + ", ".join(f"{name} ({len(members[name])})" for name in groups if name not in own)
-        )
+        others = (f"{name} ({len(members[name])})" for name in groups if name not in own)
+        say(f"Other groups: {', '.join(others)}")
 
 
-def _named(
+def _print_path(host: str) -> None:
+    from long_context_tasks.hosts.lm_eval.task_files import task_folder
+
+    folder = task_folder() if host == "lm-eval" else config_folder()
+    give(str(folder), host=host, folder=folder)
+
+
+def _matching(
     patterns: Sequence[str], every: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Return the names of all tasks that the patterns mean, in the order of the cards.
+    """Return the names of all tasks that match the patterns, in the order of the cards.
 
     Raises:
-        InputError: a pattern that means nothing.
+        InputError: a pattern matches nothing.
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks
 
     found: set[str] = set()
     for word in patterns:
-        held = {name for name in every if word in name}
-        found |= held if held and word not in groups else held | set(expand_tasks([word], groups))
+        containing = {name for name in every if word in name}
+        # A group may be a part of a name as well: then it means the group only.
+        found |= (
+            containing
+            if containing and word not in groups
+            else containing | set(expand_tasks([word], groups))
+        )
     return [name for name in every if name in found or not patterns]
 
 
 def _row(spec: "TaskSpec", options: Any, members: Mapping[str, frozenset[str]]) -> dict[str, Any]:
-    """Return what is known of a task; ``data_here`` is None where its benchmark does not say."""
+    """Return the facts about a task; ``data_here`` is None if its benchmark does not report it."""
     from long_context_tasks.benchmarks.catalogue import card, has_data
 
     judge = "no"
@@ -128,8 +156,8 @@ def _row(spec: "TaskSpec", options: Any, members: Mapping[str, frozenset[str]]) 
 
 
 def _show(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table for each kind of data; a line stands for the tasks of all lengths, or of all splits."""
-    for data, title in _DATA.items():
+    """Print a table for each kind of data, with a line for the tasks of all lengths or splits."""
+    for data, title in _TITLES.items():
         lines: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for row in rows:
             if row["data"] == data:
@@ -139,14 +167,16 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
             for (name, headline), same in lines.items()
         ]
         if shown:
-            columns = ["task", _WHICH, "headline", "judge", *([] if data == "none" else ["here"])]
-            folded = [_WHICH, *(["task"] if max(len(line[0]) for line in shown) > _NAME else [])]
+            columns = ["task", _VARYING, "headline", "judge", *([] if data == "none" else ["here"])]
+            folded = [_VARYING]
+            if max(len(line[0]) for line in shown) > _LONGEST_WHOLE_NAME:
+                folded.append("task")
             whole = [name for name in columns if name not in folded]
             print_table(title, columns, shown, columns, whole=whole)
 
 
 def _here(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return for how many tasks the data are on this machine."""
+    """Return whether the data of the tasks is on this machine, or for how many of them."""
     there = sum(row["data_here"] is True for row in rows)
     if rows[0]["data_here"] is None:
         return "?"
@@ -154,18 +184,18 @@ def _here(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _line_of(row: Mapping[str, Any]) -> str:
-    """Return the name with dots in place of what several tasks differ in, and NN for a word error rate."""
+    """Return the name with … for the length or split, and NN for a word error rate."""
     name = _WER.sub("_werNN", row["task"])
-    differing = row["length"] or row["split"]
-    if not differing:
+    varying = row["length"] or row["split"]
+    if not varying:
         return name
-    # The family may hold the same word.
-    head, _, tail = name.rpartition(f"_{differing}")
+    # From the right: the same word may be a part of the family's name.
+    head, _, tail = name.rpartition(f"_{varying}")
     return f"{head}_…{tail}"
 
 
 def _choices(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the lengths, from the first to the last, or the splits of some tasks."""
+    """Return the lengths, from first to last, or the splits of some tasks."""
     lengths = [row["length"] for row in rows if row["length"]]
     sizes, more = [length for length in lengths if length != "any"], ["any"] * ("any" in lengths)
     if len(sizes) > 2:

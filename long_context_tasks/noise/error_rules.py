@@ -1,4 +1,4 @@
-"""Rules of recognition errors: how often each word is recognised as what; learned from pairs, kept in files of JSON Lines."""
+"""Rules of recognition errors: how often each word is recognised as which form. Learned from pairs, kept as JSON Lines."""
 
 import gzip
 import json
@@ -15,15 +15,16 @@ from typing import Annotated
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 from rapidfuzz.distance import Levenshtein
 
-from long_context_tasks.noise.words import encode, words_of
+from long_context_tasks.noise.words import words_of
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, write_whole
 
 _DEFAULT = "rules/default.jsonl.gz"
 ENGLISH = "en"
 _LANGUAGE = "<language>"
-"""In the place of a word: its only form is the code of the language."""
+"""Key in the place of a word, whose only form is the code of the language."""
 _REMEDY = "make rules with `lct noise learn`"
+# Integers stay integers, so that rules that are read and written again keep their bytes.
 _Count = Annotated[
     Annotated[int, Strict(), Field(ge=0)] | Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)],
     Field(union_mode="left_to_right"),
@@ -31,11 +32,11 @@ _Count = Annotated[
 _LINES = TypeAdapter(list[dict[str, dict[str, _Count]]])
 _PAIRS = 'lines like {"ref": "what was said", "hyp": "what was recognised"}'
 _FIELDS = (("ref", "hyp"), ("reference", "hypothesis"), ("truth", "asr_hypothesis"))
-_GAP = 0.45  # two words less alike than 10 % are a deletion and an insertion rather than a substitution
+_GAP = 0.45  # two words that agree in less than 10 % are a deletion and an insertion, not a substitution
 _ALIKE = 0.5
 _LONGEST_FORM = 3
 _PER_EXTRA_WORD = 0.1
-_LARGEST_REGION = 400  # beyond, the two sides do not belong together
+_LARGEST_REGION = 400  # beyond this, the two sides do not belong together
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class ErrorShares:
     """Kinds of errors as shares of all errors, and errors per word.
 
     Attributes:
-        substitution: Share of words that are recognised as others.
-        deletion: Share of words that are left out.
-        insertion: Share of words that were not said.
-        rate: All errors over all words said.
+        substitution: share of words that are recognised as others.
+        deletion: share of words that are left out.
+        insertion: share of words that were not said.
+        rate: all errors over all words said.
     """
 
     substitution: float
@@ -57,12 +58,12 @@ class ErrorShares:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """How often each word is recognised as what.
+    """How often each word is recognised as which form.
 
     Attributes:
-        counts: Word -> form -> count. The form "" is a deletion, the word "" holds what was inserted; a form can be
-            several words; the word itself counts how often it is recognised right.
-        language: Code of the language that they are for, such as ``de``; empty if unknown.
+        counts: word -> form -> count. The form "" is a deletion, the word "" holds the insertions; a form can be several words; the word
+            itself counts how often it is recognised correctly.
+        language: code of the language of the rules, such as ``de``; empty if unknown.
     """
 
     counts: Mapping[str, Mapping[str, float]]
@@ -99,12 +100,11 @@ class Rules:
     def read(path: Path) -> "Rules":
         """Read a file with a JSON object word -> {form: count} on each line, plain or ``.gz``.
 
-        As in the official loader, words with white space in them are left out and a word given twice keeps its last rule;
-        the official first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}``
-        gives the language.
+        As in the official loader, words that contain white space are left out and a word that is given twice keeps its last rule. The
+        official first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}`` names the language.
 
         Raises:
-            InputError: unreadable, or a line that is no rule.
+            InputError: the file is unreadable, or a line is not a rule.
         """
         try:
             data = path.read_bytes()
@@ -117,7 +117,7 @@ class Rules:
         return _parse(text, str(path))
 
     def write(self, path: Path) -> None:
-        """Write the rules, gzipped when the name ends in ``.gz``; equal rules give equal bytes.
+        """Write the rules, gzipped if the name ends in ``.gz``; equal rules give equal bytes.
 
         Raises:
             InputError: the file cannot be written.
@@ -127,15 +127,14 @@ class Rules:
 
 
 def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) -> None:
-    """Write a JSON object word -> {form: count} on each line, gzipped when the name ends in ``.gz``.
+    """Write a JSON object word -> {form: count} on each line, gzipped if the name ends in ``.gz``.
 
     Raises:
         InputError: the file cannot be written.
     """
     lines = "".join(json.dumps({word: forms}, ensure_ascii=False) + "\n" for word, forms in rules)
-    data = lines.encode(
-        "utf-8", "replace"
-    )  # half of a surrogate pair becomes a question mark, as in responses
+    # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark, as in responses.
+    data = lines.encode("utf-8", "replace")
     if path.suffix == ".gz":
         data = gzip.compress(data, 9, mtime=0)
     write_whole(path, data)
@@ -143,7 +142,7 @@ def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) ->
 
 def _parse(text: str, name: str) -> Rules:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    try:  # at once: several times faster than line by line
+    try:  # all lines at once, which is several times faster than line by line
         objects = _LINES.validate_json(f"[{','.join(line for _, line in lines)}]")
     except ValidationError:
         for number, line in lines:
@@ -151,11 +150,11 @@ def _parse(text: str, name: str) -> Rules:
                 _LINES.validate_json(f"[{line}]")
             except ValidationError as error:
                 first = error.errors(include_input=False, include_url=False)[0]
-                what = "no rule"
+                problem = "not a rule"
                 if first["type"] == "json_invalid":
-                    what = f"no JSON ({first['ctx']['error']})"
+                    problem = f"not JSON ({first['ctx']['error']})"
                 raise InputError(
-                    f'{name}, line {number}: {what}; each line is an object {{"word": {{"form": count}}}} with counts '
+                    f'{name}, line {number}: {problem}; each line is an object {{"word": {{"form": count}}}} with counts '
                     f"from 0; {_REMEDY}"
                 ) from None
         raise
@@ -165,7 +164,7 @@ def _parse(text: str, name: str) -> Rules:
     counts.pop("<unk>", None)
     language = "".join(list(counts.pop(_LANGUAGE, {}))[:1])
     if not counts:
-        raise InputError(f"{name}: no rules in it; {_REMEDY}")
+        raise InputError(f"{name}: the file holds no rules; {_REMEDY}")
     return Rules(counts, language)
 
 
@@ -177,52 +176,51 @@ def default_rules() -> Rules:
 
 
 def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Read pairs from JSON Lines, plain or ``.gz``.
+    """Read pairs of reference and hypothesis from JSON Lines, plain or ``.gz``.
 
-    The fields are ``ref`` and ``hyp``, ``reference`` and ``hypothesis``, or those of RED-ACE as published, ``truth`` and
-    ``asr_hypothesis``, a list of words; others are ignored.
+    The fields are ``ref`` and ``hyp``, ``reference`` and ``hypothesis``, or those of RED-ACE as published: ``truth`` and
+    ``asr_hypothesis``, a list of words. Other fields are ignored.
 
     Args:
-        path: The file.
-        sources: Take only pairs whose ``source`` begins with one of these; default: all.
+        path: the file.
+        sources: take only pairs whose ``source`` begins with one of these; all if empty.
 
     Raises:
-        InputError: unreadable, a line that is no pair, or no pair at all; with the row.
+        InputError: the file is unreadable, a row is not a pair, or no pair is found; the row is named.
     """
     wanted = tuple(sources)
     found = False
     for place, row in json_rows(path, _PAIRS):
         if not isinstance(row, dict):
-            raise InputError(f"{place}: no JSON object; expected {_PAIRS}")
+            raise InputError(f"{place}: not a JSON object; expected {_PAIRS}")
         names = next((names for names in _FIELDS if names[0] in row), _FIELDS[0])
         reference, hypothesis = map(row.get, names)
         if isinstance(hypothesis, list) and all(isinstance(word, str) for word in hypothesis):
             hypothesis = " ".join(hypothesis)
         if not isinstance(reference, str) or not isinstance(hypothesis, str):
-            raise InputError(f"{place}: {' and '.join(names)} are not both texts; expected {_PAIRS}")
+            raise InputError(f"{place}: {' and '.join(names)} must both be texts; expected {_PAIRS}")
         if not wanted or str(row.get("source", "")).startswith(wanted):
             found = True
             yield reference, hypothesis
     if not found:
         which = f" of the sources {', '.join(wanted)}" if wanted else ""
-        raise InputError(f"{path}: no pairs{which} in it; expected {_PAIRS}")
+        raise InputError(f"{path}: the file holds no pairs{which}; expected {_PAIRS}")
 
 
 def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2, language: str = "") -> Rules:
-    """Count how often each word is recognised as what.
+    """Count how often each word is recognised as which form.
 
-    Case and punctuation around words are ignored. Words are aligned by least edits; between two matches, words go
-    with those that are written most alike, up to three for one ("anon" -> "an on"). Where one side has digits and
-    the other has none ("two point six", "2.6") nothing is counted: that is writing, not hearing.
+    Case and punctuation around words are ignored. Words are aligned by least edits; between two matches, words are paired with those of
+    the most similar spelling, up to three for one ("anon" -> "an on"). If only one side has digits ("two point six", "2.6"), nothing is
+    counted, because the two differ in writing and not in hearing.
 
     Args:
-        pairs: Reference and hypothesis.
-        min_count: Errors that are rarer are kept only if at least half of the letters agree, else they count as
-            faults of the alignment.
-        language: Code of the language of the pairs, for :class:`Rules`.
+        pairs: reference and hypothesis.
+        min_count: rarer errors are kept only if at least half of the letters agree; otherwise they are taken for faults of the alignment.
+        language: code of the language of the pairs, for :class:`Rules`.
 
     Raises:
-        InputError: no words in the references.
+        InputError: the references hold no words.
     """
     counts: dict[str, Counter[str]] = {}
     for reference, hypothesis in pairs:
@@ -243,17 +241,16 @@ def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2, language: str
 
 
 def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[str, str]]:
-    """Give pairs of a word and its form: equal, "" for a deletion, several words; ("", word) for an insertion."""
-    left, right = encode(reference, hypothesis)
+    """Yield pairs of a word and its form, which is "" for a deletion and may be several words; ("", word) is an insertion."""
     end_left = end_right = 0
-    for block in Levenshtein.editops(left, right).as_matching_blocks():
-        yield from _region(reference[end_left : block.a], hypothesis[end_right : block.b])
+    for block in Levenshtein.editops(reference, hypothesis).as_matching_blocks():
+        yield from _align_region(reference[end_left : block.a], hypothesis[end_right : block.b])
         end_left, end_right = block.a + block.size, block.b + block.size
         yield from ((word, word) for word in reference[block.a : end_left])
 
 
-def _region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
-    """Align what is between two matches: words that are written alike go together."""
+def _align_region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
+    """Pair the words between two matches by their spelling."""
     if not left or not right:
         yield from ((word, "") for word in left)
         yield from (("", word) for word in right)
@@ -261,7 +258,7 @@ def _region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
     if len(left) * len(right) > _LARGEST_REGION or _has_digit(" ".join(left)) != _has_digit(" ".join(right)):
         return
     rows, columns = len(left), len(right)
-    # cost and step of the best way to each cell; a step says how many words of each side it takes
+    # Cost and last step of the best way to each cell; a step is the number of words taken from each side.
     cost = [[_GAP * (i + j) for j in range(columns + 1)] for i in range(rows + 1)]
     step = [[(1, 0) if i else (0, 1) for _ in range(columns + 1)] for i in range(rows + 1)]
     for i in range(1, rows + 1):
@@ -280,6 +277,7 @@ def _region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
     yield from reversed(pairs)
 
 
+# A corpus has millions of word pairs but few distinct ones.
 @lru_cache(maxsize=1 << 18)
 def _unlike(word: str, form: str) -> float:
     joined = form.replace(" ", "")
@@ -287,6 +285,5 @@ def _unlike(word: str, form: str) -> float:
     return distance + _PER_EXTRA_WORD * form.count(" ")
 
 
-@lru_cache(maxsize=1 << 16)
 def _has_digit(text: str) -> bool:
     return any(character.isdigit() for character in text)

@@ -297,12 +297,3 @@ def test_data_that_have_moved(results: Path, data: Path, judging: JudgeServer, t
     lost = judge(results, "--judge", file)
     assert lost.code == 2 and "gone" in lost.err
     assert judge(results, "--judge", file, "--data-dir", data).code == 0
-
-
-def test_check(judging: JudgeServer, tmp_path: Path) -> None:
-    file = judge_file(tmp_path / "judge.yaml", judging.url)
-    done = lct("judge", "check", "--judge", file)
-    assert done.code == 0 and "answers" in done.out
-    file.write_text(file.read_text().replace("127.0.0.1", f"{'a' * 70}.example"))
-    done = lct("judge", "check", "--judge", file)
-    assert done.code == 2 and "no connection" in done.err

@@ -147,8 +147,6 @@ def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
 
 
 def test_paths():
-    _, both, _ = lct("paths")
-    folder = lct("paths", "--lm-eval")[1].strip()
-    assert (Path(folder) / "_lct_synthetic.yaml").is_file() and folder in both
-    config = lct("paths", "--opencompass")[1].strip()
-    assert Path(config).name == "configs" and config in both
+    folder = lct("tasks", "--paths", "lm-eval").out.strip()
+    assert (Path(folder) / "_lct_synthetic.yaml").is_file()
+    assert Path(lct("tasks", "--paths", "opencompass").out.strip()).name == "configs"

@@ -43,7 +43,7 @@ def test_a_new_benchmark_works_and_checks_itself(zebra: Path) -> None:
         assert (done.code, done.out) == (0, "zebra: all is well\n")
         assert lct("check", "zebra", "--json").rows["result"] == {"wrong": 0}
         assert "zebra_find_8k" in lct("tasks", "zebra", "--names").out
-        assert (Path(lct("paths", "--lm-eval").out.strip()) / "zebra_find_8k.yaml").is_file()
+        assert (Path(lct("tasks", "--paths", "lm-eval").out.strip()) / "zebra_find_8k.yaml").is_file()
     tests = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=zebra.parent,

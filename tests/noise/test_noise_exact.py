@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.noise import Rules, default_rules, inject, measured_rates, noise_seed, word_error_rate
+from long_context_tasks.noise import Rules, default_rules, inject, noise_seed, word_error_rate
 from long_context_tasks.schema import InputError
 
 TAGS = re.compile(r"\([A-Z]+\d*\)|\[[^\]\s]*\]|</?[^>\s]*>")
@@ -143,12 +143,6 @@ def test_any_text(lines: list[str], wer: float, seed: int) -> None:
     plain = [word for word in text.split() if word not in ("(PERSON1)", "[ORG2]s", "--")]
     if len(plain) > n / 2:
         assert abs(word_error_rate(text, noisy.text) - wer) <= max(2.5 / n, 0.01)
-
-
-def test_table_of_measured_rates() -> None:
-    found = measured_rates({"a": TEXT, "b": TEXT[: len(TEXT) // 2]}, default_rules(), [0.2, 1.0])
-    assert [list(rates) for rates in found.values()] == [["a", "b"]] * 2
-    assert list(found[0.2].values()) == pytest.approx([0.2, 0.2], abs=0.01)
 
 
 @pytest.mark.parametrize(
