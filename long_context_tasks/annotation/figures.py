@@ -1,21 +1,20 @@
-"""Statistics of a study: Krippendorff's alpha before and after filtering, Tables 1, 4, 5 and Fig. 5 of the ORCA paper.
+"""Statistics of a study as tables: Krippendorff's alpha before and after filtering, Tables 1, 4, 5 and Fig. 5 of the ORCA paper.
 
-Alpha (Krippendorff 2019, Content Analysis, chapter 12) is NLTK's, which comes with ``pip install 'long_context_tasks[annotation]'``; the
-package krippendorff is under the GPL. The paper does not name its level of measurement; here it is ``ordinal`` unless another is asked for.
-Filtering is the paper's (Section 5.2, Stage 3): what was said of a question that was corrected or removed afterwards does not count.
+Filtering is the paper's (Section 5.2, Stage 3): annotations of a question that was corrected or removed later do not count. The paper does
+not name its level of measurement for alpha; ``ordinal`` is the default here.
 """
 
 import importlib
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev, variance
 from typing import Literal
 
-from long_context_tasks.annotation.records import CODES, FIELDS, QUESTION_CODES, Annotation, ratings_of
-from long_context_tasks.annotation.study import Study
+from long_context_tasks.annotation.records import FIELDS, Annotation, ratings_of
+from long_context_tasks.annotation.scale import CODES, QUESTION_CODES
+from long_context_tasks.annotation.study import AnnotationStudy
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import Table, figure_text
@@ -23,16 +22,152 @@ from long_context_tasks.stats import correlate
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
-HIGH_VARIANCE = 1.0
+_HIGH_VARIANCE = 1.0
+_BAR = 24
+"""Characters of the longest bar of the histogram."""
+
+
+def study_tables(study: AnnotationStudy, level: Level = "ordinal") -> list[Table]:
+    """Compute all statistics of a study.
+
+    Raises:
+        InputError: NLTK is not installed.
+    """
+    kept = {candidate.id for candidate in study.candidates(current=True)}
+    every = study.annotations()
+    after = [annotation for annotation in every if annotation.candidate in kept]
+    removed = [annotation for annotation in every if annotation.candidate not in kept]
+    return [
+        _filtering_table(study, {"before": every, "removed": removed, "after": after}, level),
+        _feedback_table(study, every),
+        _corrections_table(study),
+        _models_table(study, after),
+        _histogram_table(study, every, after),
+    ]
+
+
+def _questions(study: AnnotationStudy, annotations: Sequence[Annotation]) -> set[str]:
+    """Return the ids of the annotated questions; all versions of a question count once."""
+    return {study.answers[annotation.candidate].question_id for annotation in annotations}
+
+
+def _with_feedback(annotations: Sequence[Annotation]) -> int:
+    return sum(bool(annotation.codes or annotation.comment) for annotation in annotations)
+
+
+def _filtering_table(
+    study: AnnotationStudy, stages: Mapping[str, Sequence[Annotation]], level: Level
+) -> Table:
+    """Return a row per stage of filtering. Pairs are candidates with a rating; variances have the divisor n - 1."""
+    rows = []
+    for name, annotations in stages.items():
+        rated = ratings_of(annotations)
+        triples = [(each.annotator, each.candidate, each.rating) for each in annotations]
+        alpha = krippendorff_alpha([(a, c, float(r)) for a, c, r in triples if r is not None], level)
+        several = [variance(ratings) for ratings in rated.values() if len(ratings) > 1]
+        high = fmean(value > _HIGH_VARIANCE for value in several) if several else math.nan
+        n, feedback = sum(map(len, rated.values())), _with_feedback(annotations)
+        # The paper's "annotations" are ratings plus feedback: 9,728 + 1,993 = 11,721.
+        counts = (len(_questions(study, annotations)), len(rated), n, feedback, n + feedback)
+        figures = (
+            figure_text(n / len(rated) if rated else math.nan),
+            figure_text(alpha.value),
+            f"{alpha.items:,}",
+            figure_text(100 * high, 1),
+        )
+        rows.append((name, *(f"{count:,}" for count in counts), *figures))
+    return Table(
+        "filtering",
+        f"Filtering (Krippendorff's alpha, {level})",
+        (
+            *("", "questions", "rated pairs", "ratings", "feedback", "annotations", "ratings per pair"),
+            *("alpha", "items of alpha", "variance > 1, %"),
+        ),
+        tuple(rows),
+    )
+
+
+def _feedback_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -> Table:
+    """Return Table 4. As in the paper, Q, A and R count by question, U, E and comments by annotation."""
+    asked, feedback = len(_questions(study, annotations)), _with_feedback(annotations)
+    rows = []
+    for code in (*CODES, "comment"):
+        holding = [
+            each for each in annotations if (each.comment if code == "comment" else code in each.codes)
+        ]
+        by_question = code in QUESTION_CODES
+        count, of = (len(_questions(study, holding)), asked) if by_question else (len(holding), feedback)
+        meaning = study.scale.codes[code].label if code in study.scale.codes else "free text"
+        share = figure_text(100 * count / of if of else math.nan, 1)
+        rows.append((code, meaning, f"{count:,}", f"{of:,}", share))
+    total = sum(len(annotation.codes) for annotation in annotations)
+    return Table(
+        "feedback",
+        "Feedback (Table 4): Q, A, R of annotated questions, the others of annotations with feedback",
+        ("code", "meaning", "count", "of", "%"),
+        (*rows, ("all codes", "", f"{total:,}", "", "")),
+        frozenset(("meaning",)),
+    )
+
+
+def _corrections_table(study: AnnotationStudy) -> Table:
+    """Return Table 1: corrections of each field, by benchmark (the ``source`` of the question)."""
+    corrected: dict[str, Counter[str]] = {name: Counter() for name in (*FIELDS, "total")}
+    for review in study.reviews:
+        source = study.versions[review.question_id][0].source
+        for name in review.changes:
+            corrected[name][source] += 1
+            corrected["total"][source] += 1
+    sources = sorted(corrected["total"])
+    return Table(
+        "corrections",
+        "Corrections (Table 1)",
+        ("field", *(source or "no source" for source in sources), "total"),
+        tuple(
+            (name, *(str(counts[source]) for source in sources), str(counts.total()))
+            for name, counts in corrected.items()
+        ),
+    )
+
+
+def _models_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -> Table:
+    """Return Table 5."""
+    rated: dict[str, list[tuple[str, list[int]]]] = {}
+    for key, ratings in ratings_of(annotations).items():
+        rated.setdefault(study.answers[key].model, []).append((study.answers[key].text, ratings))
+    rows = []
+    for model in sorted(rated, key=str.casefold):
+        flat = [rating for _, ratings in rated[model] for rating in ratings]
+        sd = stdev(flat) if len(flat) > 1 else math.nan
+        words = fmean(len(text.split()) for text, _ in rated[model])
+        figures = figure_text(fmean(flat)), figure_text(sd), figure_text(words, 1)
+        rows.append((model, f"{len(rated[model]):,}", f"{len(flat):,}", *figures))
+    columns = ("model", "answers", "ratings", "mean rating", "sd", "words")
+    return Table("models", "Models after filtering (Table 5)", columns, tuple(rows))
+
+
+def _histogram_table(
+    study: AnnotationStudy, before: Sequence[Annotation], after: Sequence[Annotation]
+) -> Table:
+    """Return Fig. 5: how often each rating was given, before and after filtering."""
+    counts = [Counter(annotation.rating for annotation in each) for each in (before, after)]
+    most = max(1, *(counts[0][value] for value in study.scale.values), 1)
+    rows = []
+    for value in study.scale.values:
+        cells = [(str(each[value]), "#" * round(_BAR * each[value] / most)) for each in counts]
+        rows.append((str(value), *cells[0], *cells[1]))
+    # The bars have no title, but names of columns must differ.
+    columns = ("rating", "before", "", "after", " ")
+    return Table("ratings", "Ratings (Fig. 5)", columns, tuple(rows), frozenset(("", " ")))
 
 
 @dataclass(frozen=True)
 class Alpha:
-    """Agreement of some annotators.
+    """Agreement of annotators.
 
     Attributes:
-        value: 1 full agreement, 0 as by chance; not a number when no item has two ratings, or all ratings are equal.
-        items, ratings, annotators: that enter, which are those of items with two ratings or more.
+        value: 1 for full agreement, 0 for chance; NaN if no item has two ratings, or all ratings are equal.
+        items, ratings, annotators: counts over the items with two ratings or more.
     """
 
     value: float
@@ -41,191 +176,8 @@ class Alpha:
     annotators: int
 
 
-@dataclass(frozen=True)
-class Part:
-    """Ratings of one part: all (before), those filtered out (removed), those kept (after).
-
-    Attributes:
-        questions: with an annotation of any kind; a question counts once, whatever its versions.
-        pairs: candidates with a rating.
-        ratings: number of them.
-        feedback: annotations with a code or a comment.
-        alpha: Krippendorff's.
-        high_variance: share of the pairs with two ratings or more whose variance (divisor n - 1) is above 1; not a number without any.
-        histogram: rating to count, every rating of the scale (Fig. 5).
-    """
-
-    questions: int
-    pairs: int
-    ratings: int
-    feedback: int
-    alpha: Alpha
-    high_variance: float
-    histogram: dict[int, int]
-
-    @property
-    def annotations(self) -> int:
-        """Ratings and feedback entries together, as the paper counts."""
-        return self.ratings + self.feedback
-
-    @property
-    def ratings_per_pair(self) -> float:
-        """Return the mean; not a number without pairs."""
-        return self.ratings / self.pairs if self.pairs else math.nan
-
-
-@dataclass(frozen=True)
-class CodeCount:
-    """A row of Table 4.
-
-    Attributes:
-        code: a letter, or ``comment``.
-        count: questions for Q, A and R; annotations for U, E and comments.
-        of: what the share is of: annotated questions, or annotations with feedback.
-    """
-
-    code: str
-    count: int
-    of: int
-
-    @property
-    def share(self) -> float:
-        """Between 0 and 1; not a number of nothing."""
-        return self.count / self.of if self.of else math.nan
-
-
-@dataclass(frozen=True)
-class ModelRow:
-    """A row of Table 5, after filtering.
-
-    Attributes:
-        model: its name.
-        answers: with a rating.
-        ratings: of them.
-        mean, sd: of the ratings (divisor n - 1; sd is not a number for one rating).
-        words: mean length of the rated answers.
-    """
-
-    model: str
-    answers: int
-    ratings: int
-    mean: float
-    sd: float
-    words: float
-
-
-@dataclass(frozen=True)
-class Figures:
-    """All statistics of a study.
-
-    Attributes:
-        before, removed, after: see :class:`Part`.
-        codes: Table 4, over all annotations.
-        total_codes: codes of all annotations together.
-        models: Table 5.
-        corrected: Table 1: field to benchmark (``source`` of the question) to number of corrections.
-        level: of measurement, for alpha.
-    """
-
-    before: Part
-    removed: Part
-    after: Part
-    codes: tuple[CodeCount, ...]
-    total_codes: int
-    models: tuple[ModelRow, ...]
-    corrected: dict[str, dict[str, int]]
-    level: Level
-
-
-def study_figures(study: Study, level: Level = "ordinal") -> Figures:
-    """Compute the statistics.
-
-    Raises:
-        InputError: NLTK is not installed.
-    """
-    candidates = {candidate.id: candidate for candidate in study.candidates()}
-    question_of = {key: candidate.question_id for key, candidate in candidates.items()}
-    kept = {candidate.id for candidate in study.candidates(current=True)}
-    every = study.annotations()
-    after = [annotation for annotation in every if annotation.candidate in kept]
-    removed = [annotation for annotation in every if annotation.candidate not in kept]
-    before, without, rest = (
-        _part(part, question_of, study.scale.values, level) for part in (every, removed, after)
-    )
-    models: dict[str, list[tuple[str, list[int]]]] = {}
-    for key, ratings in ratings_of(after).items():
-        models.setdefault(candidates[key].model, []).append((candidates[key].text, ratings))
-    source = {question.id: question.source for question in study.all_versions()}
-    corrected: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
-    for review in study.corrections():
-        for name in review["changes"]:
-            corrected[name][source[review["question_id"]]] += 1
-    return Figures(
-        before=before,
-        removed=without,
-        after=rest,
-        codes=_codes(every, question_of, before),
-        total_codes=sum(len(annotation.codes) for annotation in every),
-        models=tuple(_model(name, models[name]) for name in sorted(models, key=str.casefold)),
-        corrected={name: dict(sorted(counts.items())) for name, counts in corrected.items()},
-        level=level,
-    )
-
-
-def _part(
-    annotations: Sequence[Annotation], question_of: dict[str, str], values: Iterable[int], level: Level
-) -> Part:
-    rated = ratings_of(annotations)
-    triples = [
-        (annotation.annotator, annotation.candidate, float(annotation.rating))
-        for annotation in annotations
-        if annotation.rating is not None
-    ]
-    counts = Counter(rating for ratings in rated.values() for rating in ratings)
-    high = [statistics.variance(ratings) > HIGH_VARIANCE for ratings in rated.values() if len(ratings) > 1]
-    return Part(
-        questions=len({question_of[annotation.candidate] for annotation in annotations}),
-        pairs=len(rated),
-        ratings=len(triples),
-        feedback=sum(bool(annotation.codes or annotation.comment) for annotation in annotations),
-        alpha=krippendorff_alpha(triples, level),
-        high_variance=statistics.fmean(high) if high else math.nan,
-        histogram={value: counts[value] for value in values},
-    )
-
-
-def _codes(
-    annotations: Sequence[Annotation], question_of: dict[str, str], before: Part
-) -> tuple[CodeCount, ...]:
-    found = []
-    for code in CODES:
-        holding = [
-            question_of[annotation.candidate] for annotation in annotations if code in annotation.codes
-        ]
-        if code in QUESTION_CODES:
-            found.append(CodeCount(code, len(set(holding)), before.questions))
-        else:
-            found.append(CodeCount(code, len(holding), before.feedback))
-    return (
-        *found,
-        CodeCount("comment", sum(bool(annotation.comment) for annotation in annotations), before.feedback),
-    )
-
-
-def _model(name: str, rated: Sequence[tuple[str, list[int]]]) -> ModelRow:
-    flat = [rating for _, ratings in rated for rating in ratings]
-    return ModelRow(
-        model=name,
-        answers=len(rated),
-        ratings=len(flat),
-        mean=statistics.fmean(flat),
-        sd=statistics.stdev(flat) if len(flat) > 1 else math.nan,
-        words=statistics.fmean(len(answer.split()) for answer, _ in rated),
-    )
-
-
 def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level = "ordinal") -> Alpha:
-    """Compute alpha of ``(annotator, item, rating)``, at most one of each annotator and item.
+    """Compute alpha of ``(annotator, item, rating)`` (Krippendorff 2019, Content Analysis, chapter 12).
 
     Raises:
         InputError: NLTK is not installed.
@@ -240,118 +192,35 @@ def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level =
     counts = Counter(rating for *_, rating in used)
     if len(counts) < 2:
         return Alpha(math.nan, *sizes)
+    # Not the package krippendorff, which is under the GPL.
     require("annotation", "Krippendorff's alpha", "nltk")
     nltk = importlib.import_module("nltk.metrics.agreement")
     return Alpha(float(nltk.AnnotationTask(used, distance=_distance(level, counts)).alpha()), *sizes)
 
 
 def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], float]:
-    """Squared difference of two ratings."""
+    """Return the squared difference of two ratings at a level of measurement, in the form that NLTK takes."""
     if level == "nominal":
         return lambda one, other: float(one != other)
     if level == "interval":
         return lambda one, other: (one - other) ** 2
     below, place = 0.0, {}
     for rating in sorted(counts):
-        # Ranks: the sum of the counts from one rating to the other, less half of the two, is the difference of these places.
+        # The sum of the counts from one rating to the other, less half of the two, is the difference of these places.
         place[rating] = below + counts[rating] / 2
         below += counts[rating]
     return lambda one, other: (place[one] - place[other]) ** 2
 
 
-_BAR = 24
-
-
-def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
-    """Return all tables of a study."""
-    parts = (("before", figures.before), ("removed", figures.removed), ("after", figures.after))
-    sizes = ("questions", "pairs", "ratings", "feedback", "annotations")
-    filtering = Table(
-        "filtering",
-        f"Filtering (Krippendorff's alpha, {figures.level})",
-        (
-            *("", "questions", "rated pairs", "ratings", "feedback", "annotations", "ratings per pair"),
-            *("alpha", "items of alpha", "variance > 1, %"),
-        ),
-        tuple(
-            (
-                name,
-                *(f"{getattr(part, size):,}" for size in sizes),
-                figure_text(part.ratings_per_pair),
-                figure_text(part.alpha.value),
-                f"{part.alpha.items:,}",
-                figure_text(100 * part.high_variance, 1),
-            )
-            for name, part in parts
-        ),
-    )
-    shares = [
-        (
-            code.code,
-            labels.get(code.code, "free text"),
-            f"{code.count:,}",
-            f"{code.of:,}",
-            figure_text(100 * code.share, 1),
-        )
-        for code in figures.codes
-    ]
-    feedback = Table(
-        "feedback",
-        "Feedback (Table 4): Q, A, R of annotated questions, the others of annotations with feedback",
-        ("code", "meaning", "count", "of", "%"),
-        (*shares, ("all codes", "", f"{figures.total_codes:,}", "", "")),
-        frozenset(("meaning",)),
-    )
-    total: Counter[str] = Counter()
-    for counts in figures.corrected.values():
-        total.update(counts)
-    corrections = Table(
-        "corrections",
-        "Corrections (Table 1)",
-        ("field", *(name or "no source" for name in sorted(total)), "total"),
-        tuple(
-            (field, *(str(counts.get(name, 0)) for name in sorted(total)), str(sum(counts.values())))
-            for field, counts in {**figures.corrected, "total": total}.items()
-        ),
-    )
-    models = Table(
-        "models",
-        "Models after filtering (Table 5)",
-        ("model", "answers", "ratings", "mean rating", "sd", "words"),
-        tuple(
-            (
-                *(model.model, f"{model.answers:,}", f"{model.ratings:,}"),
-                *(figure_text(model.mean), figure_text(model.sd), figure_text(model.words, 1)),
-            )
-            for model in figures.models
-        ),
-    )
-    most = max((1, *figures.before.histogram.values()))
-    ratings = Table(
-        "ratings",
-        "Ratings (Fig. 5)",
-        ("rating", "before", "", "after", " "),
-        tuple(
-            (str(value), *(cell for n in (n, after) for cell in (str(n), "#" * round(_BAR * n / most))))
-            for (value, n), after in zip(
-                figures.before.histogram.items(), figures.after.histogram.values(), strict=True
-            )
-        ),
-        frozenset(("", " ")),
-    )
-    return [filtering, feedback, corrections, models, ratings]
-
-
 @dataclass(frozen=True)
 class GoldAgreement:
-    """An annotator's ratings of the answers about one document.
+    """Agreement of an annotator with the gold ratings of the answers about one document.
 
     Attributes:
-        annotator: name.
         document: id; empty for questions without a document.
         n: candidates that both have rated.
-        pearson: correlation with the gold ratings; not a number when one side is constant.
-        difference: mean of the annotator's ratings less that of the gold ratings.
+        pearson: correlation; NaN if one side is constant.
+        difference: mean rating of the annotator minus the mean gold rating.
     """
 
     annotator: str
@@ -361,13 +230,12 @@ class GoldAgreement:
     difference: float
 
 
-def agreement_with(study: Study, gold: str) -> list[GoldAgreement]:
+def agreement_with(study: AnnotationStudy, gold: str) -> list[GoldAgreement]:
     """Compare every annotator with the gold annotator.
 
     Raises:
-        InputError: the gold annotator has rated nothing that another one has rated too.
+        InputError: the gold annotator and the others have not rated the same candidates.
     """
-    documents = study.documents_of_candidates()
     rated = [
         (annotation.annotator, annotation.candidate, annotation.rating)
         for annotation in study.annotations()
@@ -377,10 +245,13 @@ def agreement_with(study: Study, gold: str) -> list[GoldAgreement]:
     pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for annotator, candidate, rating in rated:
         if annotator != gold and candidate in right:
-            pairs.setdefault((annotator, documents[candidate]), []).append((rating, right[candidate]))
+            document = study.question_of(candidate).document or ""
+            pairs.setdefault((annotator, document), []).append((rating, right[candidate]))
     if not pairs:
         names = ", ".join(sorted({annotator for annotator, *_ in rated})) or "none"
-        raise InputError(f"--gold {gold}: no rating beside one of another annotator; with ratings: {names}")
+        raise InputError(
+            f"--gold {gold}: no candidate has a rating of this annotator and of another; with ratings: {names}"
+        )
     return [
         GoldAgreement(
             *key,
@@ -393,27 +264,16 @@ def agreement_with(study: Study, gold: str) -> list[GoldAgreement]:
 
 
 def inconsistent(found: Sequence[GoldAgreement], least: float) -> set[tuple[str, str]]:
-    """Return annotator and document of those whose correlation is below ``least``, or is not a number."""
-    return {
-        (agreement.annotator, agreement.document) for agreement in found if not agreement.pearson >= least
-    }
+    """Return annotator and document of those whose correlation is below ``least``, or NaN."""
+    return {(each.annotator, each.document) for each in found if not each.pearson >= least}
 
 
 def agreement_table(found: Sequence[GoldAgreement], gold: str) -> Table:
     """Return a row for every annotator and document."""
-    return Table(
-        "gold",
-        f"Annotators against {gold}",
-        ("annotator", "document", "ratings", "Pearson", "mean difference"),
-        tuple(
-            (
-                agreement.annotator,
-                agreement.document,
-                str(agreement.n),
-                figure_text(agreement.pearson),
-                figure_text(agreement.difference),
-            )
-            for agreement in found
-        ),
-        frozenset(("annotator", "document")),
-    )
+    rows = []
+    for each in found:
+        figures = figure_text(each.pearson), figure_text(each.difference)
+        rows.append((each.annotator, each.document, str(each.n), *figures))
+    columns = ("annotator", "document", "ratings", "Pearson", "mean difference")
+    title = f"Annotators against {gold}"
+    return Table("gold", title, columns, tuple(rows), frozenset(("annotator", "document")))

@@ -1,13 +1,11 @@
-"""To and from POTATO (Pei et al., EMNLP 2022), the annotation tool that the ORCA paper used.
+"""Projects for POTATO (Pei et al., EMNLP 2022), the annotation tool that the ORCA paper used, and the answers in them.
 
-Written for its version 2.12: a project folder with ``config.yaml``, ``data/items.jsonl`` and one folder per annotator in
-``annotation_output``. Its ``user_state.json`` holds the answers, its ``annotation_history.jsonl`` their times; the
-``annotated_instances.jsonl`` of version 1 is read as well.
+Written for version 2.12. A project has ``config.yaml``, ``data/items.jsonl`` and a folder per annotator in ``annotation_output``, where
+``user_state.json`` holds the answers and ``annotation_history.jsonl`` their times.
 """
 
 import hashlib
 import html
-import importlib.resources
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -17,52 +15,49 @@ from typing import Any
 
 import yaml
 
-from long_context_tasks.annotation.records import (
-    CODES,
-    TIME,
-    Annotation,
-    Question,
-    Scale,
-    check_annotation,
-)
-from long_context_tasks.annotation.study import Study
+from long_context_tasks.annotation.records import TIME, Annotation, StudyQuestion, annotation_problem
+from long_context_tasks.annotation.scale import CODES, Scale
+from long_context_tasks.annotation.study import AnnotationStudy
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import (
     json_rows,
     loads,
+    packaged_yaml,
     read_json,
     read_yaml,
     whole_folder,
     write_whole,
-    yaml_value,
 )
 
 _OUTPUT = "annotation_output"
-_ROWS = 12
+_LABEL_LINES = 12
 """Lines of the text box for labels."""
 _BOX = "40vh"
-"""Height from which a text scrolls in a box of its own, so that the form stays on the screen."""
+"""Height from which a text scrolls in its own box, so that the form stays on the screen."""
 _EMPTY = "(none)"
+_EXPECTED = "a file as POTATO writes it; copy it again"
+Answers = Mapping[str, Mapping[str, Any]]
+"""Scheme (rating, feedback, comment) to label to value."""
 
 
 def item_id(candidate: str) -> str:
-    """Return the id of a candidate in POTATO, which annotators can see: it does not name the model."""
+    """Return the id of a candidate in POTATO. It is a hash because annotators can see it and candidate ids name the model."""
     return hashlib.sha256(candidate.encode()).hexdigest()[:16]
 
 
-def export_potato(study: Study, folder: Path, annotators: int | None = None) -> int:
-    """Write a POTATO project with all candidates that count, or bring the project of an earlier export up to date.
+def export_potato(study: AnnotationStudy, folder: Path, annotators: int | None = None) -> int:
+    """Write a POTATO project with all current candidates, or update the project of an earlier export.
 
-    An existing project keeps its answers and the settings in its ``config.yaml``; items of corrected or removed questions
-    leave it. POTATO reads all of it when it starts, so it should be stopped first.
+    An existing project keeps its answers and its settings in ``config.yaml``; items of corrected or removed questions leave it. Stop POTATO
+    first, because it reads the project only when it starts.
 
     Args:
-        study: open.
+        study: with candidates.
         folder: of the project.
-        annotators: people per item; None: everyone annotates every item, or what an existing project has.
+        annotators: people per item; None for everyone, or for the setting of an existing project.
 
     Returns:
-        How many items it has.
+        Number of items.
 
     Raises:
         InputError: the folder holds something else or cannot be written, or the study has no candidates.
@@ -71,13 +66,13 @@ def export_potato(study: Study, folder: Path, annotators: int | None = None) -> 
     items = _items(study, fields)
     if not items:
         raise InputError(f"{study.path}: no candidates to annotate; make them with `lct annotate prepare`")
-    there = folder.exists()
-    config = _existing(study, folder) if there else potato_config(study.scale)
+    exists = folder.exists()
+    config = _existing(study, folder) if exists else potato_config(study.scale)
     shown = [field for field in fields if any(item[field["key"]] != _EMPTY for item in items)]
     config["instance_display"] = {**config["instance_display"], "fields": shown}
     if annotators is not None:
         config["num_annotators_per_item"] = annotators
-    if there:
+    if exists:
         _write(folder, items, config)
         _reopen(folder, {item["id"] for item in items})
     else:
@@ -95,11 +90,8 @@ def _write(folder: Path, items: Sequence[Mapping[str, str]], config: Mapping[str
 
 
 def potato_config(scale: Scale) -> dict[str, Any]:
-    """Return POTATO's configuration for a scale; without ratings, the box for comments holds what annotators write."""
-    template = importlib.resources.files("long_context_tasks.annotation") / "potato.yaml"
-    config: dict[str, Any] = yaml_value(
-        template.read_text(encoding="utf-8"), template.name, remedy="install the package again"
-    )
+    """Return POTATO's configuration for a scale. If annotators write labels, the comment box takes them."""
+    config: dict[str, Any] = packaged_yaml(__package__, "potato.yaml")
     config["annotation_task_name"] = scale.title
     config["instance_display"]["fields"] = _fields(scale)
     rating, feedback, comment = config["annotation_schemes"]
@@ -114,7 +106,7 @@ def potato_config(scale: Scale) -> dict[str, Any]:
         feedback["labels"].append({"name": code, "displayed_label": shown, "key_value": code.lower()})
     if scale.writes:
         comment["description"] = scale.guidelines or scale.writes
-        comment["textarea"]["rows"] = _ROWS
+        comment["textarea"]["rows"] = _LABEL_LINES
         config["annotation_schemes"] = [comment, feedback]
     return config
 
@@ -129,7 +121,7 @@ def _shown(name: str, label: str, text: str) -> str:
 
 
 def _fields(scale: Scale) -> list[dict[str, Any]]:
-    """Return the texts of an item in the order in which they are shown, as POTATO's fields; each scrolls when it is long."""
+    """Return the texts of an item as POTATO's fields, in the order on the page."""
     names = {"question": "Question", "reference": "Reference answer", "rationale": "Rationale"}
     names |= {"transcription": "Transcript", "answer": "Candidate answer"}
     if scale.writes:
@@ -138,33 +130,26 @@ def _fields(scale: Scale) -> list[dict[str, Any]]:
         {"key": key, "type": "text", "label": name, "display_options": {"max_height": _BOX}}
         for key, name in names.items()
     ]
-    # Annotators open the source only if the rest does not suffice. POTATO does not escape this label.
+    # Annotators should open the source only if the rest does not suffice.
     folded = {"max_height": _BOX, "collapsible": True, "collapsed_by_default": True}
-    source = html.escape(scale.source.capitalize())
+    source = html.escape(scale.source.capitalize())  # POTATO does not escape this label
     return [*fields, {"key": "document", "type": "text", "label": source, "display_options": folded}]
 
 
-def _items(study: Study, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return an item for each candidate that counts: questions of a document together, their answers in no order of models."""
-    questions = {(question.id, question.version): question for question in study.questions()}
-    documents: dict[str, list[Question]] = {}
-    for question in questions.values():
+def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return an item per current candidate: grouped by document and question, the answers of a question in the order of their hashes."""
+    documents: dict[str, list[StudyQuestion]] = {}
+    for question in study.questions():
         documents.setdefault(question.document or question.id, []).append(question)
-    places = {
-        (question.id, question.version): (place, number)
-        for place, group in enumerate(documents.values())
-        for number, question in enumerate(group)
-    }
-    candidates = sorted(
-        study.candidates(current=True),
-        key=lambda each: (places[each.question_id, each.version], item_id(each.id)),
-    )
-    sources = {question.document for question in questions.values() if question.document is not None}
-    texts = {source: study.document(source) for source in sources}
+    grouped = [question.key for group in documents.values() for question in group]
+    place = {key: number for number, key in enumerate(grouped)}
     items = []
-    for candidate in candidates:
-        asked = questions[candidate.question_id, candidate.version]
-        source = None if asked.document is None else texts[asked.document]
+    # The order of hashes does not depend on the model, so annotators cannot learn from it which model answered.
+    for candidate in sorted(
+        study.candidates(current=True), key=lambda each: (place[each.question], item_id(each.id))
+    ):
+        asked = study.question_of(candidate.id)
+        source = None if asked.document is None else study.documents[asked.document]
         content = {**asked.texts, "answer": candidate.text, "document": source}
         # POTATO shows nothing of an item that lacks a field.
         shown = {field["key"]: content[field["key"]] or _EMPTY for field in fields}
@@ -172,7 +157,7 @@ def _items(study: Study, fields: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     return items
 
 
-def _existing(study: Study, folder: Path) -> dict[str, Any]:
+def _existing(study: AnnotationStudy, folder: Path) -> dict[str, Any]:
     """Return the configuration of a project that an earlier export of this study wrote.
 
     Raises:
@@ -181,8 +166,8 @@ def _existing(study: Study, folder: Path) -> dict[str, Any]:
     remedy = "name a new folder, or the project of an earlier export of this study"
     items = folder / "data" / "items.jsonl"
     if not items.is_file():
-        raise InputError(f"{folder}: is there already and is not a POTATO project; {remedy}")
-    known = {item_id(candidate.id) for candidate in study.candidates()}
+        raise InputError(f"{folder}: exists and is not a POTATO project; {remedy}")
+    known = {item_id(candidate) for candidate in study.answers}
     for where, item in json_rows(items, "items as the export writes them"):
         if not isinstance(item, dict) or str(item.get("id")) not in known:
             raise InputError(f"{where}: not an item of {study.path}; {remedy}")
@@ -193,23 +178,22 @@ def _existing(study: Study, folder: Path) -> dict[str, Any]:
 
 
 def _reopen(folder: Path, items: Set[str]) -> None:
-    """Let annotators who were done go on if there are items that they have not answered; POTATO would never ask them again."""
+    """Let annotators who had finished go on if there are new items. POTATO would not show them these items otherwise."""
     for path in sorted((folder / _OUTPUT).glob("*/user_state.json")):
         answered = {item for item, _ in _answers(path)}
         state = read_json(path, _EXPECTED)
-        # Without an answer it was a failed training, say, that ended their work.
+        # An annotator without answers ended another way, for example by failing the training; they stay out.
         if answered and items - answered and state.get("current_phase_and_page") == ["done", None]:
             state["current_phase_and_page"] = ["annotation", None]
             write_whole(path, json.dumps(state, indent=2))
 
 
 @dataclass(frozen=True)
-class Collected:
-    """What people did in a POTATO project.
+class PotatoAnswers:
+    """The annotations in a POTATO project.
 
     Attributes:
-        annotations: all that there are now.
-        withdrawn: candidate and annotator of the annotations that were taken back.
+        withdrawn: candidate and annotator of the annotations that people have withdrawn.
         annotators: everyone who has logged in.
     """
 
@@ -218,84 +202,67 @@ class Collected:
     annotators: list[str]
 
 
-def import_potato(folder: Path, study: Study) -> Collected:
-    """Read the annotations of all annotators from a POTATO project or its output folder, all checked.
+def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
+    """Read and check the annotations of all annotators from a POTATO project or its output folder.
 
-    POTATO writes times without a zone; they are taken to be of this machine's.
+    POTATO writes times without a zone; they are read in the time zone of this machine.
 
     Raises:
         InputError: names file, item and remedy.
     """
     output = folder / _OUTPUT if (folder / _OUTPUT).is_dir() else folder
     states = sorted(output.glob("*/user_state.json"))
-    older = sorted(output.glob("*/annotated_instances.jsonl"))
-    if not states and not older:
-        raise InputError(
-            f"{folder}: no */user_state.json (nor version 1's */annotated_instances.jsonl); name POTATO's project folder or its "
-            f"{_OUTPUT}"
-        )
-    ids = [candidate.id for candidate in study.candidates()]
+    if not states:
+        raise InputError(f"{folder}: no */user_state.json; name POTATO's project folder or its {_OUTPUT}")
     # Projects that people made themselves from an export have the ids of the study.
-    candidates = {**{item_id(key): key for key in ids}, **{key: key for key in ids}}
+    candidates = {item_id(key): key for key in study.answers} | {key: key for key in study.answers}
     found: list[Annotation] = []
     withdrawn: list[tuple[str, str]] = []
-    for path in states or older:
+    for path in states:
         annotator = path.parent.name
         times = _times(path.with_name("annotation_history.jsonl"))
         answers = dict(_answers(path))
+        # Withdrawn answers are missing from the state, but the history still names their items.
         for item in [*answers, *(times.keys() & candidates.keys() - answers.keys())]:
             where = f"{path}, item {item}"
             if item not in candidates:
                 raise InputError(
-                    f"{where}: no candidate of {study.path}; name the project that this study exported"
+                    f"{where}: not a candidate of {study.path}; name the project that this study exported"
                 )
             key = candidates[item], annotator
-            one = _annotation(*key, answers.get(item, {}), times.get(item, ""), where, study.scale)
-            if one is None:
+            rating, codes, comment = _read_answers(answers.get(item, {}), where)
+            if rating is None and not codes and not comment:
                 withdrawn.append(key)
-            else:
-                found.append(one)
+                continue
+            found.append(Annotation(*key, rating, codes, comment, times.get(item, "")))
+            if problem := annotation_problem(found[-1], study.scale):
+                raise InputError(f"{where}: {problem}")
     if not found and not withdrawn:
         raise InputError(f"{folder}: no annotations yet")
-    return Collected(found, withdrawn, [path.parent.name for path in states or older])
+    return PotatoAnswers(found, withdrawn, [path.parent.name for path in states])
 
 
 def _times(path: Path) -> dict[str, str]:
-    """Return item to the time of its last answer, in UTC; POTATO removes answers from its state, but not from this history."""
+    """Return item to the time of its last answer, in UTC."""
     found: dict[str, str] = {}
-    if not path.is_file():
-        return found
-    for line in path.read_bytes().splitlines():
+    for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:
             action = loads(line)
             at = datetime.fromisoformat(action["timestamp"]).astimezone(timezone.utc).strftime(TIME)
             item = str(action["instance_id"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            continue  # POTATO, too, passes over a line that a crash has cut
+            continue  # a line that a crash has cut; POTATO skips it too
         found[item] = max(at, found.get(item, ""))
     return found
 
 
-_EXPECTED = "a file as POTATO writes it; copy it again"
-
-
-def _answers(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """Yield item and answers, ``{scheme: {label: value}}``, of a file of either version.
-
-    Version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects.
-    """
+def _answers(path: Path) -> Iterator[tuple[str, Answers]]:
+    """Yield items and answers of an annotator's state, which holds ``[[{"schema", "name"}, value], ...]`` for each item."""
     try:
-        if path.suffix == ".json":
-            items = list(read_json(path, _EXPECTED)["instance_id_to_label_to_value"].items())
-        else:
-            items = [(row["id"], row["label_annotations"]) for _, row in json_rows(path, _EXPECTED)]
-        for item, given in items:
+        for item, given in read_json(path, _EXPECTED)["instance_id_to_label_to_value"].items():
             found: dict[str, dict[str, Any]] = {}
-            if isinstance(given, Mapping):
-                found = {str(scheme): dict(labels) for scheme, labels in given.items()}
-            else:
-                for label, value in given:
-                    found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
+            for label, value in given:
+                found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
             yield str(item), found
     except InputError:
         raise
@@ -305,15 +272,9 @@ def _answers(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
         ) from error
 
 
-def _annotation(
-    candidate: str,
-    annotator: str,
-    answers: Mapping[str, Mapping[str, Any]],
-    at: str,
-    where: str,
-    scale: Scale,
-) -> Annotation | None:
-    # A label that was taken back stays in some versions, with an empty or false value.
+def _read_answers(answers: Answers, where: str) -> tuple[int | None, str, str]:
+    """Return rating, codes and comment; all empty if the person withdrew their answer."""
+    # Some versions keep the label of a withdrawn answer, with an empty or false value.
     ratings, codes = (
         [name for name, value in answers.get(scheme, {}).items() if value not in (None, False, "", "false")]
         for scheme in ("rating", "feedback")
@@ -324,10 +285,4 @@ def _annotation(
         raise InputError(f"{where}: unknown feedback {', '.join(unknown)}; the codes are {', '.join(CODES)}")
     texts = answers.get("comment", {}).values()
     comment = " ".join(str(text) for text in texts if text not in (None, "")).strip()
-    if not ratings and not codes and not comment:
-        return None
-    rating = int(ratings[0]) if ratings else None
-    ordered = "".join(code for code in CODES if code in codes)
-    annotation = Annotation(candidate, annotator, rating, ordered, comment, at)
-    check_annotation(annotation, scale, f"{where}: ")
-    return annotation
+    return int(ratings[0]) if ratings else None, "".join(code for code in CODES if code in codes), comment

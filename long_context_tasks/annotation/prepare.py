@@ -1,16 +1,17 @@
-"""Stage 1: let models write rationales and candidate answers for the questions that still need them."""
+"""Stage 1: models write rationales and candidate answers for the questions that lack them."""
 
-import importlib.resources
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from long_context_tasks.annotation.records import Question
-from long_context_tasks.annotation.study import Study, add_answers, set_rationales
+from long_context_tasks.annotation.records import StudyQuestion
+from long_context_tasks.annotation.study import AnnotationStudy, changing, open_study
 from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
-from long_context_tasks.judges.run import Asked, Prompt, ask_all
+from long_context_tasks.judges.run import ask_all
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.files import packaged_text
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
 """Prompts for rationales: for a document of text, and in the paper's words, which speak of audio."""
@@ -20,12 +21,11 @@ _SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
 
 def prompt_text(name: str) -> str:
     """Return a prompt file unchanged, by its name without ``.txt``."""
-    file = importlib.resources.files("long_context_tasks.annotation") / "prompts" / f"{name}.txt"
-    return file.read_bytes().decode("utf-8")
+    return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into the places of a prompt, all at once; other brackets stay.
+    """Fill the slots of a prompt, all at once, so that a value cannot fill another slot; other brackets stay.
 
     >>> fill("Q: [question] [x]", {"question": "what is [x]?"})
     'Q: what is [x]? [x]'
@@ -33,18 +33,20 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda match: values.get(match[1], match[0]), template)
 
 
-def _source(study: Study, asked: Question) -> str:
-    found = None if asked.document is None else study.document(asked.document)
+def _source(study: AnnotationStudy, asked: StudyQuestion) -> str:
+    found = None if asked.document is None else study.documents.get(asked.document)
     found = found if found is not None else asked.transcription
     if found is None:
         raise InputError(
-            f"question {asked.id} has neither a document nor a transcription, so no model can be asked; give one, or bring the "
-            "rationale or the candidates with the question"
+            f"question {asked.id} has neither a document nor a transcription, so no model can answer it; give one of them, or "
+            "give the rationale or the candidates with the question"
         )
     return found
 
 
-def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tuple[Message, ...]:
+def rationale_prompt(
+    study: AnnotationStudy, asked: StudyQuestion, prompts: str = "text"
+) -> tuple[Message, ...]:
     """Return the prompt for the rationale of a question.
 
     Raises:
@@ -59,7 +61,7 @@ def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tu
     )
 
 
-def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
+def candidate_prompt(study: AnnotationStudy, asked: StudyQuestion) -> tuple[Message, ...]:
     """Return the prompt for a candidate answer to a question.
 
     Raises:
@@ -69,36 +71,26 @@ def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
     return (Message("user", fill(prompt_text("candidate_text_user"), values)),)
 
 
-def without_rationale(study: Study) -> list[Question]:
-    """Return the questions that count and have no rationale; those that people have annotated without one stay as they are."""
-    candidates = {
-        candidate.id: (candidate.question_id, candidate.version) for candidate in study.candidates()
-    }
-    seen = {candidates[annotation.candidate] for annotation in study.annotations()}
-    return [
-        question
-        for question in study.questions()
-        if question.rationale is None and (question.id, question.version) not in seen
-    ]
+def without_rationale(study: AnnotationStudy) -> list[StudyQuestion]:
+    """Return the questions without a rationale, except those that people have annotated without one."""
+    annotated = study.annotated()
+    return [each for each in study.questions() if each.rationale is None and each.key not in annotated]
 
 
-def without_candidate(study: Study, model: str) -> list[Question]:
-    """Return the questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
-    there = {
-        (candidate.question_id, candidate.version)
-        for candidate in study.candidates()
-        if candidate.model == model
-    }
-    return [question for question in study.questions() if (question.id, question.version) not in there]
+def without_candidate(study: AnnotationStudy, model: str) -> list[StudyQuestion]:
+    """Return the questions whose newest version lacks an answer of a model."""
+    answered = {each.question for each in study.candidates() if each.model == model}
+    return [each for each in study.questions() if each.key not in answered]
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a model has written for a study.
+    """The result of asking a model.
 
     Attributes:
-        wanted, done: texts that were missing, and those that are now in the study.
-        problems: why the others are not, each with its question.
+        wanted: number of texts that were missing.
+        done: number of texts that the model added.
+        problems: a line for each of the others.
         summary: of the calls.
     """
 
@@ -108,38 +100,33 @@ class Written:
     summary: Summary
 
 
-def ask_model(config: JudgeConfig, prompts: Sequence[Prompt]) -> Asked:
-    """Ask a model, checked with a tiny call first; without prompts it need not be there.
-
-    Raises:
-        InputError: the model cannot be reached or loaded, or is no language model.
-    """
-    if prompts:
-        check_judge(config, reads_prompts=True)
-    return ask_all(prompts, config, Store(default_store_path(config)))
-
-
 def write_missing(
-    study: Study, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
+    path: Path, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
 ) -> Written:
-    """Let a model write the rationales that a study lacks, or answer the questions to whose newest version it has no answer.
+    """Let a model write the missing rationales of a study, or answer the questions whose newest version it has not answered.
 
     Raises:
-        InputError: as :func:`ask_model`, or a question has no document.
+        InputError: the model cannot be reached or loaded or is not a language model, or a question has no document.
     """
+    study = open_study(path)
     if what == "rationales":
         waiting = without_rationale(study)
-        asked = ask_model(config, [rationale_prompt(study, question, prompts) for question in waiting])
+        messages = [rationale_prompt(study, question, prompts) for question in waiting]
     else:
         waiting = without_candidate(study, config.name)
-        asked = ask_model(config, [candidate_prompt(study, question) for question in waiting])
+        messages = [candidate_prompt(study, question) for question in waiting]
+    if messages:  # otherwise the model need not be reachable
+        check_judge(config, reads_prompts=True)
+    asked = ask_all(messages, config, Store(default_store_path(config)))
     found, problems = [], []
     for question, answer in zip(waiting, asked.answers, strict=True):
         if answer.text is None:
-            problems.append(f"question {question.id}: {answer.error or 'no text came'}")
-        elif answer.cut:  # not what the model had to say
+            problems.append(f"question {question.id}: {answer.error or 'the reply is empty'}")
+        elif answer.cut:
             problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
         else:
             found.append((question, answer.text))
-    done = set_rationales(study, found) if what == "rationales" else add_answers(study, config.name, found)
+    # The study may have changed while the model wrote, so the texts go into its newest state.
+    with changing(path) as study:
+        done = study.set_rationales(found) if what == "rationales" else study.add_answers(config.name, found)
     return Written(len(waiting), done, problems, asked.summary)

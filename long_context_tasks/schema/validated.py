@@ -18,6 +18,7 @@ _T = TypeVar("_T")
 _WORDS = {
     "Input should be": "must be",
     "Field required": "is missing",
+    "Unexpected keyword argument": "is not a known key",
     "a valid integer": "a whole number",
     "a valid number": "a number",
     "a valid string": "text",

@@ -1,15 +1,17 @@
 """A small study with hostile texts, answers as POTATO writes them, and hypothesis strategies."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import Study, add, create, load_scale, open_study
+from long_context_tasks.annotation import AnnotationStudy, changing, create, load_scale
 from long_context_tasks.annotation.potato import item_id
-from long_context_tasks.annotation.records import CODES, Annotation, Incoming, Question
+from long_context_tasks.annotation.records import Annotation, Incoming, StudyQuestion
+from long_context_tasks.annotation.scale import CODES
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"
 
@@ -18,7 +20,7 @@ def incoming() -> list[Incoming]:
     """Three questions, six candidates of two models."""
     return [
         Incoming(
-            Question(
+            StudyQuestion(
                 f"q{n}",
                 f"Question {n}? {HOSTILE}",
                 f"Reference {n}",
@@ -39,16 +41,16 @@ def incoming() -> list[Incoming]:
     ]
 
 
-def make_study(path: Path, scale: str = "orca") -> Study:
-    """The study, open."""
-    create(path, load_scale(scale))
-    study = open_study(path)
-    add(study, incoming(), {"d1": f"The document. {HOSTILE}\n\nIts end."})
+def make_study(path: Path, scale: str = "orca", said: Iterable[Annotation] = ()) -> AnnotationStudy:
+    """Write the study, with annotations, and return it."""
+    create(path, load_scale(scale), incoming(), {"d1": f"The document. {HOSTILE}\n\nIts end."})
+    with changing(path) as study:
+        study.annotate(said)
     return study
 
 
 def answer_potato(folder: Path, given: list[Annotation], done: bool = False) -> None:
-    """Write annotations below a project as POTATO 2.12.1 did in a browser: radio and multiselect hold their name, text its text.
+    """Write annotations into a project as POTATO 2.12.1 did in a browser: radio and multiselect hold their name, text its text.
 
     The history, which POTATO extends and never shortens, has the local time of each answer.
     """

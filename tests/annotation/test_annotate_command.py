@@ -11,12 +11,13 @@ from annotation_study import answer_potato, make_study
 from judge_server import Answer, Behave, JudgeServer, judge_server
 from typer.testing import CliRunner
 
-from long_context_tasks.annotation import annotate, open_study
+from long_context_tasks.annotation import changing, open_study
 from long_context_tasks.annotation.records import Annotation
 from long_context_tasks.cli import app
 from long_context_tasks.judges.ratings import read_ratings
 
 Rows = list[dict[str, Any]]
+STUDY = Path("s.json")
 
 
 def lct(words: str) -> Any:
@@ -47,6 +48,11 @@ def tiny_model(behave: Behave) -> Iterator[JudgeServer]:
         yield server
 
 
+def annotate(*annotations: Annotation) -> None:
+    with changing(STUDY) as study:
+        study.annotate(annotations)
+
+
 def test_all_three_stages() -> None:
     pytest.importorskip("nltk", reason="nltk (extra annotation) is not installed")
     base = {"reference": "Reference", "document": "d", "source": "dev"}
@@ -57,54 +63,45 @@ def test_all_three_stages() -> None:
         return Answer("Because." if "rationale" in said else f"Answer to {said[-11:]}")
 
     with tiny_model(behave) as server:
-        start = "prepare s.db --questions q.jsonl --documents docs --scale orca_text"
+        start = "prepare s.json --questions q.jsonl --documents docs --scale orca_text"
         done = lct(f"{start} --rationales model.yaml --candidates model.yaml")
         assert done.exit_code == 0, done.output
         assert "tiny: 2 rationales of 2" in done.output and "tiny: 2 answers of 2" in done.output
         sent = [body["messages"] for body in server.bodies if len(body["messages"]) == 2]
         assert all("The whole document." in messages[1]["content"] for messages in sent) and len(sent) == 2
-        with open_study(Path("s.db")) as opened:
-            assert {one.rationale for one in opened.questions()} == {"Because."}
-            found = {one.id: one.text for one in opened.candidates()}
-            assert found == {"q1/tiny": "Answer to Question 1?", "q2/tiny": "Answer to Question 2?"}
-            said = [
-                ("q1/tiny", "ana", 4),
-                ("q1/tiny", "ben", 5),
-                ("q2/tiny", "ana", 1),
-                ("q2/tiny", "ben", 2),
-            ]
-            annotate(opened, [Annotation(*one) for one in said])
-            annotate(opened, [Annotation("q2/tiny", "cleo", None, "R")])
+        study = open_study(STUDY)
+        assert {one.rationale for one in study.questions()} == {"Because."}
+        found = {one.id: one.text for one in study.candidates()}
+        assert found == {"q1/tiny": "Answer to Question 1?", "q2/tiny": "Answer to Question 2?"}
+        said = [("q1/tiny", "ana", 4), ("q1/tiny", "ben", 5), ("q2/tiny", "ana", 1), ("q2/tiny", "ben", 2)]
+        annotate(*(Annotation(*one) for one in said), Annotation("q2/tiny", "cleo", None, "R"))
 
-        assert "1 questions to review" in lct("review s.db --out review.jsonl").output
+        assert "1 questions to review" in lct("review s.json --out review.jsonl").output
         [row] = rows("review.jsonl")
         write("review.jsonl", [{**row, "decision": "correct", "question": "Question 3?"}])
-        done = lct("correct s.db review.jsonl --editor eva")
+        done = lct("correct s.json review.jsonl --editor eva")
         assert done.exit_code == 0 and "1 fields of 1 questions corrected" in done.output
-        again = lct("correct s.db review.jsonl --editor eva")  # applied once only
+        again = lct("correct s.json review.jsonl --editor eva")  # applied once only
         assert again.exit_code == 2 and "is at version 2" in again.output
         calls = len(server.bodies)
-        done = lct("prepare s.db --candidates model.yaml")
-        assert "tiny: 1 answers of 1" in done.output
+        assert "tiny: 1 answers of 1" in lct("prepare s.json --candidates model.yaml").output
         assert len(server.bodies) == calls + 2  # the check and the question
-        done = lct("prepare s.db --candidates model.yaml --rationales model.yaml")  # nothing is missing
+        done = lct("prepare s.json --candidates model.yaml --rationales model.yaml")  # nothing is missing
         assert done.exit_code == 0 and "tiny: 0 answers of 0" in done.output
         assert len(server.bodies) == calls + 2
-        with open_study(Path("s.db")) as opened:
-            assert opened.candidates(current=True)[-1].text == "Answer to Question 3?"
-            annotate(opened, [Annotation("q2@2/tiny", "ana", 3)])
+        assert open_study(STUDY).candidates(current=True)[-1].text == "Answer to Question 3?"
+        annotate(Annotation("q2@2/tiny", "ana", 3))
 
-    done = lct("stats s.db --out stats.json")
-    assert done.exit_code == 0 and "Corrections (Table 1)" in done.output
-    figures = json.loads(Path("stats.json").read_text())
-    assert figures["corrected"]["question"] == {"dev": 1}
-    assert [figures[part]["ratings"] for part in ("before", "removed", "after")] == [5, 2, 3]
-    assert lct("export s.db --out t.jsonl").exit_code == 0
+    done = lct("stats s.json --json")
+    tables = {table["title"].partition(" (")[0]: table["rows"] for table in json.loads(done.stdout)["tables"]}
+    assert [row["ratings"] for row in tables["Filtering"]] == [5, 2, 3]
+    assert tables["Corrections"][0] == {"field": "question", "dev": 1, "total": 1}
+    assert lct("export s.json --out t.jsonl").exit_code == 0
     assert [(row["id"], row["ratings"]) for row in rows("t.jsonl")] == [
         ("q1/tiny", [4, 5]),
         ("q2@2/tiny", [3]),
     ]
-    assert lct("export s.db --out h.jsonl --format history").exit_code == 0
+    assert lct("export s.json --out h.jsonl --format history").exit_code == 0
     assert rows("h.jsonl")[0]["changes"]["question"] == {"old": "Question 2?", "new": "Question 3?"}
 
 
@@ -112,80 +109,84 @@ def test_a_model_that_does_not_answer_leaves_the_study_as_it_was() -> None:
     def behave(_: dict[str, Any], number: int) -> Answer:
         return Answer("yes") if number == 0 else Answer(status=400, error="too long")
 
-    with make_study(Path("s.db")), tiny_model(behave):
-        done = lct("prepare s.db --candidates model.yaml")
+    make_study(STUDY)
+    with tiny_model(behave):
+        done = lct("prepare s.json --candidates model.yaml")
     assert done.exit_code == 1
     assert "3 texts are missing" in done.output and "tiny: 0 answers of 3" in done.output
-    with open_study(Path("s.db")) as study:
-        assert len(study.candidates()) == 6
+    assert len(open_study(STUDY).candidates()) == 6
 
 
 def test_annotations_go_from_one_copy_to_another() -> None:
     for name in ("a", "b"):
-        with make_study(Path(f"{name}.db")) as study:
-            annotate(study, [Annotation("q1/small", name, 3, "A", "x")])
-    assert lct("export a.db --out a.jsonl --format annotations").exit_code == 0
-    done = lct("import b.db a.jsonl")
+        make_study(Path(f"{name}.json"), said=[Annotation("q1/small", name, 3, "A", "x")])
+    assert lct("export a.json --out a.jsonl --format annotations").exit_code == 0
+    done = lct("import b.json a.jsonl")
     assert done.exit_code == 0 and "1 new or changed annotations of 1 read" in done.output
     write("a.jsonl", [{**rows("a.jsonl")[0], "rating": 5}])
-    done = lct("import b.db a.jsonl")
+    done = lct("import b.json a.jsonl")
     assert done.exit_code == 2 and "--replace" in done.output
-    assert lct("import b.db a.jsonl --replace").exit_code == 0
-    with open_study(Path("b.db")) as study:
-        assert [(one.annotator, one.rating) for one in study.annotations()] == [("a", 5), ("b", 3)]
+    assert lct("import b.json a.jsonl --replace").exit_code == 0
+    found = open_study(Path("b.json")).annotations()
+    assert [(one.annotator, one.rating) for one in found] == [("a", 5), ("b", 3)]
 
 
 def test_a_rating_withdrawn_in_potato_leaves_the_study() -> None:
     at = "2026-01-02T03:04:05Z"
     said = [Annotation(f"q{n}/small", "ana", 4, at=at) for n in (1, 2)]
-    with make_study(Path("s.db")) as study:
-        annotate(study, [Annotation("q3/small", "ana", 2), Annotation("q3/small", "ben", 2)])
-    assert lct("export s.db --out p --format potato").exit_code == 0
+    make_study(STUDY, said=[Annotation("q3/small", "ana", 2), Annotation("q3/small", "ben", 2)])
+    assert lct("export s.json --out p --format potato").exit_code == 0
     answer_potato(Path("p"), said)
-    assert "2 new or changed annotations of 2 read" in lct("import s.db p").output
+    assert "2 new or changed annotations of 2 read" in lct("import s.json p").output
     answer_potato(Path("p"), said[:1])  # the history keeps the other one
-    done = lct("import s.db p")
+    done = lct("import s.json p")
     assert done.exit_code == 2 and "ana withdrew the annotation of q2/small" in done.output
-    done = lct("import s.db p --replace")
+    done = lct("import s.json p --replace")
     assert done.exit_code == 0 and "deleted: ana withdrew the annotation of q2/small" in done.output
     assert "note: 1 annotations of the study are not in p and stay; first: q3/small by ana" in done.output
-    with open_study(Path("s.db")) as study:
-        assert [(one.candidate, one.annotator, one.at) for one in study.annotations()] == [
-            ("q1/small", "ana", at),
-            ("q3/small", "ana", ""),
-            ("q3/small", "ben", ""),
-        ]
-    assert lct("export s.db --out t.jsonl").exit_code == 0
+    assert [(one.candidate, one.annotator, one.at) for one in open_study(STUDY).annotations()] == [
+        ("q1/small", "ana", at),
+        ("q3/small", "ana", ""),
+        ("q3/small", "ben", ""),
+    ]
+    assert lct("export s.json --out t.jsonl").exit_code == 0
     assert [row["id"] for row in rows("t.jsonl")] == ["q1/small", "q3/small"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("stats none.db", "no such study"),
-        ("prepare none.db", "give --questions FILE"),
-        ("prepare s.db --scale elitr_bench", "is there already, with another --scale"),
-        ("prepare new.db --questions q.jsonl --scale likert", "scale likert: there is no such file"),
-        ("import s.db .", "no */user_state.json"),
-        ("correct s.db q.jsonl --editor eva", "unknown key 'id'; keys are: question_id"),
-        ("export s.db --out x.jsonl", "no ratings that count yet, so nothing was written"),
-        ("review s.db --out none/x.jsonl", "choose another place with --out"),
-        ("review s.db --out s.db", "is a database, perhaps the study"),
-        ("stats s.db --out s.db", "is a database, perhaps the study"),
-        ("export s.db --out s.db --format history", "is a database, perhaps the study"),
-        ("export s.db --out s.db --annotators 2", "--annotators goes with --format potato only"),
-        ("export s.db --out docs --format potato", "is there already and is not a POTATO project"),
+        ("stats none.json", "no such study"),
+        ("prepare none.json", "give --questions FILE"),
+        ("prepare s.json --scale elitr_bench", "exists with another --scale"),
+        ("prepare new.json --questions q.jsonl --scale likert", "scale likert: there is no such file"),
+        ("import s.json .", "no */user_state.json"),
+        ("correct s.json q.jsonl --editor eva", "unknown key 'id'; keys are: question_id"),
+        ("export s.json --out x.jsonl", "no ratings that count yet, so nothing was written"),
+        ("review s.json --out none/x.jsonl", "choose another place with --out"),
+        ("review s.json --out s.json", "is the study"),
+        ("export s.json --out ./s.json --format history", "is the study"),
+        ("export s.json --out x.jsonl --annotators 2", "--annotators goes with --format potato only"),
+        ("export s.json --out docs --format potato", "exists and is not a POTATO project"),
+        ("export s.json --out x.jsonl --gold gold", "--gold and --min-pearson go together"),
+        (
+            "export s.json --out x.jsonl --gold gold --min-pearson 0 --format history",
+            "with --format orca only",
+        ),
+        (
+            "export s.json --out x.jsonl --gold dora --min-pearson 0",
+            "--gold dora: no candidate has a rating of this",
+        ),
     ],
 )
 def test_bad_input_is_one_line(words: str, message: str) -> None:
-    with make_study(Path("s.db")):
-        pass
+    make_study(STUDY)
     write("q.jsonl", [{"id": "q", "question": "Q?", "reference": "R"}])
-    before = Path("s.db").read_bytes()
+    before = STUDY.read_bytes()
     done = lct(words)
-    assert Path("s.db").read_bytes() == before
+    assert STUDY.read_bytes() == before
     assert done.exit_code == 2 and message in done.output and done.output.count("\n") == 1
-    assert sorted(path.name for path in Path().iterdir()) == ["docs", "q.jsonl", "s.db"]
+    assert sorted(path.name for path in Path().iterdir()) == [".s.json.lock", "docs", "q.jsonl", "s.json"]
 
 
 def test_the_first_command_can_be_given_again() -> None:
@@ -193,76 +194,56 @@ def test_the_first_command_can_be_given_again() -> None:
     row = {"id": "q", "question": "Q?", "reference": "R", "document": "d"}
     answers = [{"model": "m", "text": "A"}]
     write("q.jsonl", [{**row, "candidates": answers}])
-    given = "prepare s.db --questions q.jsonl --scale orca_text"
+    given = "prepare s.json --questions q.jsonl --scale orca_text"
     done = lct(given)
-    assert done.exit_code == 2 and "document d is missing" in done.output and not Path("s.db").exists()
+    assert done.exit_code == 2 and "document d is missing" in done.output and not STUDY.exists()
     given += " --documents docs"
     assert "1 new questions, 1 new candidates" in lct(given).output
     assert "0 new questions, 0 new candidates" in lct(given).output
     write("r.jsonl", [{"question_id": "q", "decision": "correct", "reference": "R2"}])
-    assert lct("correct s.db r.jsonl --editor eva").exit_code == 0
+    assert lct("correct s.json r.jsonl --editor eva").exit_code == 0
     done = lct(given)
     assert done.exit_code == 0 and "0 new questions, 0 new candidates" in done.output
-    with open_study(Path("s.db")) as study:
-        assert [(one.reference, one.version) for one in study.questions()] == [("R2", 2)]
-        assert study.candidates(current=True) == []
-    # An answer to what was corrected would not count.
+    study = open_study(STUDY)
+    assert [(one.reference, one.version) for one in study.questions()] == [("R2", 2)]
+    assert study.candidates(current=True) == []
+    # An answer to the corrected question would not count.
     write("q.jsonl", [{**row, "candidates": [*answers, {"model": "n", "text": "B"}]}])
     done = lct(given)
     assert done.exit_code == 2 and "reference of question q differs from version 2" in done.output
 
 
-def test_an_export_says_what_was_not_reviewed() -> None:
-    with make_study(Path("s.db")) as study:
-        annotate(study, [Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 3, "R")])
-    done = lct("export s.db --out t.jsonl")
+def test_an_export_counts_flags_that_were_not_reviewed() -> None:
+    make_study(STUDY, said=[Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 3, "R")])
+    done = lct("export s.json --out t.jsonl")
     assert done.exit_code == 0 and "note: 1 questions have flags that no expert has reviewed" in done.output
-    assert lct("review s.db --out r.jsonl").exit_code == 0
-    assert lct("correct s.db r.jsonl --editor eva").exit_code == 0
-    assert "note:" not in lct("export s.db --out t.jsonl").output
+    assert lct("review s.json --out r.jsonl").exit_code == 0
+    assert lct("correct s.json r.jsonl --editor eva").exit_code == 0
+    assert "note:" not in lct("export s.json --out t.jsonl").output
 
 
 def test_an_export_can_be_compared_with_a_judge() -> None:
     """The version of a question is a number, but not a rating."""
-    with make_study(Path("s.db")) as study:
-        annotate(study, [Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 5)])
-    assert lct("export s.db --out t.jsonl").exit_code == 0
-    write(
-        "j.jsonl", [{"id": row["id"], "cluster": row["question_id"], "judge": 4} for row in rows("t.jsonl")]
-    )
+    make_study(STUDY, said=[Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 5)])
+    assert lct("export s.json --out t.jsonl").exit_code == 0
+    judged = [{"id": row["id"], "cluster": row["question_id"], "judge": 4} for row in rows("t.jsonl")]
+    write("j.jsonl", judged)
     assert set(read_ratings([Path("t.jsonl"), Path("j.jsonl")]).ratings) == {"people", "judge"}
 
 
 def test_annotators_far_from_the_gold_ratings_are_left_out() -> None:
     pytest.importorskip("nltk", reason="nltk (extra annotation) is not installed")
     said = {"gold": [1, 3, 5, 2], "ana": [2, 3, 5, 1], "ben": [5, 3, 1, 3], "cleo": [4, 4, 4, 4]}
-    with make_study(Path("s.db")) as study:
-        keys = [one.id for one in study.candidates()][:4]
-        annotate(
-            study,
-            [
-                Annotation(key, name, n)
-                for name, ratings in said.items()
-                for key, n in zip(keys, ratings, strict=True)
-            ],
-        )
-    done = lct("stats s.db --gold gold")
-    assert [
-        line.split()
-        for line in done.output.splitlines()
-        if line.strip().startswith(("ana ", "ben ", "cleo "))
-    ] == [
+    keys = [one.id for one in make_study(STUDY).candidates()][:4]
+    for name, ratings in said.items():
+        annotate(*(Annotation(key, name, n) for key, n in zip(keys, ratings, strict=True)))
+    done = lct("stats s.json --gold gold")
+    names = ("ana ", "ben ", "cleo ")
+    assert [line.split() for line in done.output.splitlines() if line.strip().startswith(names)] == [
         ["ana", "d1", "4", "0.89", "0.00"],
         ["ben", "d1", "4", "-0.96", "0.25"],
         ["cleo", "d1", "4", "-", "1.25"],
     ]
-    done = lct("export s.db --out t.jsonl --gold gold --min-pearson 0.5")
+    done = lct("export s.json --out t.jsonl --gold gold --min-pearson 0.5")
     assert "without 2 annotators of a document: ben/d1, cleo/d1" in done.output
     assert [row["ratings"] for row in rows("t.jsonl")] == [[n] for n in said["ana"]]
-    for options, message in (
-        ("--gold gold", "--gold and --min-pearson go together"),
-        ("--gold gold --min-pearson 0 --format history", "--format orca only"),
-        ("--gold dora --min-pearson 0", "--gold dora: no rating beside one"),
-    ):
-        done = lct(f"export s.db --out u.jsonl {options}")
-        assert done.exit_code == 2 and message in done.output

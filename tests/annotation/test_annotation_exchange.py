@@ -11,15 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.annotation import (
-    Study,
-    add,
-    annotate,
+    AnnotationStudy,
     create,
     load_scale,
     open_study,
     read_documents,
     read_questions,
-    review,
 )
 from long_context_tasks.annotation.exchange import (
     annotation_rows,
@@ -30,14 +27,8 @@ from long_context_tasks.annotation.exchange import (
     write_rows,
 )
 from long_context_tasks.annotation.potato import export_potato, import_potato, item_id, potato_config
-from long_context_tasks.annotation.records import (
-    SHIPPED,
-    Annotation,
-    Incoming,
-    Question,
-    Review,
-    Scale,
-)
+from long_context_tasks.annotation.records import Annotation, ExpertReview, Incoming, StudyQuestion
+from long_context_tasks.annotation.scale import SHIPPED, Scale
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 
@@ -50,22 +41,21 @@ ROUND_TRIP = settings(
 @given(st.data())
 @ROUND_TRIP
 def test_annotations_survive_the_study_and_a_file(tmp_path: Path, data: st.DataObject) -> None:
-    path, file = tmp_path / "s.db", tmp_path / "a.jsonl"
+    path, file = tmp_path / "s.json", tmp_path / "a.jsonl"
     path.unlink(missing_ok=True)
     given_ = data.draw(annotations(CANDIDATES))
-    with make_study(path) as study:
-        assert annotate(study, given_) == len(given_)
-    with open_study(path) as study:
-        assert sorted(study.annotations(), key=repr) == sorted(given_, key=repr)
-        assert annotate(study, given_) == 0  # the same again changes nothing
-        assert write_rows(file, annotation_rows(study)) == len(given_)
-        assert read_annotations(file, study.scale) == study.annotations()
+    make_study(path, said=given_)
+    study = open_study(path)
+    assert sorted(study.annotations(), key=repr) == sorted(given_, key=repr)
+    assert study.annotate(given_) == 0  # the same again changes nothing
+    assert write_rows(file, annotation_rows(study)) == len(given_)
+    assert read_annotations(file, study.scale) == study.annotations()
 
 
 @given(st.data())
 @ROUND_TRIP
 def test_annotations_survive_potato(
-    tmp_path_factory: pytest.TempPathFactory, study: Study, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, study: AnnotationStudy, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("potato")
     # An annotator is a folder there.
@@ -78,18 +68,7 @@ def test_annotations_survive_potato(
     assert collected.annotators == sorted({one.annotator for one in given_})
 
 
-def test_potato_version_1_is_read(study: Study, tmp_path: Path) -> None:
-    (tmp_path / "ana").mkdir()
-    row = {
-        "id": "q1/small",
-        "displayed_text": "x",
-        "label_annotations": {"rating": {"4": "4"}, "feedback": {"A": "A"}},
-    }
-    (tmp_path / "ana" / "annotated_instances.jsonl").write_text(json.dumps(row) + "\n")
-    assert import_potato(tmp_path, study).annotations == [Annotation("q1/small", "ana", 4, "A")]
-
-
-def test_answers_taken_back_in_potato_are_named(study: Study, tmp_path: Path) -> None:
+def test_answers_taken_back_in_potato_are_named(study: AnnotationStudy, tmp_path: Path) -> None:
     folder = tmp_path / "annotation_output" / "ana"
     folder.mkdir(parents=True)
     (folder / "user_state.json").write_text('{"instance_id_to_label_to_value": {}}')
@@ -107,9 +86,9 @@ def test_answers_taken_back_in_potato_are_named(study: Study, tmp_path: Path) ->
     assert sorted(collected.withdrawn) == [(f"q{n}/small", "ana") for n in (1, 2, 3)]
 
 
-def test_answers_to_another_study_are_refused(study: Study, tmp_path: Path) -> None:
+def test_answers_to_another_study_are_refused(study: AnnotationStudy, tmp_path: Path) -> None:
     answer_potato(tmp_path, [Annotation("q9/small", "ana", 4)])
-    with pytest.raises(InputError, match=r"ana/user_state\.json, item [0-9a-f]{16}: no candidate of"):
+    with pytest.raises(InputError, match=r"ana/user_state\.json, item [0-9a-f]{16}: not a candidate of"):
         import_potato(tmp_path, study)
 
 
@@ -123,11 +102,10 @@ def _config(project: Path) -> dict[str, Any]:
     return found
 
 
-def test_potato_gets_whole_texts_and_no_name_of_a_model(study: Study, tmp_path: Path) -> None:
+def test_potato_gets_whole_texts_and_no_name_of_a_model(study: AnnotationStudy, tmp_path: Path) -> None:
     long = "a\tb   c\n" * 60_000
-    add(
-        study, [Incoming(Question("q4", "?", "r", document="d2"), ((None, "small", "x"),), "4")], {"d2": long}
-    )
+    fourth = Incoming(StudyQuestion("q4", "?", "r", document="d2"), ((None, "small", "x"),), "4")
+    study.add([fourth], {"d2": long})
     assert export_potato(study, tmp_path / "p") == 7
     items = _items(tmp_path / "p")
     assert "small" not in "".join(item["id"] for item in items) and "large" not in "".join(items[0])
@@ -141,23 +119,21 @@ def test_potato_gets_whole_texts_and_no_name_of_a_model(study: Study, tmp_path: 
     assert [field["key"] for field in fields] == ["question", "reference", "rationale", "answer", "document"]
     assert {field["type"] for field in fields} == {"text"}
     assert all(field["display_options"]["max_height"] for field in fields)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "s.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".s.json.lock", "p", "s.json"]
 
 
 def test_potato_shows_documents_together_and_models_in_no_order(tmp_path: Path) -> None:
-    create(tmp_path / "many.db", load_scale())
-    with open_study(tmp_path / "many.db") as many:
-        texts = {f"d{n}": f"Document {n}" for n in range(5)}
-        questions = [
-            Incoming(
-                Question(f"q{n}", f"Question {n}?", "r", document=f"d{n % 5}"),
-                tuple((None, model, f"answer of {model}") for model in ("small", "large")),
-                "row",
-            )
-            for n in range(20)
-        ]
-        add(many, questions, texts)
-        assert export_potato(many, tmp_path / "p", 3) == 40
+    texts = {f"d{n}": f"Document {n}" for n in range(5)}
+    questions = [
+        Incoming(
+            StudyQuestion(f"q{n}", f"Question {n}?", "r", document=f"d{n % 5}"),
+            tuple((None, model, f"answer of {model}") for model in ("small", "large")),
+            "row",
+        )
+        for n in range(20)
+    ]
+    create(tmp_path / "many.json", load_scale(), questions, texts)
+    assert export_potato(open_study(tmp_path / "many.json"), tmp_path / "p", 3) == 40
     items, config = _items(tmp_path / "p"), _config(tmp_path / "p")
     blocks = [item["document"] for item in items]
     assert [text for n, text in enumerate(blocks) if blocks[n - 1] != text] == list(texts.values())
@@ -167,7 +143,7 @@ def test_potato_shows_documents_together_and_models_in_no_order(tmp_path: Path) 
     assert config["num_annotators_per_item"] == 3 and config["assignment_strategy"] == "random"
 
 
-def test_a_second_export_keeps_answers_and_settings(study: Study, tmp_path: Path) -> None:
+def test_a_second_export_keeps_answers_and_settings(study: AnnotationStudy, tmp_path: Path) -> None:
     project = tmp_path / "p"
     export_potato(study, project, 2)
     answer_potato(project, [Annotation(key, "ana", 4) for key in CANDIDATES], done=True)
@@ -178,8 +154,8 @@ def test_a_second_export_keeps_answers_and_settings(study: Study, tmp_path: Path
     assert state.read_text() == before and _config(project) == config  # nothing is new to ana
     config["require_password"] = True
     (project / "config.yaml").write_text(yaml.safe_dump(config))
-    review(study, [Review("q2", "correct", {"reference": "Another"})], "eva")
-    add(study, [Incoming(study.questions()[1], ((None, "small", "new"),), "row")])
+    study.review([ExpertReview(question_id="q2", decision="correct", reference="Another")], "eva")
+    study.add([Incoming(study.questions()[1], ((None, "small", "new"),), "row")])
     assert export_potato(study, project) == 5
     assert _config(project) == config and config["num_annotators_per_item"] == 2
     assert {item["reference"] for item in _items(project)} == {"Reference 1", "Another", "Reference 3"}
@@ -192,14 +168,16 @@ def test_a_second_export_keeps_answers_and_settings(study: Study, tmp_path: Path
     assert _config(project) == {**config, "num_annotators_per_item": 5}
 
 
-def test_an_export_into_something_else_is_refused(study: Study, tmp_path: Path) -> None:
+def test_an_export_into_something_else_is_refused(study: AnnotationStudy, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is there already and is not a POTATO project"):
+    with pytest.raises(InputError, match="exists and is not a POTATO project"):
         export_potato(study, tmp_path / "empty")
-    create(tmp_path / "other.db", load_scale())
-    with open_study(tmp_path / "other.db") as other:
-        add(other, [Incoming(Question("x", "?", "r"), ((None, "m", "a"),), "row")])
-        export_potato(other, tmp_path / "p")
+    create(
+        tmp_path / "other.json",
+        load_scale(),
+        [Incoming(StudyQuestion("x", "?", "r"), ((None, "m", "a"),), "row")],
+    )
+    export_potato(open_study(tmp_path / "other.json"), tmp_path / "p")
     before = (tmp_path / "p" / "data" / "items.jsonl").read_text()
     with pytest.raises(InputError, match=r"items\.jsonl, row 1: not an item of"):
         export_potato(study, tmp_path / "p")
@@ -230,8 +208,8 @@ def test_shipped_scales(name: str) -> None:
     ("change", "message"),
     [
         ({"colour": 1}, "unknown key 'colour'"),
-        ({"scale": []}, "scale must hold 2 to 11 ratings"),
-        ({"scale": [{"values": [1]}, {"values": [3]}]}, "follow each other"),
+        ({"scale": []}, "scale must hold 2 to 11"),
+        ({"scale": [{"values": [1]}, {"values": [3]}]}, "consecutive"),
         ({"scale": [{"values": ["1"]}]}, "scale, item 1, values, item 1 must be a whole number"),
         ({"codes": {"Q": {"label": "x"}}}, "exactly Q, A, R, U, E"),
         ({"title": 3}, "title must be text"),
@@ -242,24 +220,24 @@ def test_a_wrong_scale_is_refused(change: dict[str, Any], message: str) -> None:
         validated(Scale, {**load_scale().as_row(), **change}, "s.yaml")
 
 
-GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}
+GOOD = {"candidate": "q1/small", "annotator": "ana", "rating": 4, "codes": "A", "comment": "", "at": ""}
 WHOLE = "rating must be a whole number"
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rating": 7}, ".*rating 7 is no whole number from 1 to 5"),
+        ({"rating": 7}, ".*rating 7 is not a whole number from 1 to 5"),
         ({"rating": "4"}, WHOLE),
         ({"rating": 3.5}, WHOLE),
         ({"rating": float("nan")}, WHOLE),
-        ({"codes": ["X"]}, "codes"),
+        ({"codes": "X"}, ".*codes 'X' are not among"),
         ({"annotator": ""}, "annotator is empty"),
-        ({"rateing": 4}, "unknown key 'rateing'; did you mean rating"),
-        ({"annotator": "ana"}, "ana annotated q1/small before, in .*row 1"),
-        ({"rating": None, "codes": []}, ".*says nothing"),
-        ({"rating": None, "codes": [], "comment": "  "}, ".*says nothing"),
-        ({"at": "yesterday"}, "at must be a time of UTC"),
+        ({"rateing": 4}, "rateing is not a known key"),
+        ({"annotator": "ana"}, "ana also annotated q1/small in .*row 1"),
+        ({"rating": None, "codes": ""}, ".*it is empty"),
+        ({"rating": None, "codes": "", "comment": "  "}, ".*it is empty"),
+        ({"at": "yesterday"}, "at must be a time in UTC"),
         ('{"item": "q1/small",', "not JSON"),
         ("[]", "must be keys and values"),
     ],
@@ -276,14 +254,17 @@ def test_annotations_edited_by_hand_are_refused(tmp_path: Path, change: Any, mes
     ("given", "message"),
     [
         ([[{"schema": "rating"}, "4"]], "not as POTATO writes it"),
-        ({"rating": {"4": "4", "5": "5"}}, "one number is needed"),
-        ({"rating": {"9": "9"}}, "rating 9 is no whole number"),
-        ({"feedback": {"Z": "Z"}}, "unknown feedback Z"),
+        (
+            [[{"schema": "rating", "name": "4"}, "4"], [{"schema": "rating", "name": "5"}, "5"]],
+            "one number is needed",
+        ),
+        ([[{"schema": "rating", "name": "9"}, "9"]], "rating 9 is not a whole number"),
+        ([[{"schema": "feedback", "name": "Z"}, "Z"]], "unknown feedback Z"),
         (None, "a file as POTATO writes it"),
     ],
 )
 def test_potato_files_edited_by_hand_are_refused(
-    study: Study, tmp_path: Path, given: Any, message: str
+    study: AnnotationStudy, tmp_path: Path, given: Any, message: str
 ) -> None:
     (tmp_path / "ana").mkdir()
     state = json.dumps({"instance_id_to_label_to_value": {"q1/small": given}})
@@ -294,33 +275,32 @@ def test_potato_files_edited_by_hand_are_refused(
 
 def test_training_data_are_read_by_orca(tmp_path: Path) -> None:
     data = pytest.importorskip("long_context_tasks.orca.data", reason="the ORCA judge is not there")
-    with make_study(tmp_path / "s.db", "elitr_bench") as study:
-        annotate(
-            study,
-            [
-                Annotation("q1/small", "ana", 10),
-                Annotation("q1/small", "ben", 1),
-                Annotation("q2/small", "ana", None, "E"),
-                Annotation("q3/large/x", "ana", 4),
-            ],
-        )
-        review(study, [Review("q3", "remove", {})], "eva")
-        assert write_rows(tmp_path / "t.jsonl", training_rows(study)) == 1
-        assert len(training_rows(study, before=True)) == 2
+    study = make_study(
+        tmp_path / "s.json",
+        "elitr_bench",
+        [
+            Annotation("q1/small", "ana", 10),
+            Annotation("q1/small", "ben", 1),
+            Annotation("q2/small", "ana", None, "E"),
+            Annotation("q3/large/x", "ana", 4),
+        ],
+    )
+    study.review([ExpertReview(question_id="q3", decision="remove")], "eva")
+    assert write_rows(tmp_path / "t.jsonl", training_rows(study)) == 1
     [item] = data.read_items(tmp_path / "t.jsonl", need_ratings=True)
     assert (item.id, item.ratings, item.model, item.question_id) == ("q1/small", (5.0, 1.0), "small", "q1")
     assert item.rationale == HOSTILE and (item.domain, item.category) == ("speech", "who")
 
 
-def test_reviews_go_out_and_come_back(study: Study, tmp_path: Path) -> None:
-    annotate(study, [Annotation("q1/small", "ana", 2, "R", "wrong date"), Annotation("q2/small", "ana", 5)])
+def test_reviews_go_out_and_come_back(study: AnnotationStudy, tmp_path: Path) -> None:
+    study.annotate([Annotation("q1/small", "ana", 2, "R", "wrong date"), Annotation("q2/small", "ana", 5)])
     rows = review_rows(study)
     assert [row["question_id"] for row in rows] == ["q1", "q3"]  # flagged, and never annotated
     assert rows[0]["flags"][0]["comment"] == "wrong date" and len(review_rows(study, every=True)) == 3
     write_rows(tmp_path / "r.jsonl", rows)
-    assert review(study, read_reviews(tmp_path / "r.jsonl"), "eva") == (0, 0)
+    assert study.review(read_reviews(tmp_path / "r.jsonl"), "eva") == (0, 0)
     assert review_rows(study) == []  # decided
-    annotate(study, [Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
+    study.annotate([Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
     assert [row["flags"][0]["annotator"] for row in review_rows(study)] == ["ben"]  # what came later
     for change, message in (
         ({"decision": "maybe"}, "decision must be 'keep'"),
@@ -340,10 +320,8 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
     file.write_text("\n".join(map(json.dumps, flat)))
     [one] = read_questions(file)
     assert one.candidates == (("q-a", "a", "a"), ("q-b", "b", "b"))
-    create(tmp_path / "s.db", load_scale())
-    with open_study(tmp_path / "s.db") as study:
-        assert add(study, [one]) == (1, 2)
-        assert [candidate.id for candidate in study.candidates()] == ["q-a", "q-b"]
+    assert create(tmp_path / "s.json", load_scale(), [one]) == (1, 2)
+    assert list(open_study(tmp_path / "s.json").answers) == ["q-a", "q-b"]
     file.write_text("\n".join(map(json.dumps, [flat[0], {**flat[1], "reference": "Other"}])))
     with pytest.raises(InputError, match=r"row 2: question q differs from .*row 1"):
         read_questions(file)
@@ -377,35 +355,39 @@ def test_documents_come_from_a_folder_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"id": "m1", "text": "one"}')
     assert read_documents(tmp_path) == read_documents(tmp_path / "d.jsonl") == {"m1": "one"}
     (tmp_path / "d.jsonl").write_text('{"id": "m1", "text": "one"}\n{"id": "m1", "text": "two"}')
-    with pytest.raises(InputError, match="row 2: document m1 came before"):
+    with pytest.raises(InputError, match="row 2: document m1 is in an earlier row too"):
         read_documents(tmp_path / "d.jsonl")
 
 
 @pytest.mark.parametrize("how", ["in between", "from another machine"])
-def test_a_flag_that_the_expert_did_not_see_is_shown_again(study: Study, tmp_path: Path, how: str) -> None:
+def test_a_flag_that_the_expert_did_not_see_is_shown_again(
+    study: AnnotationStudy, tmp_path: Path, how: str
+) -> None:
     """An annotation after the review file was written, or with an older time, imported after the decision."""
-    annotate(study, [Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
+    study.annotate([Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
     write_rows(tmp_path / "r.jsonl", review_rows(study, every=True))
     later = [Annotation("q1/small", "ben", 1, "Q", at="2026-01-01T09:00:00Z")]
     if how == "in between":
-        annotate(study, later)
-    review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+        study.annotate(later)
+    study.review(read_reviews(tmp_path / "r.jsonl"), "eva")
     if how != "in between":
         assert review_rows(study) == []
-        annotate(study, later)
+        study.annotate(later)
     [row] = review_rows(study)
     assert row["question_id"] == "q1" and [each["annotator"] for each in row["flags"]] == ["ben"]
     write_rows(tmp_path / "r.jsonl", [row])
-    review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+    study.review(read_reviews(tmp_path / "r.jsonl"), "eva")
     assert review_rows(study) == []
     # Who says something else of it asks anew.
-    annotate(study, [Annotation("q1/small", "ana", 2, "R", "Look again")])
+    study.annotate([Annotation("q1/small", "ana", 2, "R", "Look again")])
     assert [row["question_id"] for row in review_rows(study)] == ["q1"]
 
 
-def test_a_decision_without_its_flags_answers_all_that_there_are(study: Study, tmp_path: Path) -> None:
-    annotate(study, [Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
-    review(study, [Review("q1", "keep", {})], "eva")
+def test_a_decision_without_its_flags_answers_all_that_there_are(
+    study: AnnotationStudy, tmp_path: Path
+) -> None:
+    study.annotate([Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
+    study.review([ExpertReview(question_id="q1", decision="keep")], "eva")
     assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
     write_rows(tmp_path / "r.jsonl", [{"question_id": "q2", "decision": "keep", "flags": [3]}])
     with pytest.raises(

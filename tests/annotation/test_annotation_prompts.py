@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import Study, load_scale
+from long_context_tasks.annotation import AnnotationStudy, load_scale
 from long_context_tasks.annotation.prepare import candidate_prompt, fill, prompt_text, rationale_prompt
-from long_context_tasks.annotation.records import Question
+from long_context_tasks.annotation.records import StudyQuestion
 from long_context_tasks.schema import InputError
 
 
@@ -47,9 +47,9 @@ def test_what_is_filled_in_fills_nothing_else(question: str, answer: str) -> Non
     assert filled == f"<{question}|{answer}|[other]>"
 
 
-def test_rationale_and_candidate_prompts(study: Study) -> None:
-    asked = Question("q", "When [answer]?", "Now", document="d1")
-    document = study.document("d1") or ""
+def test_rationale_and_candidate_prompts(study: AnnotationStudy) -> None:
+    asked = StudyQuestion("q", "When [answer]?", "Now", document="d1")
+    document = study.documents["d1"]
     system, user = rationale_prompt(study, asked)
     assert (system.role, user.role) == ("system", "user") and user.content.endswith(f"Document: {document}")
     assert "Question: When [answer]?\n\nAnswer: Now" in user.content
@@ -59,4 +59,4 @@ def test_rationale_and_candidate_prompts(study: Study) -> None:
     assert document in user.content and user.content.endswith("Question: When [answer]?")
     assert "Now" not in user.content  # the reference is left out
     with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
-        candidate_prompt(study, Question("x", "Q", "R"))
+        candidate_prompt(study, StudyQuestion("x", "Q", "R"))

@@ -1,199 +1,195 @@
-"""The study's file: all or nothing, checked when opened, corrections with history."""
+"""The study's file: all or nothing, checked when it is opened, corrections with history."""
 
+import json
+import multiprocessing
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from annotation_study import incoming, make_study
 
-from long_context_tasks.annotation import Study, add, annotate, create, load_scale, open_study, review
+from long_context_tasks.annotation import AnnotationStudy, changing, create, load_scale, open_study
 from long_context_tasks.annotation.prepare import without_candidate, without_rationale
-from long_context_tasks.annotation.records import Annotation, Incoming, Question, Review
-from long_context_tasks.annotation.study import add_answers, set_rationales
+from long_context_tasks.annotation.records import Annotation, ExpertReview, Incoming, StudyQuestion
 from long_context_tasks.schema import InputError
 
-CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
+SMALL = "q1/small"
+MISSING_DOCUMENT = Incoming(StudyQuestion("q4", "Q", "R", document="none"), (), "row 9")
 
 
-def test_a_batch_is_stored_whole_or_not_at_all(study: Study) -> None:
-    good = Annotation(CANDIDATES[0], "ana", 3)
-    with pytest.raises(InputError, match="no candidate q9"):
-        annotate(study, [good, Annotation("q9", "ana", 3)])
-    with pytest.raises(InputError, match="rating 6 is no whole number from 1 to 5"):
-        annotate(study, [good, Annotation(CANDIDATES[1], "ana", 6)])
-    assert study.annotations() == []
-    bad = Incoming(Question("q4", "Q", "R", document="none"), (), "row 9")
-    with pytest.raises(InputError, match=r"row 9: document none is missing"):
-        add(study, [Incoming(Question("q5", "Q", "R"), (), "row 8"), bad])
-    assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]
+def decide(question: str, decision: str, **more: Any) -> ExpertReview:
+    return ExpertReview.model_validate({"question_id": question, "decision": decision, **more})
 
 
-def test_what_is_there_is_passed_over_and_never_changed(study: Study) -> None:
-    assert add(study, incoming()) == (0, 0)
-    other = Incoming(Question("q1", "Another?", "Reference 1"), (), "row 1")
+def test_a_change_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
+    make_study(tmp_path / "s.json")
+    before = (tmp_path / "s.json").read_bytes()
+    good = Annotation(SMALL, "ana", 3)
+    for bad, message in (
+        (Annotation("q9", "ana", 3), "no candidate q9"),
+        (Annotation("q1/large/x", "ana", 6), "rating 6 is not a whole number from 1 to 5"),
+    ):
+        with pytest.raises(InputError, match=message), changing(tmp_path / "s.json") as study:
+            study.annotate([good, bad])
+    with pytest.raises(InputError, match="row 9: document none is missing"), changing(study.path) as study:
+        study.add([Incoming(StudyQuestion("q5", "Q", "R"), (), "row 8"), MISSING_DOCUMENT])
+    assert (tmp_path / "s.json").read_bytes() == before
+
+
+def test_earlier_contents_are_skipped_and_never_changed(study: AnnotationStudy) -> None:
+    assert study.add(incoming()) == (0, 0)
     with pytest.raises(InputError, match="row 1: question of question q1 differs"):
-        add(study, [other])
-    first = incoming()[0]
+        study.add([Incoming(StudyQuestion("q1", "Another?", "Reference 1"), (), "row 1")])
     with pytest.raises(InputError, match="small has another answer"):
-        add(study, [Incoming(first.question, ((None, "small", "new"),), "row 1")])
-    with pytest.raises(InputError, match="is there already"):
+        study.add([Incoming(incoming()[0].question, ((None, "small", "new"),), "row 1")])
+    with pytest.raises(InputError, match="the id q1/small belongs to another candidate"):
+        study.add([Incoming(incoming()[1].question, ((SMALL, "third", "new"),), "row 1")])
+    with pytest.raises(InputError, match="document d1 is in the study with another text"):
+        study.add([], {"d1": "other"})
+    with pytest.raises(InputError, match=r"s\.json: exists"):
         create(study.path, load_scale())
-    annotate(study, [Annotation(CANDIDATES[0], "ana", 3)])
+    study.annotate([Annotation(SMALL, "ana", 3)])
     with pytest.raises(InputError, match="--replace"):
-        annotate(study, [Annotation(CANDIDATES[0], "ana", 4)], replace=False)
+        study.annotate([Annotation(SMALL, "ana", 4)], may_replace=False)
 
 
-def test_of_two_processes_one_makes_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "s.db"
-
-    def meanwhile(self: Path) -> bool:
-        """Another process makes the study after this one has looked."""
-        monkeypatch.undo()
-        make_study(path).__exit__()
-        return False
-
-    monkeypatch.setattr(Path, "exists", meanwhile)
-    with pytest.raises(InputError, match=r"s\.db: is there already"):
-        create(path, load_scale(), [Incoming(Question("other", "Q", "R"), (), "row 1")])
-    with open_study(path) as study:
-        assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]
-    bad = Incoming(Question("q4", "Q", "R", document="none"), (), "row 9")
-    with pytest.raises(InputError, match=r"row 9: document none is missing"):
-        create(tmp_path / "bad.db", load_scale(), [bad])
-    assert [one.name for one in tmp_path.iterdir()] == ["s.db"]
+def test_a_creation_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="row 9: document none is missing"):
+        create(tmp_path / "s.json", load_scale(), [MISSING_DOCUMENT])
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(study: Study) -> None:
-    annotate(study, [Annotation(CANDIDATES[0], "before", 3)])
+def _annotate(path: Path, name: str, n: int) -> None:
+    for rating in range(n):
+        with changing(path) as study:
+            study.annotate([Annotation(SMALL, f"{name}{rating}", 1)])
+
+
+def test_two_processes_lose_nothing(tmp_path: Path) -> None:
+    make_study(tmp_path / "s.json")
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=_annotate, args=(tmp_path / "s.json", name, 8)) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert len(open_study(tmp_path / "s.json").annotations()) == 16
+
+
+def test_a_process_that_is_killed_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    make_study(path, said=[Annotation(SMALL, "before", 3)])
     code = f"""
 import os, signal
 from pathlib import Path
-from long_context_tasks.annotation.records import (Annotation)
-from long_context_tasks.annotation import (annotate, open_study)
+from long_context_tasks.annotation import changing
+from long_context_tasks.annotation.records import Annotation
 
-def batch():
-    for n in range(400):
-        yield Annotation({CANDIDATES[0]!r}, f"person {{n}}", 4, "", "x" * 9000)
+with changing(Path({str(path)!r})) as study:
+    study.annotate([Annotation({SMALL!r}, "ana", 4)])
     os.kill(os.getpid(), signal.SIGKILL)
-
-annotate(open_study(Path({str(study.path)!r})), batch())
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
-    with open_study(study.path) as again:
-        assert [one.annotator for one in again.annotations()] == ["before"]
+    _annotate(path, "after", 1)  # the lock died with the process
+    assert [one.annotator for one in open_study(path).annotations()] == ["after0", "before"]
 
 
-EDITS = {
-    "UPDATE annotations SET rating = 9": "rating 9 is no whole number from 1 to 5",
-    "UPDATE annotations SET rating = 'good'": "CHECK constraint failed in annotations",
-    "UPDATE annotations SET rating = 2.5": "CHECK constraint failed in annotations",
-    "UPDATE annotations SET codes = 'XQ'": "codes 'XQ' are not among",
-    "UPDATE annotations SET annotator = ' '": "a name has",
-    "UPDATE annotations SET candidate = 'gone'": "names a row of candidates that is not there",
-    "UPDATE versions SET rationale = x'ff00'": "CHECK constraint failed in versions",
-    "UPDATE versions SET transcription = x'41'": "CHECK constraint failed in versions",
-    "UPDATE versions SET question = CAST(x'ff41' AS TEXT)": "versions: Could not decode to UTF-8",
-    "DELETE FROM versions WHERE question_id = 'q1'": "names a row of versions",
-    "UPDATE candidates SET text = x'ff'": "CHECK constraint failed in candidates",
-    "UPDATE candidates SET text = CAST(x'ff41' AS TEXT)": "candidates: Could not decode to UTF-8",
-    "UPDATE corrections SET new = x'41'": "CHECK constraint failed in corrections",
-    "DELETE FROM settings WHERE name = 'scale'": "settings: scale is missing",
-    "UPDATE settings SET value = '{' WHERE name = 'scale'": "settings: scale Invalid JSON",
-    "UPDATE settings SET value = '{}' WHERE name = 'scale'": "settings: scale, scale is missing",
-}
-
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_a_study_edited_by_hand_is_refused(tmp_path: Path, edit: str) -> None:
-    path = tmp_path / "s.db"
-    with make_study(path) as study:
-        annotate(study, [Annotation(CANDIDATES[0], "ana", 3, "A")])
-        review(study, [Review("q1", "correct", {"reference": "Another"})], "eva")
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA ignore_check_constraints = ON")
-        db.execute(edit)
-    db.close()
+@pytest.mark.parametrize(
+    ("part", "edit", "message"),
+    [
+        ("annotations", {"rating": 9}, "rating 9 is not a whole number from 1 to 5"),
+        ("annotations", {"rating": "good"}, "annotations, item 1, rating must be a whole number"),
+        ("annotations", {"codes": "XQ"}, "codes 'XQ' are not among"),
+        ("annotations", {"annotator": " a"}, "a name has"),
+        ("annotations", {"candidate": "gone"}, "candidate gone of an annotation is missing"),
+        ("questions", {"rationale": 3}, "questions, item 1, rationale must be text"),
+        ("questions", {"version": 2}, "the versions of question q1 are not 1, 2"),
+        ("questions", {"document": "gone"}, "document gone of question q1 is missing"),
+        ("candidates", {"question_id": "gone"}, "the question of candidate q1/small is missing"),
+        ("candidates", {"id": "q1/large/x"}, "a candidate or an annotation is there twice"),
+        ("reviews", {"version": 7}, "question q1 of a review is missing"),
+        ("reviews", {"decision": "maybe"}, "reviews, item 1, decision must be"),
+        ("scale", {"scale": []}, "scale, scale must hold 2 to 11"),
+    ],
+)
+def test_a_study_edited_by_hand_is_refused(
+    tmp_path: Path, part: str, edit: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "s.json"
+    make_study(path, said=[Annotation(SMALL, "ana", 3, "A")])
+    with changing(path) as study:
+        study.review([decide("q1", "correct", reference="Another")], "eva")
+    content = json.loads(path.read_text())
+    target = content[part]
+    (target if isinstance(target, dict) else target[0]).update(edit)
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError) as caught:
         open_study(path)
-    assert str(path) in str(caught.value) and EDITS[edit] in str(caught.value)
+    assert str(path) in str(caught.value) and message in str(caught.value)
     assert str(caught.value).count("edited by hand") == 1
 
 
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("content", "message"),
     [
-        ("DROP TABLE annotations", "no such table: annotations"),
-        ("PRAGMA user_version = 7", "format 7"),
-        ("PRAGMA application_id = 7", "another program"),
+        (None, "no such study"),
+        ("hello", "not JSON"),
+        ("{}", "study is missing"),
+        ('{"study": 7}', "study must be 1"),
     ],
 )
-def test_a_database_that_is_no_study_is_refused(tmp_path: Path, edit: str, message: str) -> None:
-    with make_study(tmp_path / "s.db"):
-        pass
-    with sqlite3.connect(tmp_path / "s.db") as db:
-        db.execute(edit)
-    db.close()
+def test_another_file_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "file").write_text(content)
     with pytest.raises(InputError, match=message):
-        open_study(tmp_path / "s.db")
+        open_study(tmp_path / "file")
 
 
-def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("hello " * 100)
-    with make_study(tmp_path / "s.db") as study:
-        del study
-    whole = (tmp_path / "s.db").read_bytes()
-    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
-    for name, message in (("none", "no such study"), ("text", "no study"), ("cut", "damaged")):
-        with pytest.raises(InputError, match=message):
-            open_study(tmp_path / name)
-
-
-def test_a_creation_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.link", broken)
-    with pytest.raises(InputError, match="disk full"):
-        create(tmp_path / "s.db", load_scale())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_correction_makes_a_version_that_needs_candidates(study: Study) -> None:
-    annotate(study, [Annotation("q1/small", "ana", 2, "R"), Annotation("q2/small", "ana", 5)])
-    done = review(
-        study, [Review("q1", "correct", {"reference": "Better", "rationale": "So."}, "typo", 1)], "eva"
-    )
-    assert done == (1, 2)
+def test_a_correction_makes_a_version_that_needs_candidates(study: AnnotationStudy) -> None:
+    study.annotate([Annotation(SMALL, "ana", 2, "R"), Annotation("q2/small", "ana", 5)])
+    correction = decide("q1", "correct", reference="Better", rationale="So.", note="typo", version=1)
+    assert study.review([correction], "eva") == (1, 2)
     assert [one.id for one in without_candidate(study, "small")] == ["q1"]
-    assert "q1/small" not in {one.id for one in study.candidates(current=True)}
+    assert SMALL not in {one.id for one in study.candidates(current=True)}
     assert [(one.version, one.reference) for one in study.questions() if one.id == "q1"] == [(2, "Better")]
-    assert add_answers(study, "small", [(study.questions()[0], "Again")]) == 1
+    assert study.add_answers("small", [(study.questions()[0], "Again")]) == 1
     assert "q1@2/small" in {one.id for one in study.candidates(current=True)}
-    [entry] = study.corrections()
-    assert entry["changes"]["reference"] == {"old": "Reference 1", "new": "Better"}
-    assert (entry["editor"], entry["note"], entry["version"]) == ("eva", "typo", 1)
+    [entry] = study.reviews
+    assert entry.changes["reference"] == {"old": "Reference 1", "new": "Better"}
+    assert (entry.editor, entry.note, entry.version) == ("eva", "typo", 1)
     assert len(study.annotations()) == 2  # nothing is thrown away
-    with pytest.raises(InputError, match="is at version 2, the review is of version 1"):
-        review(study, [Review("q1", "remove", {}, "", 1)], "eva")
-    with pytest.raises(InputError, match="changes nothing"):
-        review(study, [Review("q1", "correct", {"reference": "Better"})], "eva")
-    with pytest.raises(InputError, match="the decision is keep"):
-        review(study, [Review("q1", "keep", {"reference": "Other"})], "eva")
-    with pytest.raises(InputError, match="no question q9"):
-        review(study, [Review("q2", "remove", {}), Review("q9", "keep", {})], "eva")
-    assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]  # all or none
-    review(study, [Review("q2", "remove", {})], "eva")
+
+
+@pytest.mark.parametrize(
+    ("review", "message"),
+    [
+        (decide("q1", "remove", version=1), "is at version 2, the review is of version 1"),
+        (decide("q1", "correct", reference="Better"), "changes nothing"),
+        (decide("q1", "keep", reference="Other"), "the decision is keep"),
+        (decide("q9", "keep"), "no question q9"),
+    ],
+)
+def test_a_wrong_review_is_refused(study: AnnotationStudy, review: ExpertReview, message: str) -> None:
+    study.review([decide("q1", "correct", reference="Better")], "eva")
+    with pytest.raises(InputError, match=message):
+        study.review([review], "eva")
+    with pytest.raises(InputError, match="--editor: a name has"):
+        study.review([], " ")
+
+
+def test_the_last_decision_counts(study: AnnotationStudy) -> None:
+    study.review([decide("q2", "remove")], "eva")
     assert [one.id for one in study.questions()] == ["q1", "q3"]
     assert "q2/small" not in {one.id for one in study.candidates(current=True)}
-    review(study, [Review("q2", "keep", {})], "eva")  # the last word counts
+    study.review([decide("q2", "keep")], "eva")
     assert "q2/small" in {one.id for one in study.candidates(current=True)}
 
 
-def test_rationales_are_filled_in_only_before_people_saw_the_question(study: Study) -> None:
+def test_rationales_are_filled_in_only_before_people_saw_the_question(study: AnnotationStudy) -> None:
     [waiting] = without_rationale(study)
-    annotate(study, [Annotation("q3/small", "ana", 2)])
-    assert without_rationale(study) == [] and set_rationales(study, [(waiting, "Late.")]) == 0
+    study.annotate([Annotation("q3/small", "ana", 2)])
+    assert without_rationale(study) == [] and study.set_rationales([(waiting, "Late.")]) == 0
     assert study.questions()[2].rationale is None

@@ -45,7 +45,7 @@ def study(tmp_path: Path) -> Path:
     drawn = tmp_path / "chunks.jsonl"
     done = lct("annotate", "draw", file, "--n", 4, "--chunk-tokens", 300, "--out", drawn)
     assert done.exit_code == 0 and "recall books: 4 chunks" in done.output, done.output
-    path = tmp_path / "labels.db"
+    path = tmp_path / "labels.json"
     done = lct("annotate", "prepare", path, "--questions", drawn, "--scale", "labels")
     assert done.exit_code == 0, done.output
     return path
@@ -76,8 +76,7 @@ def test_labels_written_in_potato_go_to_the_build(study: Path, tmp_path: Path) -
         assert (item["question"], item["reference"]) == ("List every name.", drawn["reference"])
     [labels, _] = yaml.safe_load((potato / "config.yaml").read_text())["annotation_schemes"]
     assert labels["annotation_type"] == "text" and "Write each label on a line" in labels["description"]
-    with open_study(study) as opened:
-        first, second, third = [candidate.id for candidate in opened.candidates()[:3]]
+    first, second, third = list(open_study(study).answers)[:3]
     said = [
         Annotation(first, "ana", comment="Anne\nJane"),
         Annotation(second, "ana", comment="None"),
@@ -125,5 +124,5 @@ def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
         ("writes: Labels\nscale: [{values: [1, 2]}]\n", "must be []"),
     ):
         file.write_text(codes + text)
-        done = lct("annotate", "prepare", tmp_path / "s.db", "--questions", questions, "--scale", file)
+        done = lct("annotate", "prepare", tmp_path / "s.json", "--questions", questions, "--scale", file)
         assert done.exit_code == 2 and said in done.output

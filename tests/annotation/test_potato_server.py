@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 from annotation_study import make_study
 
-from long_context_tasks.annotation import Study, add, annotate, load_scale, review
+from long_context_tasks.annotation import AnnotationStudy, load_scale
 from long_context_tasks.annotation.potato import export_potato, import_potato, item_id
-from long_context_tasks.annotation.records import SHIPPED, Incoming, Review
+from long_context_tasks.annotation.records import ExpertReview, Incoming
+from long_context_tasks.annotation.scale import SHIPPED
 
 POTATO = shutil.which("potato")
 pytestmark = [
@@ -89,14 +90,13 @@ class Annotator:
 
 @pytest.mark.parametrize("scale", SHIPPED)
 def test_every_setting_is_one_of_potato(tmp_path: Path, scale: str) -> None:
-    with make_study(tmp_path / "s.db", scale) as study:
-        export_potato(study, tmp_path / "p", 2)
+    export_potato(make_study(tmp_path / "s.json", scale), tmp_path / "p", 2)
     words = [str(POTATO), "validate", str(tmp_path / "p" / "config.yaml"), "--strict"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-def test_two_rounds_lose_and_repeat_nothing(study: Study, tmp_path: Path) -> None:
+def test_two_rounds_lose_and_repeat_nothing(study: AnnotationStudy, tmp_path: Path) -> None:
     project = tmp_path / "p"
     export_potato(study, project, 2)
     with served(project) as url:
@@ -111,10 +111,10 @@ def test_two_rounds_lose_and_repeat_nothing(study: Study, tmp_path: Path) -> Non
     assert all(one.at for one in first.annotations)
     [(withdrawn, name)] = first.withdrawn
     assert (item_id(withdrawn), name) == (seen["ben"][0], "ben")
-    annotate(study, first.annotations)
+    study.annotate(first.annotations)
 
-    review(study, [Review("q2", "correct", {"reference": "Another"})], "eva")
-    add(study, [Incoming(study.questions()[1], ((None, "small", "new"),), "row")])
+    study.review([ExpertReview(question_id="q2", decision="correct", reference="Another")], "eva")
+    study.add([Incoming(study.questions()[1], ((None, "small", "new"),), "row")])
     assert export_potato(study, project) == 5
     with served(project) as url:
         again = Annotator(url, "ana").rate_all()

@@ -16,7 +16,6 @@ from run_commands import ADA, QA, Said, lct, own_responses, published_data, runs
 from stored_runs import judge_by_seed, judge_file
 from written_book import paragraphs
 
-from long_context_tasks.annotation import annotate
 from long_context_tasks.annotation.records import Annotation
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, needs("polars")]
@@ -57,8 +56,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for model in ("owl", "crow"):
         write_lm_eval(folder / "runs", Run(simple([1.0, 0.0] * 30), model=model))
-    with make_study(folder / "study.db") as study:
-        annotate(study, [Annotation("q1/small", name, 3) for name in ("ana", "ben", "cleo")])
+    said = [Annotation("q1/small", name, 3) for name in ("ana", "ben", "cleo")]
+    make_study(folder / "study.json", said=said)
     for data in published_data(folder / "published"):
         for task in (ADA, QA):
             own_responses(task, data, folder)
@@ -100,9 +99,9 @@ COMMANDS: dict[str, Command] = {
     "compare models": lambda s, d: ["report", "compare", s / "runs", "--out", d / "comparison.json"],
     "learn noise": lambda s, d: ["noise", "learn", s / "pairs.jsonl", "--out", d / "rules.jsonl"],
     "inject noise": lambda s, d: ["noise", "inject", s / "said.txt", "--wer", 0.3, "--out", d / "noisy.txt"],
-    "export ratings": lambda s, d: ["annotate", "export", s / "study.db", "--out", d / "ratings.jsonl"],
+    "export ratings": lambda s, d: ["annotate", "export", s / "study.json", "--out", d / "ratings.jsonl"],
     "export for POTATO": lambda s, d: [
-        *("annotate", "export", s / "study.db", "--format", "potato", "--out", d / "potato")
+        *("annotate", "export", s / "study.json", "--format", "potato", "--out", d / "potato")
     ],
     "training data": lambda s, d: ["orca", "data", s / "rated.jsonl", "--out", d / "rated.jsonl"],
     "split training data": lambda s, d: [

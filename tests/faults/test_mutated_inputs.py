@@ -80,25 +80,22 @@ def _manifest(path: Path) -> object:
 
 
 def _potato(path: Path) -> object:
-    from long_context_tasks.annotation import add, create, load_scale, open_study
+    from long_context_tasks.annotation import create, load_scale, open_study
     from long_context_tasks.annotation.potato import import_potato
-    from long_context_tasks.annotation.records import Incoming, Question
+    from long_context_tasks.annotation.records import Incoming, StudyQuestion
 
-    folder, file = path.parent / "annotation_output" / "ann", path.parent / "study.db"
+    folder, file = path.parent / "annotation_output" / "ann", path.parent / "study.json"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "user_state.json").write_bytes(path.read_bytes())
     if not file.exists():
-        create(file, load_scale())
-    with open_study(file) as study:
-        add(study, [Incoming(Question("q", "?", "r"), ((None, "c", "a"),), "row 1")])
-        return import_potato(path.parent, study)
+        create(file, load_scale(), [Incoming(StudyQuestion("q", "?", "r"), ((None, "c", "a"),), "row 1")])
+    return import_potato(path.parent, open_study(file))
 
 
 def _study(path: Path) -> object:
     from long_context_tasks.annotation import open_study
 
-    with open_study(path) as study:
-        return study.annotations()
+    return open_study(path).annotations()
 
 
 def _documents(path: Path) -> object:
@@ -162,8 +159,7 @@ def _made(make: Callable[[Path], Path]) -> Good:
 def _good_study(folder: Path) -> Path:
     from annotation_study import make_study
 
-    with make_study(folder / "s.db"):
-        return folder / "s.db"
+    return make_study(folder / "s.json").path
 
 
 def _good_documents(folder: Path) -> Path:
@@ -247,7 +243,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "models": ("models.yaml", _calls("results.models", "read_models"), MODELS.encode()),
     "scale": (
         "scale.yaml",
-        _calls("annotation.records", "load_scale"),
+        _calls("annotation.scale", "load_scale"),
         b"title: T\nguidelines: G\nscale:\n  - {values: [1], label: wrong, text: t}\n  - {values: [2], label: right, text: t}\ncodes: {Q: &c {label: l, text: t}, A: *c, R: *c, U: *c, E: *c}\n",
     ),
     "args of a judge": ("args.yaml", _calls("orca.checkpoint", "read_yaml_mapping"), b"a: 1\nb: {c: [1]}\n"),
@@ -355,7 +351,7 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
         _carriers,
         b"- {kind: novels, licence: x, files: {b.txt: {url: 'https://a/b.txt'}}}\n",
     ),
-    "study": ("s.db", _study, _made(_good_study)),
+    "study": ("s.json", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
     "index of posts": ("i.npz", _post_index, _made(_good_index)),
