@@ -12,11 +12,12 @@ from long_context_tasks.cli.options import (
     EngineName,
     Jobs,
     Json,
+    MoreOption,
     complete_family,
     examples,
     field_options,
-    parameters_of,
     typed_options,
+    with_more_options,
 )
 from long_context_tasks.cli.output import print_table, say
 from long_context_tasks.schema import InputError
@@ -157,22 +158,20 @@ class _BuildCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Add the builders' options when the command runs or shows its help, so that `lct --help` loads no builder."""
-        own = super().get_params(ctx)
-        return [*own[:-2], *_parameters(), *own[-2:]]  # --json and --help stay last
+        return with_more_options(super().get_params(ctx), _options())
 
 
-def _parameters() -> list[Any]:
-    """Sources and settings of all builders as parameters of a command, each name once."""
+def _options() -> list[MoreOption]:
+    """Sources and settings of all builders, each name once."""
     from long_context_tasks.benchmarks import catalogue
 
-    options: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {}
+    options: dict[str, MoreOption] = {}
     for benchmark, builder in catalogue.builders().values():
         if (source := benchmark.source_of(builder)) is not None:
-            shown = {"help": source.help, "rich_help_panel": source.panel, "show_default": False}
-            options.setdefault(source.name, (source.name, Path, None, shown))
+            options.setdefault(source.name, MoreOption(source.name, Path, source.help, panel=source.panel))
         for option in field_options(benchmark.settings_of(builder)):
-            options.setdefault(option[0], option)
-    return parameters_of(list(options.values()))
+            options.setdefault(option.name, option)
+    return list(options.values())
 
 
 @app.command(

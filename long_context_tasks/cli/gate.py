@@ -1,11 +1,19 @@
-"""``lct gate``: a verdict on whether one stack is as good as another."""
+"""`lct gate`: decide whether one stack is as good as another."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, examples, with_run_options, words
+from long_context_tasks.cli.options import (
+    Json,
+    RunOptionsCommand,
+    RunsDataDir,
+    examples,
+    typed_options,
+    words,
+)
+from long_context_tasks.cli.output import give, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,34 +23,34 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 2}
-_EXAMPLES = examples(
-    "lct gate http://127.0.0.1:8001/v1 http://127.0.0.1:8000/v1 --length 8k,32k",
-    "lct gate new.yaml gate/runs/B --within 2 --out nightly/",
-    "lct gate results/fp8 results/bf16",
-)
 _STACK = "http://HOST:PORT/v1, MODEL@http://..., a YAML file with model and base_url, or a folder of results."
 
 
-@app.command(epilog=_EXAMPLES)
-@with_run_options
+@app.command(
+    cls=RunOptionsCommand,
+    epilog=examples(
+        "lct gate http://127.0.0.1:8001/v1 http://127.0.0.1:8000/v1 --length 8k,32k",
+        "lct gate new.yaml gate/runs/B --within 2 --out nightly/",
+        "lct gate results/fp8 results/bf16",
+    ),
+)
 def gate(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"The stack in question: {_STACK}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The stack that it is held against, likewise.")],
-    within: Annotated[
-        float, typer.Option(min=0.1, max=99, help="Loss in points of 100 that is accepted.")
-    ] = 5.0,
+    ctx: typer.Context,
+    a: Annotated[str, typer.Argument(metavar="A", help=f"Stack under test: {_STACK}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Stack that A is compared with, in the same forms.")],
+    within: Annotated[float, typer.Option(min=0.1, max=99, help="Acceptable loss, in points of 100.")] = 5.0,
     error: Annotated[
         float, typer.Option(min=0.001, max=0.5, help="Probability of a wrong verdict of either kind.")
     ] = 0.05,
     tasks: Annotated[
-        str, typer.Option(help="Tasks, with commas. Default: all synthetic ones that need no judge.")
+        str, typer.Option(help="Tasks, with commas. Default: all synthetic tasks that need no judge.")
     ] = "",
     length: Annotated[str, typer.Option(help="Lengths, with commas.")] = "8k",
-    n: Annotated[int, typer.Option(min=1, help="Budget: cases of each task at each length.")] = 200,
-    batch: Annotated[int, typer.Option(min=1, help="Documents between looks.")] = 16,
-    concurrency: Annotated[int, typer.Option(min=1, help="Calls in flight at each endpoint.")] = 8,
+    n: Annotated[int, typer.Option(min=1, help="Maximum number of cases of each task and length.")] = 200,
+    batch: Annotated[int, typer.Option(min=1, help="Number of documents between two looks.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of parallel calls to each endpoint.")] = 8,
     strict: Annotated[
-        bool, typer.Option("--strict", help="FAIL where a self-check names a fault, whatever the scores.")
+        bool, typer.Option("--strict", help="FAIL if a self-check finds a fault, whatever the scores.")
     ] = False,
     data_dir: RunsDataDir = None,
     private: Annotated[
@@ -51,30 +59,25 @@ def gate(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the page, gate.json, replies and runs.")
     ] = Path("gate"),
-    *,
-    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
-    """Is stack A as good as stack B? PASS, FAIL or UNDECIDED, on as few cases as the answer takes.
+    """Decide whether stack A is as good as stack B: PASS, FAIL or UNDECIDED, on as few cases as the answer takes.
 
-    Both get the same synthetic cases, or lie as results in folders. After each batch, PASS: A loses less than --within points at every length;
-    FAIL: A is worse at a length; UNDECIDED: the cases of --n are used up. Replies in --out are not asked again. Exit code 0, 1 and 2, in this order; 2 as well
-    when the gate cannot run.
+    Both stacks get the same synthetic cases, or are folders of results. After each batch: PASS if A loses less than --within points at
+    every length, FAIL if A is worse at a length, UNDECIDED if the cases of --n are used up. Replies in --out are not asked for again. Exit
+    code 0, 1 or 2, in this order; 2 as well if the gate cannot run.
     """
-    from long_context_tasks.cli.output import give, say
     from long_context_tasks.gate.page import document_of, write_gate
     from long_context_tasks.gate.run import run_gate
     from long_context_tasks.gate.stacks import StoredStack, planned_cells, read_stack, stored_cells
 
+    typed = typed_options(ctx)
     stacks = read_stack("A", a, out, concurrency), read_stack("B", b, out, concurrency)
     if any(isinstance(stack, StoredStack) for stack in stacks):
         cells = stored_cells(stacks, data_dir)
     else:
-        given = {f"lct_{name}": value for name, value in typed.items()} | {
-            "lct_n": n,
-            "lct_data_dir": data_dir,
-        }
-        cells = planned_cells(words(tasks), words(length), given)
+        given = {f"lct_{name}": value for name, value in typed.items()}
+        cells = planned_cells(words(tasks), words(length), {**given, "lct_n": n, "lct_data_dir": data_dir})
     found = run_gate(
         stacks,
         cells,

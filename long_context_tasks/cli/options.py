@@ -1,15 +1,14 @@
 """Options that several commands share, so that one thing has one name, one short form and one explanation everywhere.
 
-A command that adds an option of these names takes it from here. Names follow the options of a run (``lct_n`` is
-``--n``); ``--out`` has the short form ``-o`` and says in its own words what is written there.
+A command takes an option of these names from here. Names follow the options of a run (``lct_n`` is ``--n``). ``--out`` has the short form
+``-o``; each command describes what it writes there.
 """
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -20,19 +19,19 @@ from long_context_tasks.schema.validated import described_fields
 
 
 def with_default(name: str) -> type[TyperGroup]:
-    """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``."""
+    """Return the class of a group in which ``name`` is the command if the first word is a path or an option."""
 
     class DefaultCommand(TyperGroup):
-        """See :func:`with_default`."""
+        """Group that runs one of its commands unless another is named."""
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Put the name of the default command in front where it was left out."""
+            """Insert the name of the default command if it was left out."""
             if args and args[0] not in self.list_commands(ctx) and _is_argument(args[0]):
                 args = [name, *args]
             return list(super().parse_args(ctx, args))
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            """Find a command; say of another word that it names no path either."""
+            """Find a command, and report another word as neither a path nor a command."""
             if args[0] not in self.list_commands(ctx):
                 raise InputError(
                     f"{args[0]}: no such folder, file or command; see `{ctx.command_path} --help`"
@@ -48,37 +47,67 @@ def _is_argument(word: str) -> bool:
     return "/" in word or "\\" in word or word.startswith((".", "~")) or Path(word).exists()
 
 
-_TYPED = "lct_typed_options"
-_KINDS = {"integer": int, "number": float, "boolean": bool, "path": Path}
-"""Type or format of a field in its JSON schema to what a command line reads; all else is text."""
+class MoreOption(NamedTuple):
+    """An option that is not a parameter of its command's function; :func:`typed_options` has its value.
 
-
-def parameters_of(options: Sequence[tuple[str, Any, Any, dict[str, Any]]]) -> list[Any]:
-    """Make parameters of a command that it does not know by name; :func:`typed_options` has what was typed.
-
-    Args:
-        options: name, type, default, and what ``typer.Option`` takes; ``batch_size`` is the option ``--batch-size``.
+    Attributes:
+        name: ``batch_size`` for ``--batch-size``.
+        kind: type of the value.
+        help: explanation.
+        default: value without the option; None if the option has no value then.
+        panel: title of the options among which the help lists it; their explanations name their defaults.
     """
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=default,
-            annotation=Annotated[
-                kind | None,
-                typer.Option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, **more),
-            ],
-        )
-        for name, kind, default, more in options
-    ]
 
-    def signature_only() -> None:
-        """Never called."""
+    name: str
+    kind: Any
+    help: str
+    default: Any = None
+    panel: str | None = None
 
-    signature_only.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    signature_only.__annotations__ = {each.name: each.annotation for each in parameters}
+
+_TYPED = "lct_typed_options"
+
+
+def typed_options(ctx: typer.Context) -> dict[str, Any]:
+    """Return the values of a command's :class:`MoreOption` objects by name; those without a value are missing."""
+    typed: dict[str, Any] = ctx.meta.setdefault(_TYPED, {})
+    return typed
+
+
+def with_more_options(own: Sequence[Any], options: Iterable[MoreOption]) -> list[Any]:
+    """Insert options before --json into the parameters of a command, except those whose name the command has already."""
+    taken = {each.name for each in own}
+    end = next(place for place, each in enumerate(own) if each.name in ("as_json", "help"))
+    return [*own[:end], *_parameters(option for option in options if option.name not in taken), *own[end:]]
+
+
+def _parameters(options: Iterable[MoreOption]) -> list[Any]:
+    # typer makes parameters only from the signature of a function, so one is made up here. The function is never called.
+    def options_only() -> None: ...
+
+    options_only.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=option.default,
+                annotation=Annotated[
+                    option.kind | None,
+                    typer.Option(
+                        f"--{option.name.replace('_', '-')}",
+                        help=option.help,
+                        rich_help_panel=option.panel,
+                        show_default=option.panel is None,
+                        expose_value=False,
+                        callback=_keep,
+                    ),
+                ],
+            )
+            for option in options
+        ]
+    )
     made = typer.Typer(add_completion=False)
-    made.command()(signature_only)
+    made.command()(options_only)
     return list(typer.main.get_command(made).params)
 
 
@@ -87,84 +116,70 @@ def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
         typed_options(ctx)[str(param.name)] = value
 
 
-def typed_options(ctx: typer.Context) -> dict[str, Any]:
-    """Return the values of the options that :func:`parameters_of` made, by name."""
-    typed: dict[str, Any] = ctx.meta.setdefault(_TYPED, {})
-    return typed
+_KINDS = {"integer": int, "number": float, "boolean": bool, "path": Path}
+"""Type or format of a field in a JSON schema -> type of the option; all others are text."""
 
 
-def field_options(kind: type) -> list[tuple[str, Any, Any, dict[str, Any]]]:
-    """Return what :func:`parameters_of` takes for every described field of a model or dataclass.
-
-    A field with a panel states its default in its help; it is typed only where the user gives it.
-    """
+def field_options(kind: type) -> list[MoreOption]:
+    """Return an option for every described field of a model or dataclass; a field with a panel has no default on the command line."""
     options = []
     for name, field in described_fields(kind).items():
         forms = [form for form in field.get("anyOf", [field]) if form["type"] != "null"]
         kinds = {_KINDS.get(form.get("format", form["type"]), str) for form in forms}
         panel = field.get("panel")
-        shown = {"rich_help_panel": panel, "show_default": False} if panel else {}
         default = None if panel else field["default"]
-        kind = kinds.pop() if len(kinds) == 1 else str
-        options.append((name, kind, default, {"help": field["description"], **shown}))
+        options.append(
+            MoreOption(name, kinds.pop() if len(kinds) == 1 else str, field["description"], default, panel)
+        )
     return options
 
 
 def with_settings(place: str) -> type[TyperCommand]:
-    """Return the class of a command with an option for every described field of settings.
+    """Return the class of a command with an option for every described field of a settings class.
 
     Args:
-        place: ``module:class``, imported when the command runs or shows its help.
+        place: ``module:class``, imported when the command runs or shows its help, so that `lct --help` stays fast.
     """
 
     class SettingsCommand(TyperCommand):
-        """See :func:`with_settings`."""
+        """Command with an option for every described field of a settings class."""
 
         def get_params(self, ctx: Any) -> list[Any]:
             """Add the options of the fields."""
             module, _, name = place.partition(":")
-            options = field_options(getattr(importlib.import_module(module), name))
-            own = super().get_params(ctx)
-            end = next(at for at, each in enumerate(own) if each.name in ("as_json", "help"))
-            return [*own[:end], *parameters_of(options), *own[end:]]
+            return with_more_options(
+                super().get_params(ctx), field_options(getattr(importlib.import_module(module), name))
+            )
 
     return SettingsCommand
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Names of tasks that begin like what was typed."""
-    return _beginning(_task_names(), incomplete)
+    """Return the names of tasks that begin with the typed letters."""
+    from long_context_tasks.benchmarks.catalogue import task_specs
+
+    return [spec.name for spec in task_specs() if spec.name.startswith(incomplete)]
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """The same for a list with commas: what stands before the last comma is kept."""
+    """Complete the last name of a list with commas."""
     before, comma, last = incomplete.rpartition(",")
     taken = set(before.split(","))
-    return [f"{before}{comma}{name}" for name in _beginning(_task_names(), last) if name not in taken]
+    return [f"{before}{comma}{name}" for name in complete_task(last) if name not in taken]
 
 
 def complete_benchmark(incomplete: str) -> list[str]:
-    """Names of benchmarks that begin like what was typed."""
+    """Return the names of benchmarks that begin with the typed letters."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
-    return _beginning(benchmark_names(), incomplete)
+    return [name for name in benchmark_names() if name.startswith(incomplete)]
 
 
 def complete_family(incomplete: str) -> list[str]:
-    """What `lct build` can build."""
+    """Return the names of builders that begin with the typed letters."""
     from long_context_tasks.benchmarks.catalogue import builders
 
-    return _beginning(builders(), incomplete)
-
-
-def _task_names() -> list[str]:
-    from long_context_tasks.benchmarks.catalogue import task_specs
-
-    return [spec.name for spec in task_specs()]
-
-
-def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in builders() if name.startswith(incomplete)]
 
 
 Json = Annotated[
@@ -175,80 +190,55 @@ Json = Annotated[
         help="Print one JSON document on standard output; everything else goes to standard error.",
     ),
 ]
-"""Of every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
+"""For every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
 
 DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
 DataDir = Annotated[Path | None, typer.Option(help=DATA_DIR)]
 RunsDataDir = Annotated[
     Path | None,
-    typer.Option(help="Folder of the published files. Default: LCT_DATA_DIR, else as in the runs."),
+    typer.Option(help="Folder of the published files. Default: LCT_DATA_DIR, else that of the runs."),
 ]
-
 RunsCases = Annotated[
     Path | None,
     typer.Option(
-        help="Where the built cases of the runs lie now; they are known by their hash. Default: as in the runs."
+        help="Folder of the runs' built cases, if it has moved; cases are recognised by their hash. Default: that of the runs."
     ),
 ]
 
-RUN_OPTIONS: Mapping[str, Any] = {
-    "cases": Annotated[Path | None, typer.Option(help="Folder of built cases, for tasks that take them.")],
-    "length": Annotated[str, typer.Option(help="Length of tasks that end in _any, e.g. 24k.")],
-    "length_policy": Annotated[str, typer.Option(help="same_information or same_tokens, as in a run.")],
-    "tokenizer": Annotated[
-        str,
-        typer.Option(help="Tokenizer of the model, a folder or hub id: prompts are counted in it too."),
-    ],
-    "n": Annotated[int | None, typer.Option(help="Number of cases.")],
-    "subset": Annotated[str, typer.Option(help="Official subset: 1000, 200 or 50 cases.")],
-    "seed": Annotated[int | None, typer.Option(help="Seed of generated cases.")],
-    "answer_budget": Annotated[str, typer.Option(help="Tokens that the model may generate.")],
-    "thinking": Annotated[
-        str, typer.Option(help="Marks around the model's thinking, if not known: '<plan> </plan>'.")
-    ],
-    "prompt_style": Annotated[str, typer.Option(help="How prompts are laid out; see the benchmark's page.")],
-    "carriers": Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of real texts that recast cases are made from; see `lct data fetch carriers`.",
-        ),
-    ],
-    "data_dir": DataDir,
-}
+RUN_OPTIONS = (
+    MoreOption("cases", Path, "Folder of built cases, for tasks that take them."),
+    MoreOption("length", str, "Length of tasks that end in _any, e.g. 24k."),
+    MoreOption("length_policy", str, "same_information or same_tokens, as in a run."),
+    MoreOption(
+        "tokenizer", str, "Tokenizer of the model, a folder or hub id: prompts are counted in it too."
+    ),
+    MoreOption("n", int, "Number of cases."),
+    MoreOption("subset", str, "Official subset: 1000, 200 or 50 cases."),
+    MoreOption("seed", int, "Seed of generated cases."),
+    MoreOption("answer_budget", str, "Tokens that the model may generate."),
+    MoreOption("thinking", str, "Marks around the model's thinking, if not known: '<plan> </plan>'."),
+    MoreOption("prompt_style", str, "How prompts are laid out; see the benchmark's page."),
+    MoreOption("carriers", Path, "Folder of real texts for recast cases; see `lct data fetch carriers`."),
+    MoreOption("data_dir", Path, DATA_DIR),
+)
 """The options of a run that change the cases and prompts of a task."""
 
 
-def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a run before its last one; it takes those that were typed as ``typed``, by name.
+class RunOptionsCommand(TyperCommand):
+    """Command with the options of a run, except those that the command has itself."""
 
-    An option of the command's own stands in the place of the one here of that name.
-    """
-    *own, last = (
-        each for each in inspect.signature(command, eval_str=True).parameters.values() if each.name != "typed"
-    )
-    names = [name for name in RUN_OPTIONS if name not in {each.name for each in own}]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    more = [inspect.Parameter(name, keyword, annotation=RUN_OPTIONS[name], default=None) for name in names]
-
-    @wraps(command)
-    def with_typed(**given: Any) -> None:
-        typed = {name: given.pop(name) for name in names}
-        command(**given, typed={name: value for name, value in typed.items() if value not in ("", None)})
-
-    parameters = [*own, *more, last]
-    with_typed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=keyword) for each in parameters]
-    )
-    return with_typed
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Add the options of a run."""
+        return with_more_options(super().get_params(ctx), RUN_OPTIONS)
 
 
 StoredResults = Annotated[
     Path,
     typer.Argument(
-        help="What lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir names."
+        help="Folder of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir."
     ),
 ]
-RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
+RUNS_OR_BUNDLES = "Folders with runs of any host and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
 ]
@@ -267,17 +257,14 @@ TaskName = Annotated[
 ]
 
 JUDGE = "Judge file, YAML."
+_JUDGE_DEFAULT = "Default: LCT_JUDGE and the LCT_JUDGE_ variables."
 Judges = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--judge", help=f"{JUDGE} Default: LCT_JUDGE and the LCT_JUDGE_ variables. Several: each in turn."
-    ),
+    typer.Option("--judge", help=f"{JUDGE} {_JUDGE_DEFAULT} Repeatable: the judges work one after another."),
 ]
-OneJudge = Annotated[
-    Path | None, typer.Option("--judge", help=f"{JUDGE} Default: LCT_JUDGE and the LCT_JUDGE_ variables.")
-]
+OneJudge = Annotated[Path | None, typer.Option("--judge", help=f"{JUDGE} {_JUDGE_DEFAULT}")]
 JudgeSeeds = Annotated[
-    str, typer.Option(help="Seeds of the judges with commas, in place of those in their files.")
+    str, typer.Option(help="Seeds of the judges, with commas, instead of those in their files.")
 ]
 
 Jobs = Annotated[
@@ -286,20 +273,22 @@ Jobs = Annotated[
 EngineName = Annotated[
     str,
     typer.Option(
-        help="ray: a Ray cluster works, that of this machine or of RAY_ADDRESS; or its address, ray://host:10001.",
+        help="ray for a Ray cluster, that of this machine or of RAY_ADDRESS; or its address, ray://host:10001.",
         show_default=False,
     ),
 ]
 
-Device = Annotated[str, typer.Option(help="auto: the GPU when there is one; cpu, cuda, cuda:1 ...")]
-BatchTokens = Annotated[int, typer.Option(min=1, help="Most tokens computed at once.")]
-Window = Annotated[str, typer.Option(help="Most tokens of a text, e.g. 4k. Default: the model's window.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes the GPU if there is one.")]
+BatchTokens = Annotated[int, typer.Option(min=1, help="Maximum number of tokens computed at once.")]
+Window = Annotated[
+    str, typer.Option(help="Maximum number of tokens of a text, e.g. 4k. Default: the model's window.")
+]
 
 CSV = "Write every table into this folder too."
 
 
 def examples(*commands: str) -> str:
-    """The end of a command's help: examples that can be typed, one a paragraph, as typer keeps no single line breaks."""
+    """Return the end of a command's help: examples, each in a paragraph, because typer joins lines within one."""
     head = "Example:" if len(commands) == 1 else "Examples:"
     return "\n\n".join((head, *(f"  {command}" for command in commands)))
 
@@ -310,17 +299,14 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def tokens(text: str) -> int | None:
-    """Read the tokens of a ``--window`` such as 4096 or 4k; None where nothing is given.
+    """Read the number of tokens of a ``--window`` such as 4096 or 4k; None if the text is empty.
 
     Raises:
-        InputError: something else, or 0.
+        InputError: not a number of tokens, or 0.
     """
     if not text:
         return None
     try:
-        number = int(text) if text.isdecimal() else parse_length(text)
-    except ValueError as error:
-        raise InputError(f"--window {text}: give a number of tokens, such as 4096 or 4k") from error
-    if number < 1:
-        raise InputError(f"--window {text}: give 1 or more")
-    return number
+        return parse_length(text)
+    except InputError as error:
+        raise InputError(f"--window: {error}") from error

@@ -4,15 +4,16 @@ from collections import Counter as Counts
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from long_context_tasks.cli.options import (
     Json,
+    RunOptionsCommand,
     complete_tasks,
     examples,
-    with_run_options,
+    typed_options,
 )
 from long_context_tasks.cli.output import give_document, print_table, say
 from long_context_tasks.schema import InputError, Options
@@ -30,15 +31,16 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command(
+    cls=RunOptionsCommand,
     epilog=examples(
         "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/",
         "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
         "lct plan --tasks lct_synthetic --length 8k --prefix-cache vllm --cache-size 500k",
         "lct plan --missing results/ outputs/ --tasks lct_official",
-    )
+    ),
 )
-@with_run_options
 def plan(
+    ctx: typer.Context,
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -110,8 +112,6 @@ def plan(
     cached_price: Annotated[
         float | None, typer.Option(min=0, help="Price of a million tokens of prompts from the cache.")
     ] = None,
-    *,
-    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
     """Say what a run will cost before it starts; with --missing, which runs are still to be made.
@@ -143,7 +143,7 @@ def plan(
     cache = _cache(prefix_cache, cache_size, cache_order, cached_price)
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
-    given = {**typed, "tokenizer": tokenizer, "window": window}
+    given = {**typed_options(ctx), "tokenizer": tokenizer, "window": window}
     asked = {name: str(value) for name, value in given.items() if value != ""}
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **asked}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())

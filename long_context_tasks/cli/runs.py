@@ -1,7 +1,8 @@
-"""``lct runs``: score stored responses again, and take part with another pipeline."""
+"""`lct runs`: score stored responses again, export prompts for another pipeline, score its responses."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,15 +11,18 @@ from long_context_tasks.cli.options import (
     Jobs,
     Json,
     OnlyTasks,
+    RunOptionsCommand,
     RunsCases,
     RunsDataDir,
     StoredResults,
     TaskName,
     examples,
-    with_run_options,
+    typed_options,
 )
+from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.report import figure_text
+from long_context_tasks.schema.report import figure_text, interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,34 +35,30 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Score stored responses again; write prompts for a pipeline of your own, and score its responses.",
-)
-_RESCORE = examples(
-    "lct runs rescore results/",
-    "lct runs rescore results/ --dry-run --only-changed --out changed.csv",
-)
-_EXPORT = examples(
-    "lct runs export TASK --n 50 --out prompts.jsonl",
-    "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
-    "lct runs export TASK --data-dir data/",
+    help="Score stored responses again; export prompts for your own pipeline, and score its responses.",
 )
 
 
-@app.command(epilog=_RESCORE)
+@app.command(
+    epilog=examples(
+        "lct runs rescore results/",
+        "lct runs rescore results/ --dry-run --only-changed --out changed.csv",
+    )
+)
 def rescore(
     results: StoredResults,
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,
     only_changed: Annotated[
-        bool, typer.Option("--only-changed", help="Show only metrics of which a case has another score.")
+        bool, typer.Option("--only-changed", help="Show only metrics for which a case has another score.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")
+        bool, typer.Option("--dry-run", help="Show the changes without writing anything.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write every changed score here, CSV: ids, old and new value."),
+        typer.Option("--out", "-o", help="CSV file for every changed score: ids, old and new value."),
     ] = None,
     jobs: Jobs = 1,
     engine: EngineName = "",
@@ -66,23 +66,22 @@ def rescore(
 ) -> None:
     """Score stored responses again by today's rules, without running a model.
 
-    Nothing is asked: the replies of judges that stand in the files are read again; `lct judge run` asks a judge. The results go into a folder
-    `rescored` beside each run, where `lct report` takes them in the place of the old scores; the hosts' own files stay as they are.
-    Exit code 1 when a run was skipped.
+    No judge is asked: the replies stored in the files are read again (`lct judge run` asks a judge). Results go into a folder `rescored`
+    next to each run, where `lct report` uses them instead of the old scores; the hosts' own files do not change. Exit code 1 if a run was
+    skipped.
     """
-    from long_context_tasks.cli.output import give, say
     from long_context_tasks.engines import engine_of
     from long_context_tasks.hosts.stored import Places
 
     with engine_of(jobs, engine) as running:
-        made, skipped = _scored_again(results, tasks, Places(data_dir, cases), running, write=not dry_run)
+        made, skipped = _rescored(results, tasks, Places(data_dir, cases), running, write=not dry_run)
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
     if out is not None:
         _write_changes(out, made)
     _show(results, made, only_changed)
     for rescored in made:
-        for note in rescored.notes[:-1]:  # the last one is the table's row in words
+        for note in rescored.notes[:-1]:  # the last note repeats the row of the table
             typer.echo(f"note: {rescored.evaluation.run}: {note}", err=True)
     changed = sum(bool(rescored.changes) for rescored in made)
     say(
@@ -98,15 +97,12 @@ def rescore(
         raise typer.Exit(1)
 
 
-def _scored_again(
+def _rescored(
     results: Path, tasks: str, places: "Places", engine: "Engine", *, write: bool
 ) -> "tuple[list[Rescored], list[str]]":
-    """Return what was scored again, and why other runs were not."""
-    from functools import partial
-
+    """Return the runs scored again, and the reasons why others were skipped."""
     from long_context_tasks.cli.judge import chosen_runs, runs_below
     from long_context_tasks.results.rescore import RunTasks, rescored_run
-    from long_context_tasks.schema import InputError
 
     found = runs_below(results)
     skipped = [problem.message for problem in found.problems]
@@ -125,8 +121,6 @@ def _scored_again(
 
 
 def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None:
-    from long_context_tasks.cli.output import print_table
-
     text = ("model", "made", "task", "judge", "version", "metric")
     rows: list[list[str]] = []
     values: list[dict[str, object]] = []
@@ -158,9 +152,8 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
 
 
 def _judge(rescored: "Rescored") -> str:
-    return (
-        str(rescored.evaluation.description.get("name", "judge")) if rescored.evaluation.description else ""
-    )
+    description = rescored.evaluation.description
+    return str(description.get("name", "judge")) if description else ""
 
 
 def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
@@ -177,32 +170,43 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
     write_whole(out, csv_lines([columns, *rows]))
 
 
-@app.command(epilog=_EXPORT)
-@with_run_options
+def _options(ctx: typer.Context) -> "Options":
+    """Resolve the options of a run: as typed, else as in the environment."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+
+    return resolve_options({f"lct_{name}": value for name, value in typed_options(ctx).items()})
+
+
+@app.command(
+    cls=RunOptionsCommand,
+    epilog=examples(
+        "lct runs export TASK --n 50 --out prompts.jsonl",
+        "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
+        "lct runs export TASK --data-dir data/",
+    ),
+)
 def export(
+    ctx: typer.Context,
     task: TaskName,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="JSON Lines, or Parquet when the name ends in .parquet. Default: TASK.jsonl"
+            "--out", "-o", help="JSON Lines, or Parquet if the name ends in .parquet. Default: TASK.jsonl"
         ),
     ] = None,
     gold: Annotated[
-        bool, typer.Option("--with-gold", help="Write what is right, too, where the data's owners allow it.")
+        bool, typer.Option("--with-gold", help="Include the gold answers, if the data's owners allow it.")
     ] = False,
-    *,
-    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
-    """Write the exact prompts of a task, one request a row, with the settings that both hosts use.
+    """Write the exact prompts of a task, one request per row, with the settings that the hosts use.
 
-    Of a conversation there is a row for each turn, in which {{answer_0}} stands for the model's own answer to the first, and so on.
-    `lct runs score` scores the responses. Options that are not typed are read from the environment (LCT_NOISE_MODE and so on).
+    A conversation has a row for each turn, in which {{answer_0}} stands for the model's own first answer, and so on. `lct runs score`
+    scores the responses. Options that are not given are read from the environment (LCT_NOISE_MODE and so on).
     """
-    from long_context_tasks.cli.output import give, say
     from long_context_tasks.hosts.own import export as exporting
 
-    options = _options(typed)
+    options = _options(ctx)
     if gold:
         exporting.check_gold(task, options)
     loaded = exporting.load(task, options)
@@ -220,49 +224,47 @@ def export(
         say("the data's owners do not allow these prompts to be published: keep the file to yourself")
 
 
-def _options(typed: dict[str, Any]) -> "Options":
-    """Resolve options as typed, then as in the environment."""
-    from long_context_tasks.benchmarks.catalogue import resolve_options
-
-    return resolve_options({f"lct_{name}": value for name, value in typed.items()})
-
-
-@app.command(epilog=examples("lct runs memorag TASK --model FOLDER --n 20 --out responses.jsonl"))
-@with_run_options
+@app.command(
+    cls=RunOptionsCommand,
+    epilog=examples("lct runs memorag TASK --model FOLDER --n 20 --out responses.jsonl"),
+)
 def memorag(
+    ctx: typer.Context,
     task: TaskName,
     model: Annotated[str, typer.Option("--model", "-m", help="Folder or hub id of a chat model.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="JSON Lines with the responses, for `lct runs score`.")
+        Path, typer.Option("--out", "-o", help="JSON Lines file for the responses, for `lct runs score`.")
     ] = Path("responses.jsonl"),
-    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a passage, at most.")] = 512,
-    hits: Annotated[int, typer.Option(min=1, help="Passages found for each clue.")] = 3,
-    clue_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a list of clues, at most.")] = 128,
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens of a passage.")] = 512,
+    hits: Annotated[int, typer.Option(min=1, help="Number of passages retrieved for each clue.")] = 3,
+    clue_tokens: Annotated[
+        int, typer.Option(min=1, help="Maximum number of tokens of a list of clues.")
+    ] = 128,
     compression: Annotated[
-        int, typer.Option(min=1, help="The memory keeps one token in so many of the context.")
+        int, typer.Option(min=1, help="Number of context tokens for which the memory keeps one.")
     ] = 4,
-    *,
-    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
-    """Answer a task with MemoRAG: clues from a compressed memory of the context, passages found by them, the answer from these.
+    """Answer a task with MemoRAG: clues from a compressed memory of the context retrieve passages, which give the answer.
 
-    Single questions of benchmarks that tell context and question apart. Options that are not typed are read from the environment.
+    For single questions of benchmarks that separate context and question. Options that are not given are read from the environment.
     """
-    from long_context_tasks.cli.output import give
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, write_responses
 
     require("memorag", "lct runs memorag", "bm25s", "torch", "transformers")
-    loaded = load(task, _options(typed))
+    loaded = load(task, _options(ctx))
     settings = MemoRAGSettings(chunk_tokens, hits, clue_tokens, compression)
     write_responses(loaded, Reader(model), settings, out)
     give(f"{out}: {len(loaded.cases)} responses", path=out, cases=len(loaded.cases), task=task)
 
 
-@app.command(epilog=examples("lct runs score TASK responses.jsonl --n 50 --model my-model --out results/"))
-@with_run_options
+@app.command(
+    cls=RunOptionsCommand,
+    epilog=examples("lct runs score TASK responses.jsonl --n 50 --model my-model --out results/"),
+)
 def score(
+    ctx: typer.Context,
     task: TaskName,
     responses: Annotated[
         Path,
@@ -272,24 +274,18 @@ def score(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the run, as lm-eval's --output_path.")
     ] = Path("results"),
-    pipeline: Annotated[
-        str, typer.Option(help="What made the responses, in words; it stands in the provenance.")
-    ] = "",
-    *,
-    typed: dict[str, Any],
+    pipeline: Annotated[str, typer.Option(help="Description of the pipeline, recorded with the run.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Score the responses of a pipeline of your own to the prompts of `lct runs export`, into a run that `lct report` reads.
+    """Score the responses of your own pipeline to the prompts of `lct runs export`, as a run that `lct report` reads.
 
-    Give the options that the prompts were exported with. A judged task is left for `lct judge run`.
+    Give the options that the prompts were exported with. A task that needs a judge is left for `lct judge run`.
     """
-    from long_context_tasks.cli.output import give, print_table, say
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.score import read_responses, score_own
-    from long_context_tasks.schema.report import interval_text
     from long_context_tasks.stats import Interval
 
-    loaded = load(task, _options(typed))
+    loaded = load(task, _options(ctx))
     answered = read_responses(responses, loaded)
     run = score_own(loaded, answered, model, out, pipeline)
     rows = []

@@ -289,7 +289,7 @@ def test_a_window_that_nothing_fits_gives_no_file(
 ) -> None:
     judge_copy(tmp_path / "judge")
     given = "score", place / "dev.jsonl", "--checkpoint", tmp_path / "judge", "-o", tmp_path / "out.jsonl"
-    assert "--window 0: give 1 or more" in bad(*given, "--window", "0")
+    assert "--window: length '0'" in bad(*given, "--window", "0")
     assert "no answer fits the window of 3 tokens" in bad(*given, "--window", "3", "--device", "cpu")
     assert not (tmp_path / "out.jsonl").exists()
 
