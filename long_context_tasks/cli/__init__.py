@@ -1,13 +1,12 @@
-"""The command `lct`: one file per command, imported when it is asked for.
+"""The command `lct`: one file per command, imported when the command is used.
 
-Help must come at once, so the files of the commands import nothing heavy at the top; what they do is imported when
-they do it.
+Help must appear at once, so these files import nothing heavy at the top; functions import what they need.
 """
 
 import importlib
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -32,50 +31,49 @@ _COMMANDS = {
     "runs": "runs:app",
     "tasks": "tasks:app",
 }
-"""Each command's module here, and the typer app in it with one command or a group of them."""
+"""Command -> module in this folder and its typer app, which holds one command or a group of them."""
 
 FINDING, BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 1, 2, 3, 130, 141
-"""Exit codes beside 0; docs/cli.md explains them. The last two are those of shells for programs that a signal ended."""
+"""Exit codes other than 0; docs/cli.md explains them. The last two are those of a shell for a program ended by a signal."""
 
 _DEBUG = "--debug"
 
-# By name, as typer brings these classes of its own or takes those of click.
+# Found by name: typer has error classes of its own or those of click, depending on its version.
 _USAGE_ERROR: type[Exception] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
 
 class _LazyCommands(TyperGroup):
-    """Finds a command by importing its file, and turns every error into one line on stderr and an exit code."""
+    """Imports a command's file when the command is used, and turns every error into one line on stderr and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands, by name."""
+        """Return the names of the commands."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by name, None when there is none."""
+        """Import a command; None for an unknown name."""
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
         app = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         command = typer.main.get_command(app)
-        command.name = cmd_name  # groups have none of their own, and the help lists commands by it
+        command.name = cmd_name  # the help lists commands by it, and groups have none of their own
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug wherever it stands."""
+        """Accept --debug anywhere before `--`."""
         end = args.index("--") if "--" in args else len(args)
-        known, rest = args[:end], args[end:]
-        debug = [_DEBUG] if _DEBUG in known else []
-        known = [word for word in known if word != _DEBUG]
+        debug = _DEBUG in args[:end]
+        words = [word for word in args[:end] if word != _DEBUG]
         try:
-            return list(super().parse_args(ctx, [*debug, *known, *rest]))
+            return list(super().parse_args(ctx, [*([_DEBUG] if debug else []), *words, *args[end:]]))
         except _USAGE_ERROR as error:
-            _fail_usage(error, _DEBUG in debug)
+            _end_usage_error(error, debug)
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, print what --json collected, and end with the exit code of what happened."""
+        """Run a command, print the document of --json, and end with the exit code of the outcome."""
         from long_context_tasks.cli.output import finish_output, start_output
 
         start_output()
@@ -84,53 +82,53 @@ class _LazyCommands(TyperGroup):
             try:
                 result = super().invoke(ctx)
             except typer.Exit:
-                finish_output()  # a check that failed has a result all the same
+                finish_output()  # a check that failed has a result as well
                 raise
             finish_output()
-        except InputError as error:
-            _fail(f"error: {error}", BAD_INPUT, error, debug)
-        except KeyboardInterrupt as error:
-            _fail("interrupted", INTERRUPTED, error, debug)
+        except (typer.Exit, typer.Abort):
+            raise
         except BrokenPipeError as error:
             _close_output()
             raise typer.Exit(CLOSED_PIPE) from error
         except _USAGE_ERROR as error:
-            _fail_usage(error, debug)
+            _end_usage_error(error, debug)
             raise
-        except (typer.Exit, typer.Abort):
-            raise
-        except ModuleNotFoundError as error:
-            from long_context_tasks.schema.extras import remedy_for
-
-            missing = error.name or "a library"
-            _fail(
-                f"error: lct {ctx.invoked_subcommand} needs {missing}: {remedy_for(missing)}",
-                BAD_INPUT,
-                error,
-                debug,
-            )
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno in DISK_FAULTS:
-                place = f"{error.filename}: " if error.filename else ""
-                remedy = "make room there or choose another place"
-                _fail(f"error: {place}{error.strerror}; {remedy}", BAD_INPUT, error, debug)
-            said = " ".join(str(error).split())
-            remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"
-            _fail(f"error: {type(error).__name__}: {said or 'no message'}{remedy}", INTERNAL, error, debug)
+        except (Exception, KeyboardInterrupt) as error:
+            message, code = _message_of(error, ctx.invoked_subcommand, debug)
+            _end(message, code, error, debug)
         return result
 
 
-def _fail_usage(error: Any, debug: bool) -> None:
-    """One line for a word that no command knows; returns only where help was asked for by giving no words at all."""
+def _message_of(error: BaseException, command: str, debug: bool) -> tuple[str, int]:
+    """Return the line and the exit code for an error of a command."""
+    if isinstance(error, InputError):
+        return f"error: {error}", BAD_INPUT
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", INTERRUPTED
+    if isinstance(error, ModuleNotFoundError):
+        from long_context_tasks.schema.extras import remedy_for
+
+        missing = error.name or "a library"
+        return f"error: lct {command} needs {missing}: {remedy_for(missing)}", BAD_INPUT
+    if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"error: {place}{error.strerror}; make room there or choose another place", BAD_INPUT
+    text = " ".join(str(error).split()) or "no message"
+    remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"
+    return f"error: {type(error).__name__}: {text}{remedy}", INTERNAL
+
+
+def _end_usage_error(error: Any, debug: bool) -> None:
+    """End with one line for an unknown word or option; return if the error only asks for the help of a group."""
     if type(error).__name__ == "NoArgsIsHelpError":
         return
-    said = " ".join(error.format_message().split()).rstrip(".")
+    text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "lct"
-    _fail(f"error: {said}; see `{command} --help`", BAD_INPUT, error, debug)
+    _end(f"error: {text}; see `{command} --help`", BAD_INPUT, error, debug)
 
 
-def _fail(message: str, code: int, error: BaseException, debug: bool) -> None:
+def _end(message: str, code: int, error: BaseException, debug: bool) -> NoReturn:
     if debug:
         import traceback
 
@@ -140,10 +138,10 @@ def _fail(message: str, code: int, error: BaseException, debug: bool) -> None:
 
 
 def _close_output() -> None:
-    """Drop what is still buffered, so that Python ends without an error when the reader is gone."""
+    """Drop buffered output, so that Python ends without an error after the reader has closed the pipe."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file
+    except (OSError, ValueError):  # standard output is not a file
         return
 
 
@@ -156,7 +154,7 @@ app = typer.Typer(
 )
 
 
-def _version(value: bool) -> None:
+def _print_version(value: bool) -> None:
     if value:
         from long_context_tasks import __version__
 
@@ -169,10 +167,10 @@ def _version(value: bool) -> None:
 )
 def lct(
     debug: Annotated[
-        bool, typer.Option(_DEBUG, help="Show the traceback of an error; before or after the command.")
+        bool, typer.Option(_DEBUG, help="Show the traceback of an error. May also follow the command.")
     ] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Long-context benchmarks for lm-evaluation-harness, OpenCompass and inspect_ai: data, cases, plans, judges, reports."""

@@ -1,4 +1,4 @@
-"""`lct data`: fetching the published files of a benchmark and saying what is there."""
+"""`lct data`: fetch the published files of a benchmark and check those that are there."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,22 +14,22 @@ from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, ex
 from long_context_tasks.cli.output import add_table, give, say
 from long_context_tasks.schema import InputError, parse_length, resolve_options
 from long_context_tasks.schema.files import loads, write_whole
-from long_context_tasks.schema.options import data_dir as folder
+from long_context_tasks.schema.options import data_dir as data_folder
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published_files import OnBytes
     from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Fetch published files and say which are there."
+    add_completion=False, no_args_is_help=True, help="Fetch published files and check those that are there."
 )
 
 _RECORD = "fetched.json"
 CARRIERS = "carriers"
 _WRONG = "WRONG CHECKSUM"
 _MISSING = "missing"
-_NAMED = 8
-"""Missing files that `lct data status` names before it counts the rest."""
+_NAMED = 8  # missing files that `lct data status` names; it counts the others
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class PublishedFile:
     """A file that a benchmark's authors published.
 
     Attributes:
-        name: as published.
-        task: e.g. ``tsort``; empty where several tasks share the file.
+        name: name of the published file.
+        task: task that reads it, e.g. ``tsort``; empty if several tasks share it.
         length: e.g. ``2k``, or empty.
-        urls: where it may be had, in order of trial.
-        sha256: of the plain file, where a copy could be checked.
+        urls: addresses of the file, in order of trial.
+        sha256: of the unpacked file; None if no copy could be checked.
     """
 
     name: str
@@ -52,15 +52,16 @@ class PublishedFile:
 
 
 def published_files(card: "Card") -> list[PublishedFile]:
-    """Return all published files of a benchmark, as its card has them; files that several tasks share belong to none of them."""
+    """Return the published files of a benchmark, as its card lists them."""
     base, others = card.data.get("base_url"), card.data.get("other_urls", {})
-    places = {
+    owners = {
         name: (task, length)
         for task, task_card in card.tasks.items()
         for length, name in task_card.files.items()
     }
     files = []
-    for name, (task, length) in (places | {name: ("", "") for name in others if name not in places}).items():
+    for name in dict.fromkeys((*owners, *others)):
+        task, length = owners.get(name, ("", ""))
         urls = (f"{base}/{name}" if base else None, others.get(name))
         sha256 = card.data.get("sha256", {}).get(name)
         files.append(PublishedFile(name, task, length, tuple(url for url in urls if url), sha256))
@@ -68,10 +69,10 @@ def published_files(card: "Card") -> list[PublishedFile]:
 
 
 def choose_files(files: list[PublishedFile], wanted: str | None) -> list[PublishedFile]:
-    """Return the files that ``--file`` names: by name, by length, or by task and length; ``1k,...,16k`` fills in.
+    """Return the files that ``--file`` names: by name, length, or task and length; ``1k,...,16k`` is a range of lengths.
 
     Raises:
-        InputError: nothing is called so.
+        InputError: a word names no file.
     """
     if not wanted:
         return files
@@ -101,23 +102,23 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
     return [file for file in files if file in chosen]
 
 
-def _place(benchmark: str, data_dir: Path | None) -> tuple[list[PublishedFile], Path]:
-    """The published files of a benchmark, or the carriers of recast tasks; and their folder."""
+def _files_of(benchmark: str, data_dir: Path | None) -> tuple[list[PublishedFile], Path]:
+    """Return the published files of a benchmark, or the carriers of recast tasks, and their folder."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names, card
     from long_context_tasks.recast.carriers import carrier_files
 
-    place = folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
+    folder = data_folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
     if benchmark == CARRIERS:
-        return [
+        carriers = [
             PublishedFile(f"{file.kind}/{file.name}", file.kind, "", (file.url,), file.sha256)
             for file in carrier_files()
-        ], place
-
+        ]
+        return carriers, folder
     if benchmark not in benchmark_names():
         raise InputError(
             f"unknown benchmark {benchmark}; there are: {', '.join((*benchmark_names(), CARRIERS))}"
         )
-    return published_files(card(benchmark)), place
+    return published_files(card(benchmark)), folder
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
@@ -128,8 +129,8 @@ def _read_record(folder: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _what_is_wrong(path: Path, name: str) -> str | None:
-    """Say why a file is no JSON list, Parquet table, ZIP archive or text, as its name has it: servers of dead links answer with a page."""
+def _wrong_content(path: Path, name: str) -> str | None:
+    """Return the reason why a file does not have the format of its name; servers answer dead links with a web page."""
     import zipfile
 
     with path.open("rb") as file:
@@ -139,20 +140,24 @@ def _what_is_wrong(path: Path, name: str) -> str | None:
         tail = file.read()
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if name.endswith(".parquet"):
-        what, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
-    elif "/" in name:  # a carrier: any text
-        what, good = "text", bool(text) and not text[:20].lower().startswith((b"<!doctype html", b"<html"))
+        expected, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
+    elif "/" in name:  # a carrier, which is any text
+        expected, good = (
+            "text",
+            bool(text) and not text[:20].lower().startswith((b"<!doctype html", b"<html")),
+        )
     elif ".json" in name:
-        what, good = "JSON list", text.startswith(b"[") and tail.rstrip(b" \t\r\n").endswith(b"]")
+        expected, good = "JSON list", text.startswith(b"[") and tail.rstrip(b" \t\r\n").endswith(b"]")
     else:
-        what, good = "whole ZIP archive", zipfile.is_zipfile(path)
+        expected, good = "whole ZIP archive", zipfile.is_zipfile(path)
     if good:
         return None
-    return f"the address gives {'a web page, not data' if text.startswith(b'<') else f'no {what}'}"
+    found = "a web page, not data" if text.startswith(b"<") else f"no {expected}"
+    return f"the address gives {found}"
 
 
-def _without_them(benchmark: str) -> str:
-    """What can be done without the published files of a benchmark; empty when nothing can."""
+def _alternatives(benchmark: str) -> str:
+    """Return the ways to work without the published files of a benchmark; empty if there are none."""
     from long_context_tasks.benchmarks.published_files import without_data
 
     if benchmark == CARRIERS:
@@ -182,28 +187,26 @@ def fetch(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="Which benchmark's files, or carriers: the texts of recast tasks.",
+            help="A benchmark, or carriers for the texts of recast tasks.",
             autocompletion=complete_benchmark,
         ),
     ],
     file: Annotated[
         str | None,
         typer.Option(
-            help="Only these: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names, with commas. "
+            help="Only these, with commas: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names. "
             "Default: all published files."
         ),
     ] = None,
     data_dir: DataDir = None,
-    force: Annotated[bool, typer.Option("--force", help="Fetch files again that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Fetch files again that are already there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
+    """Download the published files. A partial download is kept, and the next call fetches the rest."""
     import stamina.instrumentation
 
-    from long_context_tasks.benchmarks.published_files import fetch_file
-
-    stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
-    every, folder = _place(benchmark, data_dir)
+    stamina.instrumentation.set_on_retry_hooks([])  # they would log every attempt
+    every, folder = _files_of(benchmark, data_dir)
     files = choose_files(every, file)
     failures: list[str] = []
     for item in files:
@@ -212,36 +215,48 @@ def fetch(
             state = _state(folder, item, {})
             say(f"{item.name}: there already, {state}")
             if _WRONG in state:
-                failures.append(f"{path}: its content is not the published one; --force fetches it again")
-            continue
-        # After one failure the others are asked for once: waiting for a dead server takes long enough.
-        attempts = 1 if failures else 5
-        check = partial(_what_is_wrong, name=item.name)
-        try:
-            with _progress(item.name) as on_bytes:
-                done = fetch_file(
-                    item.urls, path, sha256=item.sha256, check=check, on_bytes=on_bytes, attempts=attempts
+                failures.append(
+                    f"{path}: its content differs from the published file; --force fetches it again"
                 )
+            continue
+        try:
+            # After a failure the server is likely down, and waiting for it again would take long.
+            _fetch_one(folder, item, attempts=1 if failures else _ATTEMPTS)
         except InputError as error:
             # One dead link must not keep the other files away.
             failures.append(str(error))
             typer.echo(f"{item.name}: FAILED", err=True)
-            continue
-        note = {"url": done.url, "sha256": done.sha256, "size": done.size}
-        record = {**_read_record(folder), item.name: note}
-        write_whole(folder / _RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
-        checked = (
-            "checksum agrees" if done.verified else f"no published checksum; sha256 {done.sha256} recorded"
-        )
-        say(f"{item.name}: {done.size:,} bytes, {checked}")
     if failures:
         more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
-        raise InputError(f"{failures[0]}{more}{_without_them(benchmark)}")
+        raise InputError(f"{failures[0]}{more}{_alternatives(benchmark)}")
     give(f"in {folder}", folder=folder, files=[item.name for item in files])
 
 
+def _fetch_one(folder: Path, item: PublishedFile, attempts: int) -> None:
+    """Fetch a file and record its checksum."""
+    from long_context_tasks.benchmarks.published_files import fetch_file
+
+    check = partial(_wrong_content, name=item.name)
+    with _progress(item.name) as on_bytes:
+        done = fetch_file(
+            item.urls,
+            folder / item.name,
+            sha256=item.sha256,
+            check=check,
+            on_bytes=on_bytes,
+            attempts=attempts,
+        )
+    note = {"url": done.url, "sha256": done.sha256, "size": done.size}
+    record = {**_read_record(folder), item.name: note}
+    write_whole(folder / _RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
+    checked = "checksum agrees"
+    if not done.verified:
+        checked = f"no published checksum; sha256 {done.sha256} recorded"
+    say(f"{item.name}: {done.size:,} bytes, {checked}")
+
+
 def plain_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, unpacked when it is gzipped."""
+    """Return the SHA-256 of a file, unpacked if it is gzipped."""
     import gzip
     import hashlib
     import zlib
@@ -261,7 +276,7 @@ def status(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="Which benchmark. Default: all.",
+            help="A benchmark, or carriers. Default: all.",
             show_default=False,
             autocompletion=complete_benchmark,
         ),
@@ -269,12 +284,12 @@ def status(
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Say which published files are there and whether their checksums agree."""
+    """Show which published files are there and whether their checksums agree."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
     rows = []
     for name in [benchmark] if benchmark else [*benchmark_names(), CARRIERS]:
-        files, folder = _place(name, data_dir)
+        files, folder = _files_of(name, data_dir)
         record = _read_record(folder)
         say(f"{name}: {folder}")
         states = {item.name: _state(folder, item, record.get(item.name, {})) for item in files}
@@ -282,7 +297,7 @@ def status(
             if state != _MISSING:
                 say(f"  {file:24} {state}")
         if missing := [file for file, state in states.items() if state == _MISSING]:
-            say(f"  missing: {_some(missing, len(states))}; `lct data fetch {name}`")
+            say(f"  missing: {_shortened(missing, len(states))}; `lct data fetch {name}`")
         rows += [
             {"benchmark": name, "folder": folder, "file": file, "state": state}
             for file, state in states.items()
@@ -290,12 +305,11 @@ def status(
     add_table("published files", rows)
 
 
-def _some(names: list[str], total: int) -> str:
-    """Name some of a benchmark's files; the rest of a long list is counted."""
-    if len(names) == total:
+def _shortened(missing: list[str], total: int) -> str:
+    if len(missing) == total:
         return f"all {total} files"
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return ", ".join([*names[:_NAMED], *more])
+    more = [f"{len(missing) - _NAMED} more"] if len(missing) > _NAMED else []
+    return ", ".join([*missing[:_NAMED], *more])
 
 
 def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:

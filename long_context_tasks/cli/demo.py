@@ -1,7 +1,4 @@
-"""``lct demo``: build synthetic cases, run them through both hosts' own commands with a small real model, a table and a site.
-
-Everything lands in one folder. A second run reuses the cases, the model and the responses.
-"""
+"""`lct demo`: build synthetic cases, run them through the commands of two hosts with a small real model, make a table and a site."""
 
 import json
 import os
@@ -34,60 +31,39 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for cases, logs, results and the site.")
     ] = Path("demo_output"),
-    n: Annotated[int, typer.Option(min=1, help="Cases of each task.")] = 8,
+    n: Annotated[int, typer.Option(min=1, help="Number of cases of each task.")] = 8,
     as_json: Json = False,
 ) -> None:
-    """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print a table and make a site of both.
+    """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print a table and make a site.
 
-    No model hub, no key. A second run reuses the model, the cases and the responses.
+    It needs no model hub and no key. A second run reuses the model, the cases and the responses.
     """
     require("demo", "lct demo", *_NEEDED)
     from rich.console import Console
 
     from long_context_tasks.benchmarks.catalogue import demo as demo_benchmark
-    from long_context_tasks.benchmarks.catalogue import parse_task
-    from long_context_tasks.cli.tasks import config_folder
     from long_context_tasks.hosts.demo_model import demo_model_path
     from long_context_tasks.results import find_runs
 
     console = Console(stderr=as_json)
     if not console.is_terminal:
-        console = Console(width=140, stderr=as_json)  # a log file is no narrow terminal
-    # What an earlier run left is only good for the same cases and the same code.
+        console = Console(width=140, stderr=as_json)  # a log file has room for wide lines
+    # The results of an earlier run hold only for the same cases and the same code.
     folder = out / f"{n}-cases-{__version__}"
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
-    cases = folder / "cases"
     chosen = demo_benchmark().demo
-    names = chosen["tasks"]  # of one benchmark, whose config file OpenCompass gets
-    specs = [parse_task(task) for task in names]
-    for family in dict.fromkeys(f"{spec.family}_{spec.variant}" for spec in specs):
-        own = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
-        if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in own):
-            lengths = ",".join(spec.length for spec in own)
-            command = ["lct", "build", family, "--length", lengths, "--n", str(n), "--out", str(cases)]
-            _run(command, folder / f"build_{family}.log", {}, console)
-    tasks = ",".join(names)
-    lm_eval = [
-        *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
-        *("--tasks", tasks, "--apply_chat_template", "--batch_size", "1", "--log_samples"),
-        *("--output_path", str(folder / "lm_eval"), "--use_cache", str(folder / "lm_eval_cache")),
-        *("--metadata", json.dumps({"lct_cases": str(cases)})),
-    ]
-    _run(lm_eval, folder / "lm_eval.log", {}, console)
-    work = folder / "opencompass"
-    opencompass = ["opencompass", str(config_folder() / f"eval_{specs[0].benchmark}.py"), "-w", str(work)]
-    if work.is_dir() and any(work.iterdir()):
-        opencompass += ["-r", "latest"]
-    options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
-    _run(opencompass, folder / "opencompass.log", options, console)
+    names = chosen["tasks"]
+    _build(names, n, folder, console)
+    lm_eval = _run_lm_eval(names, model, folder, console)
+    opencompass = _run_opencompass(names, model, folder, console)
     site = folder / "site"
-    report = ["lct", "report", str(folder / "lm_eval"), str(work), "--out", str(site), "--title", "Demo"]
+    report = ["lct", "report", str(lm_eval), str(opencompass), "--out", str(site), "--title", "Demo"]
     _run(report, folder / "report.log", {}, console)
     numbers: dict[str, dict[str, Mapping[str, float]]] = {task: {} for task in names}
-    for host, place in (("lm-eval", folder / "lm_eval"), ("OpenCompass", work)):
+    for host, place in (("lm-eval", lm_eval), ("OpenCompass", opencompass)):
         for run in sorted(find_runs(place).runs, key=attrgetter("made")):
-            numbers[run.task][host] = run.numbers  # the newest remain
+            numbers[run.task][host] = run.numbers  # the newest run of a host replaces older ones
     console.print(results_table(numbers, chosen["metrics"], model.name))
     rows = [
         {"task": task, "host": host, **row} for task, hosts in numbers.items() for host, row in hosts.items()
@@ -97,12 +73,59 @@ def demo(
     console.print(f"Open in a browser: {(site / 'index.html').resolve()}", highlight=False, soft_wrap=True)
 
 
+def _build(names: Sequence[str], n: int, folder: Path, console: "Console") -> None:
+    """Build the cases of the tasks that an earlier run did not build."""
+    from long_context_tasks.benchmarks.catalogue import parse_task
+
+    cases = folder / "cases"
+    specs = [parse_task(task) for task in names]
+    for family in dict.fromkeys(f"{spec.family}_{spec.variant}" for spec in specs):
+        own = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
+        if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in own):
+            lengths = ",".join(spec.length for spec in own)
+            command = ["lct", "build", family, "--length", lengths, "--n", str(n), "--out", str(cases)]
+            _run(command, folder / f"build_{family}.log", {}, console)
+
+
+def _run_lm_eval(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
+    """Run the tasks with lm-eval; return the folder of the results."""
+    place = folder / "lm_eval"
+    command = [
+        *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
+        *("--tasks", ",".join(names), "--apply_chat_template", "--batch_size", "1", "--log_samples"),
+        *("--output_path", str(place), "--use_cache", str(folder / "lm_eval_cache")),
+        *("--metadata", json.dumps({"lct_cases": str(folder / "cases")})),
+    ]
+    _run(command, folder / "lm_eval.log", {}, console)
+    return place
+
+
+def _run_opencompass(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
+    """Run the tasks with OpenCompass; return the folder of the results."""
+    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.cli.tasks import config_folder
+
+    place = folder / "opencompass"
+    # All tasks of the demo are of one benchmark, so one config file runs them.
+    config = config_folder() / f"eval_{parse_task(names[0]).benchmark}.py"
+    command = ["opencompass", str(config), "-w", str(place)]
+    if place.is_dir() and any(place.iterdir()):
+        command += ["-r", "latest"]
+    options = {
+        "LCT_CASES": str((folder / "cases").resolve()),
+        "LCT_TASKS": ",".join(names),
+        "LCT_MODEL": str(model),
+    }
+    _run(command, folder / "opencompass.log", options, console)
+    return place
+
+
 def _run(command: list[str], log: Path, environment: Mapping[str, str], console: "Console") -> None:
-    """Run a command of this Python environment, its output in ``log``."""
+    """Run a command of this Python environment with its output in ``log``."""
     shown = [f"{key}={value}" for key, value in environment.items()] + [shlex.join(command)]
     console.print(f"[bold]$[/bold] {' '.join(shown)}", highlight=False, soft_wrap=True)
     program = Path(sys.executable).with_name(command[0])
-    # The caller's own options (LCT_N, LCT_WINDOW, ...) would make another run of it.
+    # The caller's own options (LCT_N, LCT_WINDOW, ...) would change the run.
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -116,7 +139,7 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
     if result.returncode:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
         raise InputError(
-            f"{command[0]} failed with code {result.returncode}; its output is in {log}, and ends:\n{tail}"
+            f"{command[0]} failed with code {result.returncode}; its output is in {log} and ends:\n{tail}"
         )
 
 

@@ -58,11 +58,11 @@ def run(
     engine: EngineName = "",
     as_json: Json = False,
 ) -> None:
-    """Judge the stored responses of either host, without generating anew.
+    """Judge the stored responses of any host, without running the model again.
 
-    Nothing that the judge has said before is asked again, so a stopped run goes on where it was. The results go into a
-    folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or some responses
-    have no score of the judge, 2 when none has one.
+    Stored replies of a judge are not asked for again, so a stopped run continues where it stopped. Results go into a folder `judged` next
+    to each run; the hosts' own files do not change. Exit code 1 if a run was skipped or the judge gave some responses no score, 2 if it
+    gave none a score.
     """
     from functools import partial
 
@@ -107,10 +107,10 @@ def run(
 
 
 def named_judges(files: list[Path]) -> "list[JudgeConfig]":
-    """The judges of some files, else the one of the environment.
+    """Load the judges of some files, else the judge of the environment.
 
     Raises:
-        InputError: there is none, or a file that cannot be used.
+        InputError: no judge is named, or a file is unusable.
     """
     from long_context_tasks.judges import load_judge
 
@@ -122,27 +122,27 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
 
 
 def runs_below(results: Path) -> "FoundRuns":
-    """The runs of our tasks below a folder.
+    """Find the runs of our tasks below a folder.
 
     Raises:
-        InputError: there are none, nor anything left of one.
+        InputError: the folder holds no run, not even a damaged one.
     """
     from long_context_tasks.results import find_runs
 
     found = find_runs(results)
     if not found.runs and not found.problems:
         raise InputError(
-            f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
-            "OpenCompass's -w names"
+            f"{results}: holds no runs of our tasks; give the folder of lm-eval's --output_path (with --log_samples) or "
+            "OpenCompass's -w"
         )
     return found
 
 
 def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
-    """The runs of some tasks, named with commas between; of all where none is named.
+    """Return the runs of some tasks, a list with commas; of all tasks if it is empty.
 
     Raises:
-        InputError: a task without runs.
+        InputError: a task has no runs.
     """
     names = words(tasks)
     there = {run.task for run in runs}
@@ -152,19 +152,20 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
 
 
 def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
-    """Say where the results are; exit code 1 when something is missing, 2 when all of it is."""
+    """Print where the results are; exit with 1 if scores are missing, with 2 if all are."""
     for outcome in judged:
         say(f"{outcome.path}: {outcome.usage}")
     failed = sum(outcome.unanswered for outcome in judged)
     unparsable = sum(outcome.unparsable for outcome in judged)
     if failed:
         typer.echo(
-            f"{failed} responses have no score, as the judge did not answer; run the same again", err=True
+            f"{failed} responses have no score because the judge did not answer; run the same command again",
+            err=True,
         )
     if unparsable:
         typer.echo(
-            f"{unparsable} responses have no score, as no reply of the judge holds one; read `feedback` in the files above, "
-            "then change the judge, or its prompt or max_tokens",
+            f"{unparsable} responses have no score because no reply of the judge holds one; read `feedback` in the files above, "
+            "then change the judge, its prompt or max_tokens",
             err=True,
         )
     if skipped:
@@ -178,26 +179,26 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
 @app.command(epilog=examples("lct judge compare scores.jsonl --gold gold"))
 def compare(
     files: Annotated[list[Path], typer.Argument(help=f"Scores, {_FORMAT}. Files are joined by id.")],
-    gold: Annotated[
-        str | None, typer.Option(help="Rater whose scores make the bins of the distribution.")
-    ] = None,
+    gold: Annotated[str | None, typer.Option(help="Rater that the others are compared with.")] = None,
     raters: Annotated[
         str,
         typer.Option(
-            help="Fields with scores, with commas. Default: those that `scales` of the rows names, else all that hold numbers."
+            help="Fields with scores, with commas. Default: those listed in `scales` of the rows, else all that hold numbers."
         ),
     ] = "",
     panel: Annotated[
-        str, typer.Option(help="Raters for the ICC, with commas. Default: all of --raters.")
+        str, typer.Option(help="Raters in the ICC, with commas. Default: all of --raters.")
     ] = "",
-    by: Annotated[str | None, typer.Option(help="Field to split the means by, e.g. the model.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
+    by: Annotated[str | None, typer.Option(help="Field that splits the means, e.g. the model.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the figures to this JSON file too.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare judges with people and with each other, and with what predicts --gold without reading the answers.
+    """Compare judges with people, with each other, and with shortcuts that predict --gold without reading the answers.
 
-    Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
-    panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
+    Prints means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and the agreement of the panel
+    (ICC). Intervals are 95 % over clusters (meetings); those of the ICC treat items as independent.
     """
     from long_context_tasks.judges.ratings import on_one_scale, read_ratings
     from long_context_tasks.stats import study_panel, study_raters
@@ -212,12 +213,14 @@ def compare(
         raise InputError(f"--panel {panel}: agreement needs two raters or more")
     study = study_raters(table.ratings, table.clusters, gold, table.labels)
     _print_study(study, gold, by)
-    ranked = _beside_shortcuts(table, gold) if gold is not None else []
+    ranked = _with_shortcuts(table, gold) if gold is not None else []
     if ranked:
-        print_rank_figures(f"Correlation with {gold}: raters, and shortcuts that read no answer", ranked)
+        print_rank_figures(
+            f"Correlation with {gold}: raters, and shortcuts that do not read the answers", ranked
+        )
     elif gold is not None:
         say(
-            "no shortcuts beside the raters: add the file of the answers, with id, candidate, reference and candidate_model"
+            "shortcuts left out: add the file of the answers, with id, candidate, reference and candidate_model"
         )
     chosen = on_one_scale(table, members or list(table.ratings))
     found: Panel | None = None
@@ -232,7 +235,7 @@ def compare(
     if found is not None:
         _print_panel(found)
         if chosen.note:
-            say(chosen.note if chosen.alike else f"{chosen.note}; the ICC takes that for disagreement")
+            say(chosen.note if chosen.alike else f"{chosen.note}; the ICC counts that as disagreement")
     if out is not None:
         content = {
             "study": asdict(study),
@@ -243,8 +246,8 @@ def compare(
         give(None, file=out)
 
 
-def _beside_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
-    """Figures of the raters and of the shortcuts, learned from the gold scores of other clusters; none where answers are unknown."""
+def _with_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
+    """Return figures of the raters and of shortcuts learned from the gold scores of other clusters; empty if the answers are unknown."""
     from long_context_tasks.stats.shortcuts import cross_predicted, rank_figures
 
     rows = [
@@ -263,7 +266,7 @@ def _beside_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
 
 
 def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: bool = False) -> None:
-    """Print raters and shortcuts beside each other; with their errors where all are on one scale."""
+    """Print raters and shortcuts in one table; with their errors if all are on one scale."""
     columns = ["rater", "n", "rho", "95 % interval", "rho within models", "95 % interval"]
     rows = [
         [
@@ -278,7 +281,7 @@ def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: 
 
 
 def print_by_model(figures: Mapping[str, Mapping[str, float]]) -> None:
-    """Print each rater's rho within the answers of each model; nothing where fewer than two models are known."""
+    """Print each rater's rho within the answers of each model, if two or more models are known."""
     models = list(dict.fromkeys(model for each in figures.values() for model in each))
     if len(models) > 1:
         rows = [

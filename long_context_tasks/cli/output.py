@@ -1,9 +1,8 @@
-"""What the commands print: tables and results for people, or one JSON document with ``--json``.
+"""Print tables and results for people, or one JSON document with ``--json``.
 
-With ``--json`` standard output holds that document and nothing else, also when the command ends with exit code 1;
-everything said besides goes to standard error. The document is ``{"tables": [{"title", "columns", "rows"}], "result":
-{}}``: a row maps the names of columns to values, and ``result`` holds single values. A command whose JSON has a form of
-its own says so in its help.
+With ``--json`` standard output holds the document and nothing else, also if the command ends with exit code 1; all other messages go to
+standard error. The document is ``{"tables": [{"title", "columns", "rows"}], "result": {}}``: a row maps the names of columns to values,
+and ``result`` holds single values. A command whose JSON has another form says so in its help.
 """
 
 import json
@@ -20,80 +19,80 @@ _SHOWN_PROBLEMS = 20
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
-class _Output:
-    """What ``--json`` collects until the command ends; there is one command in a process."""
+class _JsonDocument:
+    """The document of ``--json`` while a command runs; a process runs one command at a time."""
 
     def __init__(self) -> None:
-        self.reset()
+        self.clear()
 
-    def reset(self) -> None:
-        self.json = False
+    def clear(self) -> None:
+        self.wanted = False
         self.tables: list[dict[str, Any]] = []
         self.result: dict[str, Any] = {}
-        self.document: Any = None
+        self.own_form: Any = None
 
 
-_output = _Output()
+_document = _JsonDocument()
 
 
 def start_output() -> None:
-    """Forget what an earlier command of this process printed."""
-    _output.reset()
+    """Forget the output of an earlier command of this process."""
+    _document.clear()
 
 
 def want_json(value: bool = True) -> bool:
-    """Collect from now on, and print JSON at the end; what ``--json`` calls."""
-    _output.json = value
+    """Collect the output from now on; the callback of ``--json``."""
+    _document.wanted = value
     return value
 
 
 def json_wanted() -> bool:
-    """Whether ``--json`` was given."""
-    return _output.json
+    """Return whether ``--json`` was given."""
+    return _document.wanted
 
 
 def finish_output() -> None:
-    """Print the document, when ``--json`` was given; nothing otherwise."""
-    if not _output.json:
+    """Print the document if ``--json`` was given."""
+    if not _document.wanted:
         return
-    document = _output.document
-    if document is None:
-        document = {"tables": _output.tables, "result": _output.result}
-    _output.reset()
-    typer.echo(json.dumps(json_value(document), ensure_ascii=False, indent=1, default=_plain))
+    content = _document.own_form
+    if content is None:
+        content = {"tables": _document.tables, "result": _document.result}
+    _document.clear()
+    typer.echo(json.dumps(json_value(content), ensure_ascii=False, indent=1, default=_plain))
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as numbers, sets as lists, paths and dates as text."""
+    """Convert numbers of numpy to numbers, sets to lists, paths and dates to text."""
     if isinstance(value, set | frozenset):
         return list(value)
     item = getattr(value, "item", None)
     return json_value(item()) if callable(item) else str(value)
 
 
-def say(message: str = "", *, nl: bool = True) -> None:
-    """A line for people: on standard output, with ``--json`` on standard error."""
-    typer.echo(visible(message), nl=nl, err=_output.json)
+def say(message: str = "") -> None:
+    """Print a line for people: on standard output, with ``--json`` on standard error."""
+    typer.echo(visible(message), err=_document.wanted)
 
 
 def give(text: str | None = None, **values: Any) -> None:
-    """A result of the command: ``text`` for people, the named values with ``--json``."""
-    if _output.json:
-        _output.result.update(values)
+    """Print a result of the command: ``text`` for people, the named values with ``--json``."""
+    if _document.wanted:
+        _document.result.update(values)
     elif text is not None:
         typer.echo(visible(text))
 
 
-def give_document(document: Any) -> None:
-    """JSON in a form of the command's own, in place of the common one; call it when :func:`json_wanted`."""
-    _output.document = document
+def give_document(content: Any) -> None:
+    """Replace the common document of ``--json`` by another form; call it if :func:`json_wanted`."""
+    _document.own_form = content
 
 
 def add_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table for ``--json`` alone, of a command that says the same to people in lines of its own."""
-    if _output.json:
+    """Add a table that only ``--json`` shows, because people get the same facts in lines of their own."""
+    if _document.wanted:
         found = [dict(row) for row in rows]
-        _output.tables.append({"title": title, "columns": list(found[0]) if found else [], "rows": found})
+        _document.tables.append({"title": title, "columns": list(found[0]) if found else [], "rows": found})
 
 
 def print_table(
@@ -104,23 +103,22 @@ def print_table(
     values: Sequence[Mapping[str, Any]] | None = None,
     whole: Collection[str] = (),
 ) -> None:
-    """A table on standard output; the first column and those named in ``text`` are aligned left, the others right.
-
-    Wide enough for any table when it goes to a file or a pipe.
+    """Print a table; the first column and those named in ``text`` are aligned left, the others right.
 
     Args:
-        title: of the table.
-        columns: names.
-        rows: cells as they are shown.
+        title: title of the table.
+        columns: names of the columns.
+        rows: cells as shown.
         text: names of columns that hold text.
-        values: rows for ``--json`` when it should hold more, or unrounded numbers; otherwise the cells are taken, those
-            of columns that are no text as numbers where they are some, empty ones as null.
-        whole: names of columns whose cells stay on one line in a narrow terminal; the others give way.
+        values: rows for ``--json``, if it should hold more columns or unrounded numbers. Without them it holds the cells: as numbers
+            outside text columns if they are numbers, as null if they are empty.
+        whole: names of columns whose cells stay on one line in a narrow terminal.
     """
-    if _output.json:
-        _output.tables.append(_table_document(title, columns, rows, text, values))
+    if _document.wanted:
+        _document.tables.append(_table_document(title, columns, rows, text, values))
         return
     from rich import box
+    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -133,22 +131,16 @@ def print_table(
     )
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and column not in text else "left"
-        # A name that is too long for its column goes on in the next line; the default cuts it.
+        # A name that is too long for its column continues on the next line; by default rich would cut it.
         table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=column in whole)
     for row in rows:
         table.add_row(*(escape(visible(cell)) for cell in row))
-    print_rich(table)
-
-
-def print_rich(*shown: Any, width: int = _WIDTH) -> None:
-    """Tables and texts of rich on standard output, in one piece so that a closed pipe ends them silently."""
-    from rich.console import Console
-
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=width)
+        console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
+    # In one piece, so that a closed pipe ends the command silently.
     with console.capture() as captured:
-        console.print(*shown)
+        console.print(table)
     typer.echo(captured.get(), nl=False)
 
 
@@ -175,7 +167,7 @@ def _table_document(
 
 
 def _unique(columns: Sequence[str]) -> list[str]:
-    """Names of which none comes twice, as keys must be."""
+    """Number repeated names, because they become keys."""
     seen: dict[str, int] = {}
     names = []
     for column in columns:
@@ -185,7 +177,7 @@ def _unique(columns: Sequence[str]) -> list[str]:
 
 
 def number_of(cell: str) -> str | int | float | None:
-    """A cell as a number where it is one, None where it is empty or a dash.
+    """Return the number in a cell, None for an empty cell or a dash, else the cell.
 
     >>> number_of("1,024"), number_of("0.50"), number_of("0.1 to 0.2"), number_of("")
     (1024, 0.5, '0.1 to 0.2', None)
@@ -200,7 +192,7 @@ def number_of(cell: str) -> str | int | float | None:
 
 
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
-    """Say on standard error what could not be read, the first twenty of it, and what else a reader of the results should know."""
+    """Print on standard error the first twenty problems of reading results, and notes on how to read them."""
     for problem in problems[:_SHOWN_PROBLEMS]:
         typer.echo(visible(f"problem: {problem}"), err=True)
     if len(problems) > _SHOWN_PROBLEMS:
@@ -210,7 +202,7 @@ def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
 
 
 def end_with_problems(problems: Sequence[str]) -> None:
-    """End a command that has left something out, after its result: one line on standard error and exit code 1."""
+    """End a command that left something out, after its result: one line on standard error and exit code 1."""
     if problems:
         several = "s" * (len(problems) > 1)
         typer.echo(f"{len(problems)} problem{several}, named above; exit code 1", err=True)

@@ -131,7 +131,7 @@ def test_scales_are_not_mixed(tmp_path: Path) -> None:
     assert (
         code == 0
         and "Intra-class correlation of judge, coarse" in text
-        and "takes that for disagreement" in text
+        and "counts that as disagreement" in text
     )
     ends = {"judge": [1, 10], "coarse": [1, 5]}
     named = write(tmp_path / "named.jsonl", [row | {"scales": ends} for row in halved])
@@ -294,7 +294,7 @@ def test_compare_sets_shortcuts_beside_the_judges(tmp_path: Path) -> None:
             scores.append({"id": f"{q}/{model}", "cluster": str(q), "fan": 9 if model == "owl" else 2})
     files = write(tmp_path / "scores.jsonl", scores), write(tmp_path / "answers.jsonl", answers)
     code, text = run(compare_app, *files, "--gold", "people", "--out", tmp_path / "out.json")
-    assert code == 0 and "Correlation with people: raters, and shortcuts that read no answer" in text
+    assert code == 0 and "Correlation with people: raters, and shortcuts that do not read the answers" in text
     found = {each["name"]: each for each in json.loads((tmp_path / "out.json").read_text())["shortcuts"]}
     assert list(found) == [
         "fan",
@@ -315,4 +315,4 @@ def test_compare_sets_shortcuts_beside_the_judges(tmp_path: Path) -> None:
         "--gold",
         "gold",
     )
-    assert code == 0 and "no shortcuts beside the raters: add the file of the answers" in text
+    assert code == 0 and "shortcuts left out: add the file of the answers" in text
