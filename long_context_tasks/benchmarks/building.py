@@ -1,13 +1,9 @@
-"""What the case builders of all benchmarks have in common: reports, work, lengths, cases from a seed or from a folder.
-
-A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a builder and the function that builds::
-
-    def build(name, source, settings, folder, work) -> list[TaskReport]
-"""
+"""The base class of case builders and what they share: reports, work, lengths, cases from a seed or from a folder."""
 
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +11,6 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.schema import (
     Case,
@@ -32,7 +27,7 @@ from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import Shard, cached_folder, read_manifest
 from long_context_tasks.schema.validated import described_fields
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings, flag_of, settings_of
+from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, flag_of, settings_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -62,8 +57,7 @@ class Work(Progress):
 
     Attributes:
         engine: runs what makes the cases.
-        shard: the part of the cases that is made; None for all. Only builders that say so in their
-            :class:`~long_context_tasks.benchmarks.plugin.Builder` are given one.
+        shard: the part of the cases that is made; None for all. Only ``sharded`` builders get one.
     """
 
     engine: Engine = field(default_factory=InProcess)
@@ -156,6 +150,39 @@ class TaskReport:
     figures: Mapping[str, float] = field(default_factory=dict)
     sources: Sequence[Mapping[str, Any]] = ()
     encodings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Builder(ABC):
+    """Base class of a builder, which writes cases of one task at any length.
+
+    Attributes:
+        name: an argument of ``lct build``, and the name of the case folder.
+        task: the task of the card that the cases belong to.
+        settings: class of its settings, whose fields are options of ``lct build``.
+        source: option that names the raw data; None if the cases are written from a seed.
+        lengths: lengths that ``...`` stands for in ``--length 2k,...,16k``; if empty, those of the task's card.
+        sharded: whether every case depends only on the settings and its number and is made by :meth:`Work.cases`, so that shards
+            can be made separately.
+    """
+
+    settings: type[BuildSettings]
+    source: SourceOption | None = None
+    lengths: tuple[str, ...] = ()
+    sharded: bool = False
+
+    def __init__(self, name: str, task: str) -> None:
+        """Name the builder and its task."""
+        self.name = name
+        self.task = task
+
+    @abstractmethod
+    def write(
+        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+    ) -> Sequence[TaskReport]:
+        """Write the cases into a case folder, all or nothing; return a report for each length.
+
+        The names of the files in the folder begin with the builder's name. The settings are of the builder's class.
+        """
 
 
 def write_task(
@@ -374,14 +401,11 @@ class ReadyBuild:
     """A build whose settings are checked.
 
     Attributes:
-        name: of the builder and of its case folder.
-        benchmark, builder: what builds.
-        settings: of the builder.
-        source: folder or file of the raw data; None where the cases are written from a seed.
+        builder: builder of the cases.
+        settings: settings of the builder.
+        source: folder or file of the raw data; None if the cases are written from a seed.
     """
 
-    name: str
-    benchmark: Benchmark
     builder: Builder
     settings: BuildSettings
     source: Path | None
@@ -390,42 +414,32 @@ class ReadyBuild:
         """Build the cases into a folder, all or nothing.
 
         Raises:
-            InputError: what the builder raises.
+            InputError: as the builder raises it.
         """
-        write = self.benchmark.writer_of(self.builder)
-        return write(self.name, self.source, self.settings, folder, work or Work())
+        return self.builder.write(self.source, self.settings, folder, work or Work())
 
 
 def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
-    """Return a build from what a user gives: settings by the names of `lct build`, the common ones also from the environment.
+    """Check a user's settings of a build; common settings that are not given come from the environment.
 
     Args:
-        name: of a builder.
-        length: lengths with commas, see :func:`~long_context_tasks.benchmarks.building.parse_lengths`.
-        given: settings and the source; text is read as the command reads it.
+        name: name of a builder.
+        length: lengths separated by commas, see :func:`parse_lengths`.
+        given: settings and source by their names in `lct build`; text is read as the command reads it.
 
     Raises:
         InputError: no such builder, an option of another builder, or a value that does not fit.
     """
-    benchmark, builder = _builder(name)
-    kind, source = benchmark.settings_of(builder), benchmark.source_of(builder)
-    own = {option: value for option, value in given.items() if source is None or option != source.name}
-    lengths = parse_lengths(length, builder.lengths or benchmark.card.tasks[builder.task].lengths)
-    texts = given.get(source.name) if source else None
-    settings = _settings(name, kind, own, lengths)
-    return ReadyBuild(name, benchmark, builder, settings, None if texts is None else Path(texts))
-
-
-def _builder(name: str) -> tuple[Benchmark, Builder]:
-    builders = catalogue.builders()
-    if name in builders:
-        return builders[name]
-    needs = [
-        f"{each} (needs --{source.name})" if (source := benchmark.source_of(builder)) else each
-        for each, (benchmark, builder) in builders.items()
-    ]
-    wrong = f"no builder {name!r}" if name else "name what to build: `lct build BUILDER`"
-    raise InputError(f"{wrong}; builders: {', '.join(needs)}")
+    builder = catalogue.builder(name)
+    source = None if builder.source is None else given.get(builder.source.name)
+    own = {
+        option: value
+        for option, value in given.items()
+        if builder.source is None or option != builder.source.name
+    }
+    published = builder.lengths or catalogue.benchmark_of(name).card.tasks[builder.task].lengths
+    settings = _settings(name, builder.settings, own, parse_lengths(length, published))
+    return ReadyBuild(builder, settings, None if source is None else Path(source))
 
 
 def _settings(

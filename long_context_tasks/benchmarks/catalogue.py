@@ -14,14 +14,19 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.benchmarks.plugin import ENTRY_POINTS, Benchmark, Builder, resolve
+from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema import InputError, Options, options, parse_length
 from long_context_tasks.schema.card import Card, Scoring, Source, TaskCard, Variant
 
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.building import Builder
+
 logger = logging.getLogger(__name__)
 
+ENTRY_POINTS = "long_context_tasks.benchmarks"
+"""Group of entry points in which another package names its :class:`Benchmark`."""
 PACKAGE = "long_context_tasks.benchmarks"
 ANY = "any"
 _NEAR = 0.75
@@ -115,30 +120,24 @@ def _joined(variants: tuple[Variant, ...]) -> str:
 
 @lru_cache
 def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
-    """Every benchmark by name, and why others could not be read."""
+    """Return the usable benchmarks by name, and why others cannot be used."""
     benchmarks: dict[str, Benchmark] = {}
     broken: dict[str, str] = {}
     for name, path in _paths():
         try:
-            benchmark = resolve(path, f"benchmark {name}")
-            if not isinstance(benchmark, Benchmark):
-                raise InputError(f"{path} is a {type(benchmark).__name__}, not a Benchmark")
-            if benchmark.name != name:
-                raise InputError(
-                    f"its card is named {benchmark.name!r}; entry point, folder and card need one name"
-                )
+            found = _load(name, path)
             if name in benchmarks:
                 raise InputError("there is another benchmark of this name")
         except Exception as error:  # a broken benchmark must not stop the others
             broken[name] = f"{type(error).__name__}: {error}"
             logger.warning("benchmark %s is left out: %s", name, error)
         else:
-            benchmarks[name] = benchmark
+            benchmarks[name] = found
     return benchmarks, broken
 
 
 def _paths() -> Iterator[tuple[str, str]]:
-    """Names and dotted paths: the folders here that hold a card, then the entry points of other packages."""
+    """Yield names and dotted paths: the folders here that have a card, then the entry points of other packages."""
     root = importlib.resources.files(PACKAGE)
     own = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
     yield from ((name, f"{PACKAGE}.{name}:BENCHMARK") for name in own)
@@ -146,14 +145,37 @@ def _paths() -> Iterator[tuple[str, str]]:
     yield from ((point.name, point.value) for point in sorted(points, key=lambda point: point.name))
 
 
+def _load(name: str, path: str) -> Benchmark:
+    """Import a benchmark.
+
+    Raises:
+        InputError: the path names nothing, or something that is not a benchmark of this name.
+    """
+    module, _, attribute = path.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"cannot import {path!r} ({error}); expected package.module:OBJECT") from error
+    if not isinstance(found, Benchmark) or not isinstance(getattr(found, "card", None), Card):
+        what = found.__name__ if isinstance(found, type) else f"a {type(found).__name__}"
+        raise InputError(
+            f"{path} is {what}; expected an instance of a subclass of {Benchmark.__module__}.Benchmark with a card"
+        )
+    if found.name != name:
+        raise InputError(f"its card is named {found.name!r}; entry point, folder and card need the same name")
+    return found
+
+
 def benchmark_names() -> tuple[str, ...]:
-    """Names of all benchmarks that can be used: ours in alphabetical order, then those of other packages."""
+    """Return the names of all usable benchmarks: ours in alphabetical order, then those of other packages."""
     return tuple(_found()[0])
 
 
 def own_benchmark_names() -> tuple[str, ...]:
-    """Names of the benchmarks in this package."""
-    return tuple(name for name in benchmark_names() if benchmark(name).load.startswith(f"{PACKAGE}."))
+    """Return the names of the benchmarks in this package."""
+    return tuple(
+        name for name in benchmark_names() if type(benchmark(name)).__module__.startswith(f"{PACKAGE}.")
+    )
 
 
 def broken_benchmarks() -> Mapping[str, str]:
@@ -207,10 +229,44 @@ def demo() -> Card:
     return next(card(name) for name in benchmark_names() if card(name).demo)
 
 
-def builders() -> dict[str, tuple[Benchmark, Builder]]:
-    """Every builder of cases by name, with its benchmark."""
-    every = map(benchmark, benchmark_names())
-    return {name: (each, builder) for each in every for name, builder in each.builders.items()}
+def benchmark_of(name: str) -> Benchmark:
+    """Return the benchmark of a task, builder or case folder, whose name begins with the benchmark's.
+
+    Raises:
+        InputError: there is none.
+    """
+    if found := [each for each in benchmark_names() if name.startswith(f"{each}_")]:
+        return benchmark(max(found, key=len))
+    raise InputError(f"{name}: no benchmark has this name; see `lct tasks`")
+
+
+def builders() -> "dict[str, Builder]":
+    """Return the builders of all benchmarks by name; those of a plug-in that fails are left out with a warning."""
+    found: dict[str, Builder] = {}
+    for name in benchmark_names():
+        try:
+            found |= {builder.name: builder for builder in benchmark(name).builders()}
+        except Exception as error:  # must not keep the user from building cases of other benchmarks
+            logger.warning("builders of benchmark %s are left out: %s: %s", name, type(error).__name__, error)
+    return found
+
+
+def builder(name: str) -> "Builder":
+    """Return a builder without importing those of other benchmarks.
+
+    Raises:
+        InputError: there is none of this name; the error lists all.
+    """
+    owners = [each for each in benchmark_names() if name.startswith(f"{each}_")]
+    found = {each.name: each for owner in owners for each in benchmark(owner).builders()}
+    if name in found:
+        return found[name]
+    known = [
+        f"{each.name} (needs --{each.source.name})" if each.source else each.name
+        for each in builders().values()
+    ]
+    wrong = f"no builder {name!r}" if name else "name what to build: `lct build BUILDER`"
+    raise InputError(f"{wrong}; builders: {', '.join(known)}")
 
 
 def resolve_options(
@@ -279,13 +335,10 @@ def has_data(spec: TaskSpec, options: Options) -> bool | None:
     if spec.source == "built":
         return False
     found = benchmark(spec.benchmark)
-    if (check := found.function("check_data")) is None:
-        return None
     try:
-        check(spec.name, found.options.of(options))
+        return found.has_data(spec.name, found.options.of(options))
     except InputError:
         return False
-    return True
 
 
 @lru_cache

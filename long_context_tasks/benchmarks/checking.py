@@ -8,13 +8,13 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.building import Builder
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.judges.task_judge import score_turns
@@ -22,14 +22,11 @@ from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Opt
 from long_context_tasks.schema.files import loads, write_json
 from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.schema.response import Response
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 REFERENCE = "reference.json"
 """File with the reference hashes of a benchmark that has none on its card, beside the card."""
 
-_PATHS = (
-    *("load", "labels", "sections", "heat_maps", "paper_tables", "judge_agreement", "ratings", "split"),
-    *("example_files", "example_answers"),
-)
 _CASES = 3
 
 
@@ -48,14 +45,10 @@ def check_benchmark(name: str) -> list[Finding]:
         InputError: there is no such benchmark, or it cannot be imported.
     """
     benchmark = catalogue.benchmark(name)
-    found = list(_functions(benchmark))
-    if found:
-        return found
+    found = list(_wrong_in_builders(benchmark))
     with _empty_cache() as folder:
-        data = None
-        if write_files := benchmark.function("example_files"):
-            data = folder / "examples"
-            write_files(data / name, _CASES)
+        benchmark.write_example_files(folder / "examples" / name, _CASES)
+        data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
             found += _check_task(benchmark, spec, data)
         if not any(finding.wrong for finding in found):
@@ -79,18 +72,21 @@ def _empty_cache() -> Iterator[Path]:
                     os.environ[variable] = value
 
 
-def _functions(benchmark: Benchmark) -> Iterator[Finding]:
-    calls: list[tuple[str, Callable[[], object]]] = [
-        (path, partial(benchmark.function, path)) for path in _PATHS
-    ]
-    for name, builder in benchmark.builders.items():
-        kinds = (benchmark.settings_of, benchmark.source_of, benchmark.writer_of)
-        calls += [(name, partial(resolve, builder)) for resolve in kinds]
-    for place, call in calls:
-        try:
-            call()
-        except InputError as error:
-            yield Finding(place, str(error))
+def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Finding]:
+    try:
+        builders = list(benchmark.builders())
+    except Exception as error:  # raised by the benchmark's own code
+        yield Finding("builders", f"{type(error).__name__}: {error}")
+        return
+    for builder in builders:
+        if not isinstance(builder, Builder):
+            yield Finding("builders", f"returned a {type(builder).__name__}, expected a Builder")
+        elif builder.task not in benchmark.card.tasks:
+            yield Finding(builder.name, f"its task {builder.task!r} is not on the card")
+        elif not builder.name.startswith(f"{benchmark.name}_"):
+            yield Finding(builder.name, f"its name does not begin with {benchmark.name}_")
+        elif not issubclass(builder.settings, BuildSettings):
+            yield Finding(builder.name, "its settings are not a subclass of BuildSettings")
 
 
 def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
@@ -116,10 +112,12 @@ def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | Non
             yield Finding(place, "two cases have one id" if cases else "no cases")
         for case in cases[:_CASES]:
             place = f"{spec.name}, case {case.id}"
+            benchmark.labels(case.id, case.labels)
+            benchmark.split(case, 0, task.cases.documents)
             yield from (Finding(place, text) for text in _wrong_in_case(benchmark, task, case))
     except InputError as error:
         checkable = loaded or data is not None or spec.source == "seed"
-        text = str(error) if checkable else f"not checked, as there are no example_files: {error}"
+        text = str(error) if checkable else f"not checked, as the benchmark writes no example files: {error}"
         yield Finding(place, text, wrong=checkable)
     except Exception as error:  # of the benchmark's own code
         yield Finding(place, f"{type(error).__name__}: {error}")
@@ -139,8 +137,7 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
         yield "render gives another prompt when it is called again"
     if not any(message.content.strip() for message in messages):
         yield "the prompt is empty"
-    answers = benchmark.function("example_answers") if task.judging is None else None
-    examples: list[str] = list(answers(case, 0)) if answers else []
+    examples = list(benchmark.example_answers(case, 0)) if task.judging is None else []
     headline = task.metrics[0]
     values: dict[str | None, float | None] = {}
     for text in (None, "", *examples):

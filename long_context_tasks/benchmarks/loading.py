@@ -26,12 +26,13 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     name, options = catalogue.with_variant(name, options)
     spec = catalogue.parse_task(name)
     benchmark = catalogue.benchmark(spec.benchmark)
-    task: LoadedTask = benchmark.function("load")(name, benchmark.options.of(options))
-    _check(task, spec, benchmark.load)
+    task = benchmark.load_task(name, benchmark.options.of(options))
+    function = f"{type(benchmark).__module__}.{type(benchmark).__qualname__}.load_task"
+    _check(task, spec, function)
     texts = task.cases.documents.path
     if options.cases is not None and texts.is_relative_to(options.cases):
         check_texts(texts)
-    return replace(task, score=_checked(task.score, task, benchmark.load))
+    return replace(task, score=_checked(task.score, task, function))
 
 
 def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:

@@ -1,150 +1,163 @@
-"""The plug-in point: what a benchmark gives to the rest of the package, on one page.
+"""The plug-in point: everything that a benchmark can offer to hosts, ``lct`` and the site, on one page.
 
-A benchmark is a folder with a ``card.yaml`` and an ``__init__.py`` that holds one object::
+A benchmark is a folder with a ``card.yaml`` and an ``__init__.py`` that defines one object::
 
-    BENCHMARK = Benchmark(card=Card.load(__file__), load="my_package.my_benchmark.data:load_task")
+    class Riddles(Benchmark):
+        card = Card.load(__file__)
 
-Everything else is optional. A folder in this package is found by itself; another package names its object in the entry point
-group ``long_context_tasks.benchmarks``. Functions are named by dotted path and imported when they are needed, so that listing
-tasks loads no library. A benchmark knows no host: both hosts, ``lct`` and the site work from this object alone.
+        def load_task(self, name: str, options: Options) -> LoadedTask:
+            from my_package.riddles.data import load_task
+
+            return load_task(name, options)
+
+
+    BENCHMARK = Riddles()
+
+The catalogue finds the folders in this package; another package names its object in the entry point group
+``long_context_tasks.benchmarks``. Methods import what they need when they are called, so that listing tasks loads no library.
 """
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
 
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.options import Options
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import TaskReport
-    from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption
+    from long_context_tasks.benchmarks.building import Builder
+    from long_context_tasks.coverage.items import Parts
+    from long_context_tasks.schema import Case, Documents, LoadedTask
+    from long_context_tasks.schema.report import HeatMap, ScoredRun, Section
 
-ENTRY_POINTS = "long_context_tasks.benchmarks"
-"""Group of entry points in which another package names its :class:`Benchmark`."""
-
-
-@dataclass(frozen=True)
-class Builder:
-    """Writes built cases of one task, at any length; its name is an argument of ``lct build`` and names the case folder.
-
-    Attributes:
-        task: the task of the card that the cases belong to.
-        settings: path of a subclass of :class:`~long_context_tasks.tokens.build_settings.BuildSettings`; its fields are the
-            options of ``lct build``.
-        write: path of ``(name, source, settings, folder, work) -> list[TaskReport]``; ``work`` is a
-            :class:`~long_context_tasks.benchmarks.building.Work`.
-        source: path of a :class:`~long_context_tasks.tokens.build_settings.SourceOption` that names the raw data; None when the
-            cases are written from a seed.
-        lengths: what ``...`` stands for in ``--length 2k,...,16k``; the lengths of the task's card when empty.
-        sharded: every case is made from the settings and its number, by ``work.cases``; so shards of them can be made apart.
-    """
-
-    task: str
-    settings: str
-    write: str
-    source: str | None = None
-    lengths: tuple[str, ...] = ()
-    sharded: bool = False
+TaskOptions = TypeVar("TaskOptions", bound=Options, default=Options)
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A benchmark as the rest of the package sees it.
+class Benchmark(ABC, Generic[TaskOptions]):
+    """Base class of a benchmark; only ``card`` and :meth:`load_task` are required.
+
+    The default of every other method means that the benchmark does not offer it. Any method may raise
+    :class:`~long_context_tasks.schema.InputError`.
 
     Attributes:
         card: names, tasks, metrics, sources, licence.
-        load: path of ``(task_name, options) -> LoadedTask``.
-        options: class of its options, :class:`~long_context_tasks.schema.Options` or a subclass with fields of its own.
-        builders: by name, see :class:`Builder`.
-        check_data: path of ``(task_name, options) -> None``, which raises
-            :class:`~long_context_tasks.schema.InputError` where the published files or carriers of a task are not on this machine.
-        variables: names of environment variables that it reads beside those of its options.
-        labels: path of ``(case_id, labels) -> labels``: labels to add to those that a case carries.
-        sections: path of ``(scored_runs) -> list[Section]``: the paper's own tables, for ``lct report`` and the site.
-        heat_maps: path of ``(scored_runs) -> list[HeatMap]``: scores by place in the context, for the site.
-        paper_tables: path of ``(options, only) -> list[Section]``: the paper's tables, made again from what its authors published.
-        judge_agreement: path of ``(model) -> str``: a sentence on how well the paper's judges agree with people, for the site.
-        rating: path of ``(scores, verdicts, rubric) -> scores``: those scores of a stored turn that its judge's verdicts in words
-            alone make, for checks of stored results.
-        ratings: path of a module with the human ratings that the authors published, for training and comparing judges; see
-            :mod:`long_context_tasks.orca.study`.
-        split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
-            :mod:`long_context_tasks.coverage.items`.
-        example_files: path of ``(folder, cases) -> None``: writes tiny files in the published form, for the contract tests.
-        example_answers: path of ``(case, turn) -> list[str]``: right, wrong and ugly answers, for the contract tests.
-        folder: the benchmark's folder, found from the card.
+        options: class of its options, :class:`~long_context_tasks.schema.Options` or a subclass with additional fields.
+        variables: environment variables that it reads in addition to those of its options.
+        splits_context: whether :meth:`sections` takes a number of ``bins``.
     """
 
     card: Card
-    load: str
-    options: type[Options] = Options
-    builders: Mapping[str, Builder] = field(default_factory=dict)
-    check_data: str | None = None
+    # The base class stands for the default of the type variable, which mypy does not infer for an attribute.
+    options: type[TaskOptions] = Options  # type: ignore[assignment]
     variables: tuple[str, ...] = ()
-    labels: str | None = None
-    sections: str | None = None
-    heat_maps: str | None = None
-    paper_tables: str | None = None
-    judge_agreement: str | None = None
-    rating: str | None = None
-    ratings: str | None = None
-    split: str | None = None
-    example_files: str | None = None
-    example_answers: str | None = None
+    splits_context: bool = False
 
     @property
     def name(self) -> str:
-        """The first part of its tasks' names."""
+        """The first part of the names of its tasks."""
         return self.card.name
 
     @property
     def folder(self) -> Path:
-        """Where its card lies."""
+        """Folder of its card."""
         return self.card.folder
 
-    def settings_of(self, builder: Builder) -> "type[BuildSettings]":
-        """Import the class of a builder's settings."""
-        kind: type[BuildSettings] = resolve(builder.settings, f"benchmark {self.name}, settings")
-        return kind
+    @abstractmethod
+    def load_task(self, name: str, options: TaskOptions) -> "LoadedTask":
+        """Load the cases of a task, with everything that a host needs to run and score them."""
 
-    def source_of(self, builder: Builder) -> "SourceOption | None":
-        """Import the option that names a builder's raw data; None where it needs none."""
-        if builder.source is None:
-            return None
-        source: SourceOption = resolve(builder.source, f"benchmark {self.name}, source")
-        return source
+    def has_data(self, name: str, options: TaskOptions) -> bool | None:
+        """Return whether the published files or carriers of a task are on this machine; None if that is unknown.
 
-    def writer_of(self, builder: Builder) -> "Callable[..., Sequence[TaskReport]]":
-        """Import the function that builds."""
-        write: Callable[..., Sequence[TaskReport]] = resolve(builder.write, f"benchmark {self.name}, write")
-        return write
-
-    def function(self, name: str) -> Any:
-        """Import what an attribute such as ``load`` names; None where the benchmark has none.
-
-        Raises:
-            InputError: nothing is there under that path.
+        An :class:`~long_context_tasks.schema.InputError` counts as False.
         """
-        path = getattr(self, name)
-        return None if path is None else resolve(path, f"benchmark {self.name}, {name}")
+        return None
 
+    def builders(self) -> "Sequence[Builder]":
+        """Return the builders of cases, whose names begin with the benchmark's and their task's."""
+        return ()
 
-def resolve(path: str, what: str) -> Any:
-    """Import ``package.module:name``.
+    def labels(self, case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return labels to add to those stored with a case, given its id."""
+        return {}
 
-    Raises:
-        InputError: no such module or name.
-    """
-    module, _, name = path.partition(":")
-    try:
-        imported = importlib.import_module(module)
-        return getattr(imported, name) if name else imported
-    except InputError:
-        raise
-    except (ImportError, AttributeError, ValueError) as error:
-        remedy = "" if ":" in path else "; write it as package.module:name"
-        raise InputError(f"{what}: cannot import {path!r} ({error}){remedy}") from error
+    def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts | None":
+        """Split a case into context and query, for information coverage and retrieval; None if that is not offered."""
+        return None
+
+    @property
+    def has_sections(self) -> bool:
+        """Whether :meth:`sections` is offered."""
+        return type(self).sections is not Benchmark.sections
+
+    def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
+        """Return the paper's own analyses of scored runs, for ``lct report`` and the site.
+
+        Args:
+            runs: of any model, task and setting.
+            bins: number of parts into which contexts are split; None for the benchmark's choice.
+        """
+        return []
+
+    @property
+    def has_heat_maps(self) -> bool:
+        """Whether :meth:`heat_maps` is offered."""
+        return type(self).heat_maps is not Benchmark.heat_maps
+
+    def heat_maps(self, runs: "Sequence[ScoredRun]") -> "list[HeatMap]":
+        """Return scores by place in the context, for the site."""
+        return []
+
+    @property
+    def has_paper_tables(self) -> bool:
+        """Whether :meth:`paper_tables` is offered."""
+        return type(self).paper_tables is not Benchmark.paper_tables
+
+    def paper_tables(self, options: Options, only: str) -> "list[Section]":
+        """Recompute the paper's tables from the files that its authors published.
+
+        Args:
+            options: name the data folder and the tokenizer.
+            only: keys of tables, separated by commas; empty for all.
+        """
+        return []
+
+    def judge_agreement(self, model: str) -> str:
+        """Return a sentence on how well a judge agrees with people according to the paper; empty for other models."""
+        return ""
+
+    def rating(
+        self, scores: Mapping[str, float | None], verdicts: Sequence[float | None], rubric: str | None
+    ) -> Mapping[str, float | None]:
+        """Recompute the scores of a stored turn that depend only on its judge's verdicts, to check stored results."""
+        return {}
+
+    @property
+    def has_ratings(self) -> bool:
+        """Whether :meth:`rated_answers` is offered."""
+        return type(self).rated_answers is not Benchmark.rated_answers
+
+    def rated_answers(self, options: Options, raters: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
+        """Return the published responses with people's ratings, as rows that ``lct orca data`` reads.
+
+        Args:
+            options: name the data folder.
+            raters: names of the raters whose scores are the ratings; empty for all.
+        """
+        return ()
+
+    def machine_scores(
+        self, options: Options
+    ) -> Sequence[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
+        """Return the published scores of each judge model: its name, scores in the order of :meth:`rated_answers`, and scale."""
+        return ()
+
+    def write_example_files(self, folder: Path, cases: int) -> None:
+        """Write tiny files in the form of the published ones, for ``lct check``; no folder means that none are offered."""
+
+    def example_answers(self, case: "Case", turn: int) -> Sequence[str]:
+        """Return a right answer, then wrong and malformed ones, for ``lct check``."""
+        return ()

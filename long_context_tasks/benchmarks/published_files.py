@@ -107,10 +107,10 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
     if seeded:
         ways.append(f"run {max(seeded, key=likeness).name}, which is written from a seed and needs no data")
     builders = [
-        name
-        for name, builder in found.builders.items()
-        if (source := found.source_of(builder)) is not None
-        and source.name != "carriers"
+        builder.name
+        for builder in found.builders()
+        if builder.source is not None
+        and builder.source.name != "carriers"
         and (own is None or builder.task == own.task)
     ]
     if builders:

@@ -43,13 +43,15 @@ def new(
     folder = out / name
     if folder.exists():
         raise InputError(f"{folder}: is there already; choose another name or folder")
+    class_name = "".join(word.capitalize() for word in name.split("_"))
     written = []
     with whole_folder(folder, remedy=_OTHER) as part:
         for source in sorted(_SKELETON.rglob("*.txt")):
             place = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
             place = place.replace("package", f"{name}_benchmark")
             make_folder((part / place).parent, remedy=_OTHER)
-            write_whole(part / place, source.read_text(encoding="utf-8").replace("NAME", name), remedy=_OTHER)
+            text = source.read_text(encoding="utf-8").replace("NAME", name).replace("CLASS", class_name)
+            write_whole(part / place, text, remedy=_OTHER)
             written.append(folder / place)
     for path in written:
         say(str(path))

@@ -25,7 +25,7 @@ from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import TaskReport, Work
+    from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
     from long_context_tasks.engines import Engine
 
 _MERGE = "merge"
@@ -153,23 +153,41 @@ app = typer.Typer(add_completion=False)
 T = TypeVar("T")
 
 
+_ARGUMENTS = "lct_build_arguments"
+
+
 class _BuildCommand(TyperCommand):
-    """`lct build` with an option for every source and every field of the builders' settings, of all benchmarks."""
+    """`lct build` with options for the source and the settings of the named builder; without one, of all builders."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments, from which :meth:`get_params` sees the builder."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return list(super().parse_args(ctx, args))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Add the builders' options when the command runs or shows its help, so that `lct --help` loads no builder."""
-        return with_more_options(super().get_params(ctx), _options())
+        from long_context_tasks.benchmarks import catalogue
+
+        own = super().get_params(ctx)
+        typed = ctx.meta.get(_ARGUMENTS, ())
+        flags = {word.partition("=")[0] for word in typed if word.startswith("--")}
+        try:
+            named = with_more_options(own, _options([catalogue.builder(typed[0])])) if typed else None
+        except InputError:
+            named = None
+        if named is not None and flags - {"--help"} <= {flag for each in named for flag in each.opts}:
+            return named
+        # With an option of another builder, all are read, so that the error can name it.
+        return with_more_options(own, _options(catalogue.builders().values()))
 
 
-def _options() -> list[MoreOption]:
-    """Sources and settings of all builders, each name once."""
-    from long_context_tasks.benchmarks import catalogue
-
+def _options(builders: "Iterable[Builder]") -> list[MoreOption]:
+    """Return sources and settings of builders, each name once."""
     options: dict[str, MoreOption] = {}
-    for benchmark, builder in catalogue.builders().values():
-        if (source := benchmark.source_of(builder)) is not None:
+    for builder in builders:
+        if (source := builder.source) is not None:
             options.setdefault(source.name, MoreOption(source.name, Path, source.help, panel=source.panel))
-        for option in field_options(benchmark.settings_of(builder)):
+        for option in field_options(builder.settings):
             options.setdefault(option.name, option)
     return list(options.values())
 

@@ -158,18 +158,10 @@ def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[Item
 
 
 def _split_of(task: str) -> "Split":
-    """How the benchmark of a task takes its cases apart."""
-    from long_context_tasks.benchmarks import catalogue
+    """Return how the benchmark of a task splits its cases."""
+    from long_context_tasks.benchmarks.catalogue import benchmark_of
 
-    benchmark = next((name for name in catalogue.benchmark_names() if task.startswith(f"{name}_")), None)
-    if benchmark is None:
-        raise InputError(f"no benchmark has a task {task}; see `lct tasks`")
-    split: Split | None = catalogue.benchmark(benchmark).function("split")
-    if split is None:
-        raise InputError(
-            f"{task}: the benchmark {benchmark} does not say how its cases are taken apart (split)"
-        )
-    return split
+    return benchmark_of(task).split
 
 
 def _published(name: str) -> list[str]:

@@ -185,7 +185,7 @@ class Parts(NamedTuple):
     query: str
 
 
-Split = Callable[[Case, int, Documents], Parts]
+Split = Callable[[Case, int, Documents], Parts | None]
 """Takes a turn of a case apart."""
 
 
@@ -243,7 +243,10 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
 
     def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
         case, turn = turn_of_case
-        context, query = split(case, turn, cases.documents)
+        parts = split(case, turn, cases.documents)
+        if parts is None:
+            raise InputError(f"{name}: its benchmark does not split cases into context and query (split)")
+        context, query = parts
         item_id = case.id if len(case.turns) == 1 else f"{case.id}_{turn}"
         if not context.strip() or not query.strip():
             raise InputError(
@@ -377,7 +380,9 @@ def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
     ]
 
 
-def split_by_documents(messages: Callable[[Case, Documents], Sequence[Message]]) -> Split:
+def split_by_documents(
+    messages: Callable[[Case, Documents], Sequence[Message]],
+) -> Callable[[Case, int, Documents], Parts]:
     """Return the split for benchmarks without one of their own.
 
     The context is what the case takes from its document table, but for the question. The query is the turn's question, else the

@@ -347,8 +347,7 @@ def label_texts(
     >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    labels_of = catalogue.benchmark(benchmark).function("labels")
-    common = {**labels, **(labels_of(case, labels) if labels_of else {})}
+    common = {**labels, **catalogue.benchmark(benchmark).labels(case, labels)}
     texts = []
     for own in turns:
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
@@ -475,7 +474,7 @@ def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[Tu
     """
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     card, judge = benchmark.card, evaluation.description or {}
-    rating = benchmark.function("rating") if stored_kind(judge) is None else None
+    rated = stored_kind(judge) is None
     known = [scale for scale in card.points.values() if scale]
     # A verdict has the judge's scale, which the benchmark may widen to that of its points.
     verdicts = (0.0, max(high for _, high in known)) if known else None
@@ -490,7 +489,8 @@ def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[Tu
                 )
             _check(evaluation, turn, "a verdict", score, verdicts)
         said = [verdict.get("score") for verdict in turn.verdicts]
-        for metric, made in (rating(turn.scores, said, judge.get("rubric")) if rating else {}).items():
+        made_again = benchmark.rating(turn.scores, said, judge.get("rubric")) if rated else {}
+        for metric, made in made_again.items():
             stored = turn.scores.get(metric)
             if stored is not None and made is not None and abs(stored - made) > _CLOSE:
                 raise InputError(

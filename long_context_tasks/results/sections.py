@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from inspect import signature
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -61,7 +60,7 @@ class SectionOptions:
 
 def with_sections() -> list[str]:
     """Names of the benchmarks that have a report of their own."""
-    return [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).sections]
+    return [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_sections]
 
 
 def benchmark_sections(
@@ -72,9 +71,7 @@ def benchmark_sections(
     Raises:
         InputError: an unknown benchmark, no run that can be split, a damaged file, or data of a task that are not here.
     """
-    known = benchmark in catalogue.benchmark_names()
-    made = catalogue.benchmark(benchmark).function("sections") if known else None
-    if made is None:
+    if benchmark not in with_sections():
         raise InputError(
             f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
         )
@@ -88,12 +85,10 @@ def benchmark_sections(
         raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")
     if not runs:
         raise InputError(f"--section {benchmark}: no runs of {benchmark} among the results")
-    more: dict[str, Any] = {}
-    if wanted.bins is not None:
-        if "bins" not in signature(made).parameters:
-            raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
-        more["bins"] = wanted.bins
-    found: list[Section] = list(made(runs, **more))
+    own = catalogue.benchmark(benchmark)
+    if wanted.bins is not None and not own.splits_context:
+        raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
+    found = list(own.sections(runs, wanted.bins))
     if wanted.tests:
         found.append(Section("tests", "Tests", (tests_table(runs, wanted.tests),)))
     found[0] = replace(found[0], problems=(*problems, *found[0].problems))
@@ -114,16 +109,13 @@ def paper_sections(
     Raises:
         InputError: a benchmark without such tables, an unknown key, or files that are missing or damaged.
     """
-    there = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).paper_tables]
+    there = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_paper_tables]
     if benchmark not in there:
         raise InputError(
             f"{benchmark}: no tables of a paper can be made again; there are: {', '.join(there)}"
         )
-    made = catalogue.benchmark(benchmark).function("paper_tables")
-    found: list[Section] = made(
-        catalogue.resolve_options({"lct_data_dir": data_dir, "lct_tokenizer": tokenizer}), only
-    )
-    return found
+    options = catalogue.resolve_options({"lct_data_dir": data_dir, "lct_tokenizer": tokenizer})
+    return catalogue.benchmark(benchmark).paper_tables(options, only)
 
 
 def scored_runs(

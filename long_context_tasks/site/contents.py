@@ -53,9 +53,7 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
         model = str((loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
-        if not sentence and (printed := catalogue.benchmark(benchmark).function("judge_agreement")):
-            sentence = printed(model)
-        if sentence:
+        if sentence := sentence or catalogue.benchmark(benchmark).judge_agreement(model):
             found[judge] = sentence
     return found
 
@@ -148,6 +146,10 @@ def measured_wer(collection: Collection) -> dict[str, float]:
     return {task: 100 * math.fsum(rate for _, rate in own) / len(own) for task, own in sorted(rates.items())}
 
 
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
 def heat_maps(
     collection: Collection,
     cells: Sequence[Cell],
@@ -160,16 +162,16 @@ def heat_maps(
     """
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
     for cell in sorted(cells, key=lambda cell: cell.task):
-        made = catalogue.benchmark(cell.benchmark).function("heat_maps")
-        if made is None:
+        benchmark = catalogue.benchmark(cell.benchmark)
+        if not benchmark.has_heat_maps:
             continue
         rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
             runs, _ = scored_runs(rows, evaluations, wanted)
             # The repeats of a cell count together, of whatever host.
-            found = made([replace(run, host="") for run in runs])
-        except InputError as error:
-            without.append(f"{cell.task}, {cell.model}: {error}")
+            found = benchmark.heat_maps([replace(run, host="") for run in runs])
+        except Exception as error:  # a plug-in may fail; the rest of the site does without it
+            without.append(f"{cell.task}, {cell.model}: {_reason(error)}")
             continue
         label = words.setting_label(words.settings(cell.settings), cell.judge)
         title = words.joined(words.short_name(cell.task, cell.benchmark), label)
@@ -215,10 +217,10 @@ def site_contents(
             sections[benchmark] = benchmark_sections(
                 benchmark, collection, evaluations, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
-        except InputError as error:
+        except Exception as error:  # a plug-in may fail; the rest of the site does without it
             # What keeps a report from being made mostly keeps its maps from being made as well.
-            if str(error) not in without_maps:
-                notes.append(f"{benchmark}: {error}")
+            if _reason(error) not in without_maps:
+                notes.append(f"{benchmark}: {_reason(error)}")
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),

@@ -28,8 +28,8 @@ from long_context_tasks.schema.case_folder import Shard, merge_shards
 pytestmark = pytest.mark.slow
 
 BUILDERS = catalogue.builders()
-FROM_A_SEED = [name for name, (_, builder) in BUILDERS.items() if name.endswith(("_synthetic", "_recast"))]
-SHARDED = [name for name in FROM_A_SEED if BUILDERS[name][1].sharded]
+FROM_A_SEED = [name for name in BUILDERS if name.endswith(("_synthetic", "_recast"))]
+SHARDED = [name for name in FROM_A_SEED if BUILDERS[name].sharded]
 TASK = "ethic_recall_synthetic"
 
 
@@ -45,10 +45,10 @@ def engine() -> Iterator[Engine]:
 
 
 def build(name: str, folder: Path, work: Work, carriers: Path | None, **chosen: Any) -> dict[str, object]:
-    benchmark, builder = BUILDERS[name]
-    given = benchmark.settings_of(builder)(**{"lengths": (1000, 2000), "seed": 3, "n": 5, **chosen})
+    builder = BUILDERS[name]
+    given = builder.settings(**{"lengths": (1000, 2000), "seed": 3, "n": 5, **chosen})
     source = carriers if builder.source is not None else None
-    benchmark.writer_of(builder)(name, source, given, folder, work)
+    builder.write(source, given, folder, work)
     return contents(folder)
 
 
@@ -81,7 +81,7 @@ def test_books_are_read_in_processes(carriers: Path, engine: Engine, tmp_path: P
 
 
 def test_all_builders_from_a_seed_are_sharded() -> None:
-    assert {name for name in FROM_A_SEED if BUILDERS[name][1].source is None} <= set(SHARDED)
+    assert {name for name in FROM_A_SEED if BUILDERS[name].source is None} <= set(SHARDED)
 
 
 _PARTS = st.lists(st.lists(st.integers(0, 3), max_size=6).map(tuple), min_size=1, max_size=3)

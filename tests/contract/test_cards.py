@@ -3,7 +3,6 @@
 import pytest
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.plugin import resolve
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.card import Card
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -33,14 +32,12 @@ def test_a_card_is_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_what_a_benchmark_names_is_there(name: str) -> None:
+def test_builders_are_named_after_their_task(name: str) -> None:
     benchmark = catalogue.benchmark(name)
-    for attribute in ("load", "labels", "sections", "example_files", "example_answers"):
-        assert getattr(benchmark, attribute) is None or callable(benchmark.function(attribute))
-    for family, builder in benchmark.builders.items():
-        assert family.startswith(f"{name}_{builder.task}") and builder.task in benchmark.card.tasks
-        assert issubclass(resolve(builder.settings, family), BuildSettings)
-        assert callable(resolve(builder.write, family))
+    for builder in benchmark.builders():
+        assert builder.name.startswith(f"{name}_{builder.task}") and builder.task in benchmark.card.tasks
+        assert issubclass(builder.settings, BuildSettings)
+        assert catalogue.builder(builder.name).task == builder.task
 
 
 def test_task_names_are_unique_and_parse_back() -> None:

@@ -87,7 +87,7 @@ def test_what_a_benchmark_returns_is_checked(monkeypatch: pytest.MonkeyPatch, da
         loading.load_task(RIDDLES, given).score(case, "1", None)
     monkeypatch.setattr(riddles, "load_task", lambda name, options: None)
     with pytest.raises(
-        InputError, match=r"riddles_short \(lct_toys.riddles.data:load_task\): returned a NoneType"
+        InputError, match=r"riddles_short \(lct_toys.riddles.Riddles.load_task\): returned a NoneType"
     ):
         loading.load_task(RIDDLES, given)
 

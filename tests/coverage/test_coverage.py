@@ -15,7 +15,7 @@ from written_book import sorting_cases
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.cli import app
 from long_context_tasks.cli.coverage import item_sources
 from long_context_tasks.coverage import measure as coverage

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from needs import needs
 
-from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.ethic import EthicOptions
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.hosts.opencompass.configs import not_run
 
 pytestmark = needs("opencompass")

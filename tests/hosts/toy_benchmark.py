@@ -25,8 +25,10 @@ from long_context_tasks.schema.card import Card
 
 PACKAGE = Path(__file__).with_name("toy")
 """Folder that makes the benchmark known when it is on the path."""
-BENCHMARK = Benchmark(
-    card=Card.parse(
+
+
+class Toy(Benchmark):
+    card = Card.parse(
         """
 name: toy
 title: Toy
@@ -40,9 +42,13 @@ tasks:
       - {name: ppl, scoring: likelihood}
 """,
         "the toy card",
-    ),
-    load="toy_benchmark:load_task",
-)
+    )
+
+    def load_task(self, name: str, options: Options) -> LoadedTask:
+        return load_task(name, options)
+
+
+BENCHMARK = Toy()
 
 
 def write_cases(folder: Path, texts: Sequence[str]) -> Path:

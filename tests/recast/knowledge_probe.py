@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from long_context_tasks.benchmarks.ethic.build.settings import SyntheticSettings
+from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import make_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, taken

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.schema import InputError, Options, format_length, parse_length
 

@@ -11,7 +11,7 @@ from timing import best_in_turns
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
-from long_context_tasks.benchmarks.building import parse_lengths
+from long_context_tasks.benchmarks.building import Work, parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
@@ -85,14 +85,14 @@ def test_bestanswer_at_ten_lengths(shared, tmp_path, compared):
 
 
 def test_synthetic_cases(tmp_path, compared):
-    for name, (benchmark, builder) in catalogue.builders().items():
+    for name, builder in catalogue.builders().items():
         if builder.source is not None:
             continue
-        write, settings = benchmark.writer_of(builder), benchmark.settings_of(builder)((32_000,), n=4)
+        settings = builder.settings((32_000,), n=4)
         folder = tmp_path / name
 
-        def make(name=name, write=write, settings=settings, folder=folder) -> None:
-            write(name, None, settings, folder)
+        def make(builder=builder, settings=settings, folder=folder) -> None:
+            builder.write(None, settings, folder, Work())
 
         make()
         with sqlite3.connect(folder / "documents.sqlite") as table:

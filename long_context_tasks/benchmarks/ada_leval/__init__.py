@@ -1,49 +1,53 @@
 """Ada-LEval: sort the segments of a book, find the accepted answer among many (Wang et al., NAACL 2024)."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.benchmarks.plugin import Benchmark, Builder
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.options import Options
 
-_BUILD = f"{__name__}.build"
-_TSORT = f"{__name__}.settings:TSortSettings"
-_BESTANSWER = f"{__name__}.settings:BestAnswerSettings"
-_CONSTRAINTS = f"{__name__}.settings:ConstraintSettings"
-
-
-@dataclass(frozen=True)
-class AdaLevalOptions(Options):
-    """See :class:`~long_context_tasks.schema.Options`.
-
-    Attributes:
-        cut_keep: front or rear: what a ``_cut*`` variant keeps.
-    """
-
-    cut_keep: Literal["front", "rear"] = "front"
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.building import Builder
+    from long_context_tasks.coverage.items import Parts
+    from long_context_tasks.schema import Case, Documents, LoadedTask
 
 
-BENCHMARK = Benchmark(
-    card=Card.load(__file__),
-    load=f"{__name__}.data:load_task",
-    check_data=f"{__name__}.data:check_data",
-    options=AdaLevalOptions,
-    split=f"{__name__}.prompts:split_case",
-    builders={
-        "ada_leval_tsort": Builder("tsort", _TSORT, f"{_BUILD}:build", source=f"{__name__}.settings:BOOKS"),
-        "ada_leval_bestanswer": Builder(
-            "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{__name__}.settings:POSTS"
-        ),
-        "ada_leval_tsort_recast": Builder(
-            "tsort",
-            _TSORT,
-            f"{_BUILD}:build",
-            source="long_context_tasks.recast.carriers:CARRIERS",
-        ),
-        "ada_leval_bestanswer_synthetic": Builder(
-            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", sharded=True
-        ),
-    },
-    labels=f"{__name__}.data:labels_of",
-)
+class AdaLeval(Benchmark[AdaLevalOptions]):
+    """See the module."""
+
+    card = Card.load(__file__)
+    options = AdaLevalOptions
+
+    def load_task(self, name: str, options: AdaLevalOptions) -> "LoadedTask":
+        """See :func:`.data.load_task`."""
+        from long_context_tasks.benchmarks.ada_leval.data import load_task
+
+        return load_task(name, options)
+
+    def has_data(self, name: str, options: AdaLevalOptions) -> bool:
+        """See :func:`.data.has_data`."""
+        from long_context_tasks.benchmarks.ada_leval.data import has_data
+
+        return has_data(name, options)
+
+    def builders(self) -> "Sequence[Builder]":
+        """Return the builders in :mod:`.builders`."""
+        from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS
+
+        return BUILDERS
+
+    def labels(self, case: str, labels: Mapping[str, Any]) -> Mapping[str, str]:
+        """See :func:`.data.labels_of`."""
+        from long_context_tasks.benchmarks.ada_leval.data import labels_of
+
+        return labels_of(case, labels)
+
+    def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
+        """See :func:`.prompts.split_case`."""
+        from long_context_tasks.benchmarks.ada_leval.prompts import split_case
+
+        return split_case(case, turn, documents)
+
+
+BENCHMARK = AdaLeval()

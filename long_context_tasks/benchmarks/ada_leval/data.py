@@ -18,7 +18,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, Json, field_validator, model_validator
 
-from long_context_tasks.benchmarks.ada_leval import BENCHMARK, AdaLevalOptions, prompts, scoring
+from long_context_tasks.benchmarks.ada_leval import prompts, scoring
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.building import (
     built_file,
     cached_cases,
@@ -164,10 +165,11 @@ def _case_file(spec: TaskSpec, length: str) -> str:
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
     """Write the cases from a seed, or from a seed and carriers, once into the cache."""
     from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+    from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     builder = _builder(spec)
-    kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
+    kind = next(each.settings for each in BUILDERS if each.name == builder)
     settings = run_settings(kind, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
@@ -225,18 +227,18 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
             ) from error
 
 
-def check_data(name: str, options: AdaLevalOptions) -> None:
-    """Check that the published file of a task, or the carriers of a recast one, are on this machine.
+def has_data(name: str, options: AdaLevalOptions) -> bool:
+    """Find the published file of a task (of any length, if none is given), or the carriers of a recast one.
 
     Raises:
-        InputError: they are not; of a task of any length without ``length``, no file is.
+        InputError: it is not on this machine.
     """
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     spec = parse_task(name)
     if spec.source == "recast":
         carriers_of(options, NOVELS, name)
-        return
+        return True
     length = spec.tokens or options.length
     files = spec.card.files
     names = [files.get(format_length(length), "")] if length else list(files.values())
@@ -247,9 +249,10 @@ def check_data(name: str, options: AdaLevalOptions) -> None:
         except InputError as error:
             missing = missing or error
         else:
-            return
+            return True
     if missing is not None:
         raise missing
+    return False
 
 
 def _official(spec: TaskSpec, options: Options) -> CaseSet:

@@ -1,4 +1,4 @@
-"""Settings and sources of the builders; the help of `lct build` shows them, so that nothing heavy is imported here."""
+"""Settings and sources of the builders, which `lct build --help` reads, so that nothing heavy is imported here."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -1,31 +1,89 @@
 """ELITR-Bench: questions about meeting transcripts, one by one or as a conversation (Thonet et al., COLING 2025)."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
-from long_context_tasks.benchmarks.plugin import Benchmark, Builder
+from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema.card import Card
 
-_SETTINGS, _WRITE = f"{__name__}.synthetic:MeetingSettings", f"{__name__}.synthetic:build"
-_LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.building import Builder
+    from long_context_tasks.coverage.items import Parts
+    from long_context_tasks.schema import Case, Documents, LoadedTask, Options
+    from long_context_tasks.schema.report import ScoredRun, Section
 
-BENCHMARK = Benchmark(
-    card=Card.load(__file__),
-    load=f"{__name__}.data:load_task",
-    check_data=f"{__name__}.data:check_data",
-    options=ElitrBenchOptions,
-    variables=("LCT_ELITR_PASSWORD",),
-    sections=f"{__name__}.report:sections",
-    paper_tables=f"{__name__}.paper:sections",
-    judge_agreement=f"{__name__}.paper:judge_agreement",
-    rating=f"{__name__}.scoring:rating",
-    ratings=f"{__name__}.paper",
-    split=f"{__name__}.prompts:split_case",
-    builders={
-        "elitr_bench_qa_synthetic": Builder(
-            "qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True
-        ),
-        "elitr_bench_conv_synthetic": Builder(
-            "conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True
-        ),
-        "elitr_bench_qa_nano": Builder("qa_nano", _SETTINGS, _WRITE, lengths=_LENGTHS, sharded=True),
-    },
-)
+
+class ElitrBench(Benchmark[ElitrBenchOptions]):
+    """See the module."""
+
+    card = Card.load(__file__)
+    options = ElitrBenchOptions
+    variables = ("LCT_ELITR_PASSWORD",)
+
+    def load_task(self, name: str, options: ElitrBenchOptions) -> "LoadedTask":
+        """See :func:`.data.load_task`."""
+        from long_context_tasks.benchmarks.elitr_bench.data import load_task
+
+        return load_task(name, options)
+
+    def has_data(self, name: str, options: ElitrBenchOptions) -> bool:
+        """See :func:`.data.has_data`."""
+        from long_context_tasks.benchmarks.elitr_bench.data import has_data
+
+        return has_data(name, options)
+
+    def builders(self) -> "Sequence[Builder]":
+        """Return the builders in :mod:`.builders`."""
+        from long_context_tasks.benchmarks.elitr_bench.builders import BUILDERS
+
+        return BUILDERS
+
+    def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
+        """See :func:`.prompts.split_case`."""
+        from long_context_tasks.benchmarks.elitr_bench.prompts import split_case
+
+        return split_case(case, turn, documents)
+
+    def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
+        """See :func:`.report.sections`."""
+        from long_context_tasks.benchmarks.elitr_bench.report import sections
+
+        return sections(runs)
+
+    def paper_tables(self, options: "Options", only: str) -> "list[Section]":
+        """See :func:`.paper.sections`."""
+        from long_context_tasks.benchmarks.elitr_bench.paper import sections
+
+        return sections(options, only)
+
+    def judge_agreement(self, model: str) -> str:
+        """See :func:`.paper.judge_agreement`."""
+        from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
+
+        return judge_agreement(model)
+
+    def rating(
+        self, scores: Mapping[str, float | None], verdicts: Sequence[float | None], rubric: str | None
+    ) -> Mapping[str, float | None]:
+        """See :func:`.scoring.rating`."""
+        from long_context_tasks.benchmarks.elitr_bench.scoring import rating
+
+        return rating(scores, verdicts, rubric)
+
+    def rated_answers(self, options: "Options", raters: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
+        """See :func:`.paper.rated_answers`."""
+        from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
+
+        return rated_answers(options, raters)
+
+    def machine_scores(
+        self, options: "Options"
+    ) -> Sequence[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
+        """See :func:`.paper.machine_scores`."""
+        from long_context_tasks.benchmarks.elitr_bench.paper import machine_scores
+
+        return machine_scores(options)
+
+
+BENCHMARK = ElitrBench()

@@ -12,7 +12,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
-from long_context_tasks.benchmarks.elitr_bench import prompts, scoring, synthetic
+from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
 from long_context_tasks.benchmarks.elitr_bench.task import (
     EXACT,
@@ -36,9 +36,15 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     """
     task = parse_name(name)
     written = task.source == "seed"
-    # Results say what was run: published meetings have the length they have.
+    if written:
+        from long_context_tasks.benchmarks.elitr_bench import synthetic
+
+        options = synthetic.resolve(task, options)
+    else:
+        # Results record what was run: published meetings have the length that they have.
+        options = replace(options, length=None)
     options = replace(
-        synthetic.resolve(task, options) if written else replace(options, length=None),
+        options,
         prompt_style=options.prompt_style or prompts.CHAT,
         question_markers=bool(options.question_markers),
         noise_mode=(options.noise_mode or EXACT) if task.wer else None,
@@ -92,14 +98,15 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     return str(asked.question), str(asked.gold)
 
 
-def check_data(name: str, options: ElitrBenchOptions) -> None:
-    """Check that the archives of a task are on this machine.
+def has_data(name: str, options: ElitrBenchOptions) -> bool:
+    """Find the archives of a task.
 
     Raises:
-        InputError: they are not.
+        InputError: they are not on this machine.
     """
     task = parse_name(name)
     Archives.of(options, name).paths(task.split, task.language == "czech")
+    return True
 
 
 def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:

@@ -5,7 +5,7 @@ forms the right value and the others may be stated, see :mod:`.answers`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -25,6 +25,7 @@ from long_context_tasks.benchmarks.building import (
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
+from long_context_tasks.benchmarks.elitr_bench.settings import MeetingSettings
 from long_context_tasks.benchmarks.elitr_bench.task import (
     ElitrBenchOptions,
     ElitrTask,
@@ -36,7 +37,6 @@ from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings
 
 NAME = "elitr_bench"
 CASES = 200
@@ -50,14 +50,6 @@ NANO_CASES = 320
 """Of each length, on 20 meetings from 8k on; see docs/nano.md."""
 _MARGIN = 2
 _TRIES = 5
-
-
-@dataclass(frozen=True)
-class MeetingSettings(BuildSettings):
-    """Settings of synthetic cases: a length is the most tokens of a prompt, without the model's earlier answers."""
-
-    SHORTEST = 1_000
-    INSTRUCTION = "some 100"
 
 
 def questions_at(length: int, family: str = "") -> int:

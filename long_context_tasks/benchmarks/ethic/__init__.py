@@ -1,62 +1,61 @@
 """ETHIC: four tasks that need nearly all of a long context (Lee et al., NAACL 2025)."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from long_context_tasks.benchmarks.plugin import Benchmark, Builder
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
+from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.options import Options, Text
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.building import Builder
+    from long_context_tasks.coverage.items import Parts
+    from long_context_tasks.schema import Case, Documents, LoadedTask
+    from long_context_tasks.schema.report import HeatMap, ScoredRun, Section
 
 
-@dataclass(frozen=True)
-class EthicOptions(Options):
-    """See :class:`~long_context_tasks.schema.Options`.
+class Ethic(Benchmark[EthicOptions]):
+    """See the module."""
 
-    Attributes:
-        prompt_style: how the prompt is laid out.
-        prompt_tokens: under_32k or over_32k: only prompts of at most, or above, 32,768 tokens of the model's tokenizer.
-    """
+    card = Card.load(__file__)
+    options = EthicOptions
+    splits_context = True
 
-    prompt_style: Text | None = None
-    prompt_tokens: Literal["under_32k", "over_32k"] | None = None
+    def load_task(self, name: str, options: EthicOptions) -> "LoadedTask":
+        """See :func:`.data.load_task`."""
+        from long_context_tasks.benchmarks.ethic.data import load_task
+
+        return load_task(name, options)
+
+    def has_data(self, name: str, options: EthicOptions) -> bool:
+        """See :func:`.data.has_data`."""
+        from long_context_tasks.benchmarks.ethic.data import has_data
+
+        return has_data(name, options)
+
+    def builders(self) -> "Sequence[Builder]":
+        """Return the builders in :mod:`.builders`."""
+        from long_context_tasks.benchmarks.ethic.builders import BUILDERS
+
+        return BUILDERS
+
+    def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
+        """See :func:`.prompts.split_case`."""
+        from long_context_tasks.benchmarks.ethic.prompts import split_case
+
+        return split_case(case, turn, documents)
+
+    def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
+        """See :func:`.report.sections`."""
+        from long_context_tasks.benchmarks.ethic import report
+
+        return report.sections(runs, bins or report.BINS)
+
+    def heat_maps(self, runs: "Sequence[ScoredRun]") -> "list[HeatMap]":
+        """See :func:`.report.heat_maps`."""
+        from long_context_tasks.benchmarks.ethic.report import heat_maps
+
+        return heat_maps(runs)
 
 
-_SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"
-_SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
-_LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
-"""What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
-_TASKS = ("recall", "summarize", "organize", "attribute")
-_WRITTEN = {
-    "ethic_recall_synthetic": "recall",
-    "ethic_attribute_synthetic": "attribute",
-    "ethic_sections": "sections",
-}
-_FAMILIES = {**{f"ethic_{task}": task for task in _TASKS}, "ethic_recall_counterparts": "recall"}
-
-BENCHMARK = Benchmark(
-    card=Card.load(__file__),
-    load=f"{__name__}.data:load_task",
-    check_data=f"{__name__}.data:check_data",
-    options=EthicOptions,
-    sections=f"{__name__}.report:sections",
-    heat_maps=f"{__name__}.report:heat_maps",
-    split=f"{__name__}.prompts:split_case",
-    builders={
-        **{
-            name: Builder(task, _SETTINGS, f"{__name__}.build:build", source=_DOCUMENTS, lengths=_LENGTHS)
-            for name, task in _FAMILIES.items()
-        },
-        **{
-            name: Builder(task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS, sharded=True)
-            for name, task in _WRITTEN.items()
-        },
-        "ethic_organize_recast": Builder(
-            "organize",
-            _SYNTHETIC,
-            f"{__name__}.synthetic:build",
-            source="long_context_tasks.recast.carriers:CARRIERS",
-            lengths=_LENGTHS,
-            sharded=True,
-        ),
-    },
-)
+BENCHMARK = Ethic()

@@ -14,19 +14,19 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import family_folder, with_length
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
+from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.ethic.scoring import summaries
-from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, cached_synthetic, cases_of, family_of
-from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
 from long_context_tasks.judges import Judging
-from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Message, format_length
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.count_cache import cached_counts
 
+WRITTEN = ("seed", "recast")
+"""Sources of cases that need no published files; only these import the writers."""
 COUNTERPARTS = "ethic_recall_counterparts"
 """The family that builds the tasks without published data."""
 BOUND = 32_768
@@ -41,7 +41,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     """
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
-    synthetic = spec.source in EDITIONS
+    synthetic = spec.source in WRITTEN
     if options.cases is not None:
         folder = built_folder(spec, options.cases)
         options = options.as_built(read_manifest(folder)["options"], folder, same_tokenizer)
@@ -83,17 +83,21 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     )
 
 
-def check_data(name: str, options: EthicOptions) -> None:
-    """Check that a copy of a task's data, or the carriers of a recast one, are on this machine.
+def has_data(name: str, options: EthicOptions) -> bool:
+    """Find a copy of a task's data, or the carriers of a recast one.
 
     Raises:
-        InputError: they are not.
+        InputError: there is none on this machine.
     """
     spec = parse_task(name)
     if spec.source == "recast":
+        from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS
+        from long_context_tasks.recast.carriers import carriers_of
+
         carriers_of(options, CARRIER_KINDS[spec.split], name)
     else:
         check_local(spec.task, options, name)
+    return True
 
 
 def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
@@ -123,8 +127,10 @@ def load(spec: TaskSpec, options: EthicOptions) -> tuple[CaseSet, int]:
     known_by = ""
     if options.cases is not None:
         built = CaseSet.read(built_folder(spec, options.cases), spec.name)
-        cases = _of_length(built, options.length, several=spec.source not in EDITIONS)
-    elif spec.source in EDITIONS:
+        cases = _of_length(built, options.length, several=spec.source not in WRITTEN)
+    elif spec.source in WRITTEN:
+        from long_context_tasks.benchmarks.ethic.synthetic import cached_synthetic
+
         cases = cached_synthetic(spec, options)
     else:
         folder = converted(spec, options)
@@ -143,8 +149,11 @@ def load(spec: TaskSpec, options: EthicOptions) -> tuple[CaseSet, int]:
             raise InputError(
                 f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out this task or lct_prompt_tokens"
             )
-    written = options.cases is None and spec.source in EDITIONS and options.prompt_tokens is None
-    n_all = cases_of(spec.task) if written else len(chosen)
+    n_all = len(chosen)
+    if options.cases is None and spec.source in WRITTEN and options.prompt_tokens is None:
+        from long_context_tasks.benchmarks.ethic.synthetic import cases_of
+
+        n_all = cases_of(spec.task)
     chosen = chosen[: options.n]
 
     def text_of(case: Case) -> str:
@@ -160,9 +169,11 @@ def load(spec: TaskSpec, options: EthicOptions) -> tuple[CaseSet, int]:
 def built_folder(spec: TaskSpec, root: Path) -> Path:
     """Return the case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
-    return family_folder(
-        root, family_of(spec.task, EDITIONS[spec.source]) if spec.source in EDITIONS else family
-    )
+    if spec.source in WRITTEN:
+        from long_context_tasks.benchmarks.ethic.synthetic import EDITIONS, family_of
+
+        family = family_of(spec.task, EDITIONS[spec.source])
+    return family_folder(root, family)
 
 
 def _of_length(cases: CaseSet, tokens: int | None, *, several: bool) -> CaseSet:

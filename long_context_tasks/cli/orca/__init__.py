@@ -22,7 +22,7 @@ from long_context_tasks.cli.options import (
     words,
 )
 from long_context_tasks.cli.orca.study import app as study
-from long_context_tasks.cli.orca.study import four_places, published_ratings
+from long_context_tasks.cli.orca.study import four_places, publisher
 from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
 from long_context_tasks.schema.report import interval_text
 
@@ -83,7 +83,7 @@ def data(
     further: Iterable[dict[str, Any]] = ()
     if published:
         options = resolve_options({"lct_data_dir": data_dir})
-        further = published_ratings(published).rated_answers(options, words(raters))
+        further = publisher(published).rated_answers(options, words(raters))
     elif raters:
         raise InputError("--raters goes with --published; leave it out, or name the benchmark")
     rows, notes = prepare(files or [], settings, further)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +21,7 @@ from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.plugin import Benchmark
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.orca.splits import SplitItems
     from long_context_tasks.orca.study.comparison import Comparison, Spread
@@ -40,15 +41,18 @@ def study() -> None:
     """Replicate the ORCA paper: its ratings by language models, its comparison of judges with people."""
 
 
-def published_ratings(benchmark: str) -> Any:
-    """Return the module with the ratings that a benchmark publishes."""
+def publisher(name: str) -> "Benchmark":
+    """Return the benchmark whose published ratings are named.
+
+    Raises:
+        InputError: there is no such benchmark, or it publishes none.
+    """
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.schema import InputError
 
-    known = benchmark in catalogue.benchmark_names()
-    if known and (ratings := catalogue.benchmark(benchmark).function("ratings")) is not None:
-        return ratings
-    raise InputError(f"--published {benchmark}: no benchmark of this name publishes ratings of responses")
+    if name in catalogue.benchmark_names() and catalogue.benchmark(name).has_ratings:
+        return catalogue.benchmark(name)
+    raise InputError(f"--published {name}: no benchmark of this name publishes ratings of responses")
 
 
 @app.command(
@@ -112,9 +116,9 @@ def rate(
     if published:
         if answers is not None or judge_files or baselines:
             raise InputError("--published goes alone; rate your own answers in another call")
-        module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
-        keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
-        _write(out, keys, [Column(*each) for each in module.machine_scores(options)])
+        benchmark, options = publisher(published), resolve_options({"lct_data_dir": data_dir})
+        keys = [(row["id"], row["question_id"]) for row in benchmark.rated_answers(options)]
+        _write(out, keys, [Column(*each) for each in benchmark.machine_scores(options)])
         return
     if answers is None:
         raise InputError("no answers; name a file of them, or give --published")

@@ -21,7 +21,6 @@ from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.environment import end_in_one_line, warn_of_misspelt_variables
 from long_context_tasks.hosts.hints import NO_JUDGE, left_out, not_judged_hint, unanswered
@@ -218,13 +217,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 
     def _context(self, case: Case) -> str:
         """The context of a case, as its benchmark takes cases apart."""
-        benchmark = parse_task(self.loaded.name).benchmark
-        split = catalogue.benchmark(benchmark).function("split")
-        if split is None:
+        parts = catalogue.benchmark_of(self.loaded.name).split(case, 0, self.loaded.cases.documents)
+        if parts is None:
             raise InputError(
-                f"{self.loaded.name}: the benchmark {benchmark} does not say how its cases are taken apart (split)"
+                f"{self.loaded.name}: its benchmark does not split cases into context and query (split)"
             )
-        return str(split(case, 0, self.loaded.cases.documents).context)
+        return parts.context
 
     def doc_to_text(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
         """The prompt without a chat template."""

@@ -195,14 +195,15 @@ def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> It
         InputError: a task by likelihood, with several turns or with a template of its own; or a case whose prompt does not hold its
             context as one text.
     """
-    split = catalogue.benchmark(catalogue.parse_task(task.name).benchmark).function("split")
-    if split is None or task.by_likelihood or task.own_template or task.is_conversation:
-        raise InputError(
-            f"{task.name}: MemoRAG answers single questions in chat style on a context that the benchmark tells apart"
-        )
+    benchmark = catalogue.benchmark_of(task.name)
     for row in export_rows(task):
         case = task.by_id[row["id"]]
-        context, query = split(case, 0, task.cases.documents)
+        parts = benchmark.split(case, 0, task.cases.documents)
+        if parts is None or task.by_likelihood or task.own_template or task.is_conversation:
+            raise InputError(
+                f"{task.name}: MemoRAG answers single questions in chat style, of benchmarks that split cases into context and query"
+            )
+        context, query = parts
         if not context or sum(context in message["content"] for message in row["messages"]) != 1:
             raise InputError(
                 f"{task.name}, case {case.id}: its context does not stand in the prompt as one text"

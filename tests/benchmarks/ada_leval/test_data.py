@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
 from published_files import load, record, tsort_record
 
-from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data, prompts
+from long_context_tasks.benchmarks.ada_leval import data, prompts
 from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, ConstraintSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task

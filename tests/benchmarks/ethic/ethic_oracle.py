@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.building import TaskReport
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.prompts import messages
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.cli import app
 from long_context_tasks.schema import CaseSet
 

@@ -20,6 +20,7 @@ from ethic_oracle import (
     write_rows,
 )
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
@@ -45,9 +46,9 @@ pytestmark = pytest.mark.slow
 
 DOMAINS = ("books", "debates", "medicine", "law")
 FROM_DOCUMENTS = [
-    name
-    for name, family in BENCHMARK.builders.items()
-    if not name.endswith("_recast") and family.source is not None
+    builder.name
+    for builder in BENCHMARK.builders()
+    if not builder.name.endswith("_recast") and builder.source is not None
 ]
 
 
@@ -389,7 +390,7 @@ def plain_answer(prompt: str) -> str:
 
 @pytest.mark.parametrize(
     ("family", "domain"),
-    [(name, domain) for name in FROM_DOCUMENTS for domain in official.DOMAINS[BENCHMARK.builders[name].task]],
+    [(name, domain) for name in FROM_DOCUMENTS for domain in official.DOMAINS[catalogue.builder(name).task]],
 )
 def test_real_documents_build_at_4k(
     shared: Path, tmp_path: Path, family: str, domain: str, request: pytest.FixtureRequest

@@ -33,8 +33,8 @@ from judge_server import Answer, JudgeServer
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.schema import CaseSet, InputError
 
 pytestmark = pytest.mark.slow

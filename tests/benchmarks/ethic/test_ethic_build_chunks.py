@@ -23,8 +23,8 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     plan_windows,
     window,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Source
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer

@@ -8,9 +8,9 @@ from ethic_oracle import oracle, user_messages, write_documents
 from long_context_tasks.benchmarks.ethic.build import build
 from long_context_tasks.benchmarks.ethic.build.contexts import evidence
 from long_context_tasks.benchmarks.ethic.build.drafts import Window
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import context_of
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.schema import CaseSet
 from long_context_tasks.tokens.chunks import Chunk, Piece
 

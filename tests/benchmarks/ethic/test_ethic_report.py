@@ -17,7 +17,6 @@ from typer.testing import CliRunner, Result
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.report import (
     Scored,
     Span,
@@ -30,6 +29,7 @@ from long_context_tasks.benchmarks.ethic.report import (
     of_domain,
     scored_case,
 )
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs

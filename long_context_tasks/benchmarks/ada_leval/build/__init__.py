@@ -7,21 +7,23 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.settings import (
+    BOOKS,
+    POSTS,
     BestAnswerSettings,
     ConstraintSettings,
     TSortSettings,
 )
 from long_context_tasks.benchmarks.building import TaskReport, Work
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.corpora.stack_exchange import posts_encoding
-from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
+from long_context_tasks.recast.carriers import NOVELS, carriers_of
 from long_context_tasks.recast.renaming import names_of, rename
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -43,32 +45,34 @@ def build(
         InputError: the source cannot be used, or a length gets no case.
     """
     work = work or Work()
-    builder = BENCHMARK.builders[family]
-    part = BENCHMARK.card.tasks[builder.task]
-    plain = f"{BENCHMARK.name}_{builder.task}"
+    # "ada_leval_tsort_recast"
+    task = family.split("_")[2]
+    part = card("ada_leval").tasks[task]
+    plain = f"ada_leval_{task}"
     name = f"{plain}_*{family.removeprefix(plain)}"
-    option = BENCHMARK.source_of(builder)
-    if option is None:
+    option = (BOOKS if task == "tsort" else POSTS).name
+    recast = family.endswith("_recast")
+    if isinstance(settings, ConstraintSettings):
         source = None
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
-    elif option == CARRIERS:
+    elif recast:
         # The paper's caps and strides do not count where cases fill their length.
         source = carriers_of(Options(carriers=source), NOVELS, family)
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
     elif source is None:
-        raise InputError(f"{family} is built from your own data: add --{option.name} PATH")
+        raise InputError(f"{family} is built from your own data: add --{option} PATH")
     elif not source.exists():
-        raise InputError(f"{source}: no such file or folder; correct --{option.name}")
+        raise InputError(f"{source}: no such file or folder; correct --{option}")
     options = {
         **asdict(settings),
         "source": source and str(source),
-        "card_version": BENCHMARK.card.version,
+        "card_version": card("ada_leval").version,
     }
     with work.writer(folder, options) as writer:
         if isinstance(settings, TSortSettings):
             assert source is not None
             change = None
-            if option == CARRIERS:
+            if recast:
                 change = partial(recast_book, seed=settings.seed)
                 settings = replace(settings, fill=True, per_book=settings.n)
             first, *others = build_tsort(

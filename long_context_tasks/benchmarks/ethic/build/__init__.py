@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport, Work
-from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     Annotator,
     label_quality,
@@ -24,9 +23,9 @@ from long_context_tasks.benchmarks.ethic.build.contexts import (
     build_summarize,
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import Built, write
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.corpora.documents import read_opinions, read_reviews
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.schema import InputError
@@ -56,7 +55,7 @@ def build(
     work = work or Work()
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
-    task = BENCHMARK.builders[family].task
+    task = family.split("_")[1]
     found = places(source, settings.domain)
     wrong = [domain for domain in found if domain not in DOMAINS[task]]
     if wrong and (settings.domain is not None or len(wrong) == len(found)):

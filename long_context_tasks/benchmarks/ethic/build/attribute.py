@@ -31,7 +31,6 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     plan_cases,
     shuffled,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import (
     CitedCase,
     cited_cases,
@@ -40,6 +39,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import (
     study_text,
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.corpora.documents import Opinion, Review
 from long_context_tasks.schema.extras import require
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends

@@ -20,9 +20,9 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     plan_windows,
     shuffled,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import find_markers
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from math import nan
 from typing import Any, Generic, TypeVar
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
 from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.tokens import Tokenizer

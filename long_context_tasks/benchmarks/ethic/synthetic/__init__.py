@@ -12,11 +12,10 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
-from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
-from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.settings import FittedSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
@@ -64,8 +63,7 @@ def build(
     Raises:
         InputError: a domain that the task does not have, no carriers, or a length too short for a case.
     """
-    builder = BENCHMARK.builders[family]
-    task, edition = builder.task, SYNTHETIC if builder.source is None else RECAST
+    task, edition = family.split("_")[1], RECAST if family.endswith(f"_{RECAST}") else SYNTHETIC
     work = work or Work()
     known = tuple(GENRES) if edition == SYNTHETIC else DOMAINS[task]
     if settings.domain is not None and settings.domain not in known:
@@ -128,10 +126,9 @@ def _made(
 ) -> Mapping[int, MadeCases]:
     """Return the cases of each wanted length that a number has."""
     number, lengths = wanted
-    builder = BENCHMARK.builders[family]
-    task = builder.task
+    task = family.split("_")[1]
     edition, genres = SYNTHETIC, GENRES
-    if builder.source is not None:
+    if family.endswith(f"_{RECAST}"):
         edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,))
     own = settings.fitted().fresh()
     begun: dict[tuple[Any, int], Any] = {}

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import beginnings, even_sections, recall_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
-from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.benchmarks.ethic.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed

@@ -6,7 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from long_context_tasks.benchmarks.building import TaskReport, built_file, cached_cases, run_settings
+from long_context_tasks.benchmarks.building import (
+    Builder,
+    TaskReport,
+    Work,
+    built_file,
+    cached_cases,
+    run_settings,
+)
 from long_context_tasks.benchmarks.catalogue import card, parse_task
 from long_context_tasks.schema import (
     Case,
@@ -48,7 +55,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
             task,
             settings,
             card("registers").version,
-            lambda folder: write("registers_keys", None, settings, folder, None),
+            lambda folder: write("registers_keys", settings, folder),
         )
     return LoadedTask(
         name=name,
@@ -63,7 +70,18 @@ def load_task(name: str, options: Options) -> LoadedTask:
     )
 
 
-def write(name: str, source: object, settings: Settings, folder: Path, progress: object) -> list[TaskReport]:
+class KeysBuilder(Builder):
+    """Builds the cases of every length."""
+
+    settings = Settings
+
+    def write(self, source: object, settings: BuildSettings, folder: Path, work: Work) -> list[TaskReport]:
+        """See :func:`write`."""
+        assert isinstance(settings, Settings)
+        return write(self.name, settings, folder)
+
+
+def write(name: str, settings: Settings, folder: Path) -> list[TaskReport]:
     """Write the cases of every length into a case folder."""
     reports = []
     with CaseWriter(folder, asdict(settings)) as writer:

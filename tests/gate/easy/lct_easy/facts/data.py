@@ -3,7 +3,6 @@
 import random
 from pathlib import Path
 
-from long_context_tasks.coverage.items import Parts
 from long_context_tasks.schema import (
     Case,
     CaseScores,
@@ -89,11 +88,6 @@ def load_task(name: str, options: Options) -> LoadedTask:
         render=lambda case, _: [Message("user", f"{case.inputs['text']}\n\n{case.inputs['question']}")],
         score=score,
     )
-
-
-def split(case: Case, turn: int, documents: Documents) -> Parts:
-    """Return text and question."""
-    return Parts(case.inputs["text"], case.inputs["question"])
 
 
 def score(case: Case, response: str | None, status: str | None) -> CaseScores:

@@ -1,4 +1,4 @@
-"""Settings of ETHIC's builders; their fields are options of `lct build`."""
+"""Settings and sources of the builders, which `lct build --help` reads, so that nothing heavy is imported here."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,0 +1,62 @@
+"""The builders of cases; what builds is imported when it is needed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
+from long_context_tasks.benchmarks.ethic.settings import DOCUMENTS, EthicSettings, SyntheticSettings
+from long_context_tasks.recast.carriers import CARRIERS
+from long_context_tasks.tokens.build_settings import BuildSettings
+
+_LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
+"""Lengths that ``...`` stands for; the paper's own cases have the lengths of their documents."""
+
+
+class DocumentsBuilder(Builder):
+    """Cases from the user's documents, most of them with a model's annotations."""
+
+    settings = EthicSettings
+    source = DOCUMENTS
+    lengths = _LENGTHS
+
+    def write(
+        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+    ) -> list[TaskReport]:
+        """See :func:`.build.build`."""
+        from long_context_tasks.benchmarks.ethic.build import build
+
+        assert isinstance(settings, EthicSettings)
+        return build(self.name, source, settings, folder, work)
+
+
+class SyntheticBuilder(Builder):
+    """Cases on texts that are written from a seed."""
+
+    settings = SyntheticSettings
+    lengths = _LENGTHS
+    sharded = True
+
+    def write(
+        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+    ) -> list[TaskReport]:
+        """See :func:`.synthetic.build`."""
+        from long_context_tasks.benchmarks.ethic.synthetic import build
+
+        assert isinstance(settings, SyntheticSettings)
+        return build(self.name, source, settings, folder, work)
+
+
+class RecastBuilder(SyntheticBuilder):
+    """Cases on public texts with other names."""
+
+    source = CARRIERS
+
+
+BUILDERS: Sequence[Builder] = (
+    *(DocumentsBuilder(f"ethic_{task}", task) for task in ("recall", "summarize", "organize", "attribute")),
+    DocumentsBuilder("ethic_recall_counterparts", "recall"),
+    SyntheticBuilder("ethic_recall_synthetic", "recall"),
+    SyntheticBuilder("ethic_attribute_synthetic", "attribute"),
+    SyntheticBuilder("ethic_sections", "sections"),
+    RecastBuilder("ethic_organize_recast", "organize"),
+)
