@@ -22,7 +22,7 @@ from long_context_tasks.schema.files import visible
 from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.plan.cost import CountTexts, Plan, Price, Rate
+    from long_context_tasks.results.plan.cost import CostPlan, CountTexts, Price, Rate
     from long_context_tasks.results.plan.missing import Missing
     from long_context_tasks.results.plan.prefixes import Order, PrefixCache
 
@@ -33,7 +33,7 @@ app = typer.Typer(add_completion=False)
 @app.command(
     cls=RunOptionsCommand,
     epilog=examples(
-        "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/",
+        "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-prompt 5000 --rate-answer 300",
         "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
         "lct plan --tasks lct_synthetic --length 8k --prefix-cache vllm --cache-size 500k",
         "lct plan --missing results/ outputs/ --tasks lct_official",
@@ -84,9 +84,6 @@ def plan(
     rate_answer: Annotated[
         float, typer.Option(help="Tokens of answers written in a second, all requests together.")
     ] = 0.0,
-    rate_from: Annotated[
-        Path | None, typer.Option(help="Take the rate from a folder with runs of the model.")
-    ] = None,
     prompt_price: Annotated[
         float | None, typer.Option(min=0, help="Price of a million tokens of prompts.")
     ] = None,
@@ -154,7 +151,7 @@ def plan(
     else:
         if len(named) > 1:
             raise InputError("one plan is for one --model; several go with --missing only")
-        rate = _rate(rate_prompt, rate_answer, rate_from, options)
+        rate = _rate(rate_prompt, rate_answer)
         price = _price(prompt_price, completion_price, cached_price)
         tokenizer = options.tokenizer or CL100K
         counters = _counters(options)
@@ -183,15 +180,14 @@ def _counters(options: "Options") -> "dict[str, CountTexts]":
 
 
 def _show_plan(
-    made: "Plan", model: str, rate: "tuple[Rate, list[str]] | None", price: "Price | None", as_json: bool
+    made: "CostPlan", model: str, rate: "Rate | None", price: "Price | None", as_json: bool
 ) -> None:
-    speed, on_rate = rate or (None, [])
     if as_json:
-        give_document(made.document(model, speed, on_rate, price))
+        give_document(made.document(model, rate, price))
         return
     if made.tasks:
-        _print(made.table(model, speed, price))
-        for line in (*made.notes(), *on_rate):
+        _print(made.table(model, rate, price))
+        for line in made.notes():
             say(line)
     for task in made.not_planned:
         typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
@@ -220,34 +216,15 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
         typer.echo(f"cases not counted: {task.task}: {task.message} {_FETCH}", err=True)
 
 
-def _rate(
-    prompt: float, answer: float, source: Path | None, options: "Options"
-) -> "tuple[Rate, list[str]] | None":
-    """The rate, and what is to be said of it; None where the user wants no hours."""
-    from long_context_tasks.benchmarks.published_files import without_downloads
-    from long_context_tasks.hosts.stored import Places
-    from long_context_tasks.results import find_runs
-    from long_context_tasks.results.plan.cost import Rate, measured_rate
+def _rate(prompt: float, answer: float) -> "Rate | None":
+    """Read the rates; None if the user gave none and gets no hours."""
+    from long_context_tasks.results.plan.cost import Rate
 
-    if source is not None:
-        if prompt or answer:
-            raise InputError(
-                "--rate-from measures both rates; leave out --rate-prompt and --rate-answer, or --rate-from"
-            )
-        runs = find_runs(source).runs
-        if not runs:
-            raise InputError(
-                f"--rate-from {source}: no runs of our tasks in it; name what --output_path or -w named"
-            )
-        counter = _counters(options)[options.tokenizer or CL100K]
-        with without_downloads():
-            rate, [line, *notes] = measured_rate(runs, counter, Places(options.data_dir, options.cases))
-        return rate, [f"Rate from {source}: {line}", *notes]
     if not prompt and not answer:
         return None
     if not (prompt > 0 and answer > 0):
         raise InputError("hours need both rates, above 0: --rate-prompt and --rate-answer")
-    return Rate(prompt, answer), [f"Rates as given: {prompt:,g} and {answer:,g} tokens a second."]
+    return Rate(prompt, answer)
 
 
 def _price(prompt: float | None, completion: float | None, cached: float | None) -> "Price | None":

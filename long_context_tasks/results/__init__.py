@@ -1,4 +1,4 @@
-"""Runs that the hosts have left on disk: found, read case by case, and what was made of them afterwards."""
+"""Stored runs of every host: found on disk and read case by case."""
 
 import os
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class Problem:
     """A file that could not be used.
 
     Attributes:
-        path: of the file.
-        message: what is wrong with it and what to do; names the file.
+        path: path of the file.
+        message: the reason and a remedy; names the file.
     """
 
     path: Path
@@ -29,10 +29,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """What lies under a folder.
+    """The runs under a folder.
 
     Attributes:
-        runs: in order of their paths.
+        runs: in the order of their paths.
         problems: files that belong to runs but cannot be read.
     """
 
@@ -41,19 +41,21 @@ class FoundRuns:
 
 
 def find_runs(path: Path) -> FoundRuns:
-    """Every run of our tasks under a folder: what lm-eval's ``--output_path``, OpenCompass's ``-w`` or inspect_ai's
-    ``--log-dir`` names, or above or below.
+    """Find every run of our tasks in or below a folder.
 
-    Results of other packages' tasks are passed over. Nothing long is read: a damaged file of responses may show only in
+    Results of other packages' tasks are skipped. Responses are not read here: a damaged file of responses may show only in
     :meth:`StoredRun.cases`.
 
+    Args:
+        path: folder that lm-eval's ``--output_path``, OpenCompass's ``-w`` or inspect_ai's ``--log-dir`` names, or one above or below.
+
     Raises:
-        InputError: no such folder.
+        InputError: the folder does not exist.
     """
     if not path.is_dir():
-        what = "a file" if path.exists() else "not there"
+        state = "a file" if path.exists() else "does not exist"
         raise InputError(
-            f"{path}: {what}; give the folder that lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names"
+            f"{path}: {state}; give the folder that lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names"
         )
     runs: list[StoredRun] = []
     problems: list[Problem] = []

@@ -1,4 +1,4 @@
-"""The cases of a run as pages show them: as much as the benchmark's card allows."""
+"""Cases of a run as pages and exports show them: as much as the benchmark's card allows."""
 
 import itertools
 import json
@@ -13,18 +13,23 @@ from long_context_tasks.results.evaluations import Evaluation, TurnScores, score
 from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.schema.response import Response
 
+MOST_FOR_PAGES = 1_000_000
+"""Tokens of synthetic cases that are generated for each task of a site, about five seconds of work: pages have scores without them."""
+MOST_PLACES = 300
+"""Stretches marked in one prompt; later ones stay unmarked."""
+
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """One question of a case. Texts are as the model or the data have them: hostile until a page has escaped them.
+    """One question of a case. Texts come from the model and the data as they are: a page must escape them.
 
     Attributes:
-        question: where the benchmark has one apart from the prompt; None where it may not be shown.
-        gold: as text; None where it may not be shown.
-        response: None where there is none, or it may not be shown.
-        scores: metric to value.
-        reason: why the headline has no value or the lowest.
-        feedback: what the judge wrote, one text a verdict; empty where it may not be shown.
+        question: question, if the benchmark keeps it separate from the prompt; None if it may not be shown.
+        gold: gold answer as text; None if it may not be shown.
+        response: response of the model; None if there is none or it may not be shown.
+        scores: value of each metric.
+        reason: why the headline is missing or lowest.
+        feedback: text of each of the judge's verdicts; empty if they may not be shown.
     """
 
     question: str | None
@@ -40,13 +45,13 @@ class ShownCase:
     """A case of a run.
 
     Attributes:
-        run: of ``RUNS``.
-        case: its id.
-        prompt: role and content of each message; None where it may not be shown.
-        labels: of the case, for search and breakdowns.
+        run: key of the run in ``RUNS``.
+        case: id of the case.
+        prompt: role and content of each message; None if it may not be shown.
+        labels: labels of the case, for search and breakdowns.
         turns: one or more.
-        withheld: why something may not be shown, in one sentence; empty where all is.
-        answers: message, start and end of the stretches of the prompt that read like an accepted answer, in characters.
+        withheld: why something is not shown, in a sentence or two; empty if everything is.
+        answers: message, start and end (in characters) of the stretches of the prompt that equal an accepted answer.
     """
 
     run: str
@@ -61,35 +66,35 @@ class ShownCase:
 def shown_cases(
     key: str, evaluation: Evaluation, task: LoadedTask | None, *, private: bool = False
 ) -> Iterator[ShownCase]:
-    """The cases of a run, one after the other, read as they are asked for.
+    """Yield the cases of a run, as much of each as may be shown.
 
-    Cases from a seed are shown whole. Of others the card decides: ``prompts`` stands for prompts and questions, ``gold`` for gold and for what a judge wrote (judges quote gold),
-    ``responses`` for what the model and, quoting it, the judge wrote. A case of a run that answers every case several times comes as
-    often, with the repeat in its labels.
+    Cases that are written from a seed are shown whole. For others the card decides: ``prompts`` covers prompts and questions, ``gold``
+    gold answers and judges' texts (judges quote gold), and ``responses`` the model's and, because they quote it, judges' texts. A case
+    that was answered several times is yielded once for each repeat, with the repeat in its labels.
 
     Args:
-        key: of the run, as in ``RUNS``.
-        evaluation: the run with what one judge said of it.
-        task: behind the run (:func:`long_context_tasks.hosts.stored.load_task`); None where its data are not here: then there are no
-            prompts, questions and gold.
-        private: show all, whatever the card says.
+        key: key of the run in ``RUNS``.
+        evaluation: the run with the scores of one judge.
+        task: task of the run (:func:`long_context_tasks.hosts.stored.load_task`); None if its data are missing, and with them prompts,
+            questions and gold answers.
+        private: show everything, whatever the card says.
 
     Raises:
-        InputError: damaged files.
+        InputError: files of the run are damaged.
     """
     spec = catalogue.parse_task(evaluation.run.task)
     rules = catalogue.card(spec.benchmark).redistribute
     free = private or spec.source == "seed"
-    allowed = {what: free or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
+    allowed = {part: free or bool(rules.get(part)) for part in ("prompts", "gold", "responses")}
     parts = []
-    if missing := [what for what, may in allowed.items() if not may]:
+    if missing := [part for part, may in allowed.items() if not may]:
         named = " and ".join(
-            "gold answers and judges' replies" if what == "gold" else what for what in missing
+            "gold answers and judges' replies" if part == "gold" else part for part in missing
         )
         parts.append(f"The data's owners do not allow {named} to be shown.")
     if task is None and (allowed["prompts"] or allowed["gold"]):
         parts.append(
-            "The task's data were not there when this page was made, so prompts and gold answers are missing."
+            "The task's data were missing when this page was made, so it has no prompts and gold answers."
         )
     withheld = " ".join(parts)
     for stored, turns in scored_cases(evaluation):
@@ -97,7 +102,7 @@ def shown_cases(
 
 
 def without_responses(case: ShownCase) -> ShownCase:
-    """A case without what the model wrote, and what the judge wrote of it."""
+    """Return a case without the model's responses and the judge's texts on them."""
     return replace(case, turns=tuple(replace(turn, response=None, feedback=()) for turn in case.turns))
 
 
@@ -111,9 +116,9 @@ def _shown(
 ) -> ShownCase:
     case = None if task is None else task.by_id.get(stored.id)
     if case is not None and len(case.turns) != len(stored.responses):
-        case = None  # of other data
+        case = None  # a case of other data with the same id
     if case is None and task is not None:
-        withheld = f"{withheld} The case is not in the task's data: the run was made with others.".strip()
+        withheld = f"{withheld} The case is not in the task's data: the run used other data.".strip()
     prompt = None
     if task is not None and case is not None and allowed["prompts"]:
         prompt = _prompt(task, case, stored.responses)
@@ -124,7 +129,7 @@ def _shown(
     if stored.repeat:
         labels["repeat"] = stored.repeat
     of_turns: dict[str, dict[str, None]] = {}
-    # Labels of the turns, those of several in one text. Lists are for maps: the place of each item of the answer.
+    # Lists among the labels are the places of the items of an answer, for heat maps; people do not read them.
     for own in stored.turn_labels if case is None else [turn.labels for turn in case.turns]:
         for name, value in own.items():
             if not isinstance(value, list | tuple):
@@ -144,7 +149,7 @@ def _shown(
 def _prompt(
     task: LoadedTask, case: Case, responses: Sequence[Response]
 ) -> tuple[tuple[str, str], ...] | None:
-    """What was sent; of a conversation what the last turn sent, which holds the others. A task by likelihood sends no messages."""
+    """Return the messages of the last turn, which contain the earlier turns; None for tasks by likelihood, which send no messages."""
     if task.by_likelihood:
         return None
     try:
@@ -164,8 +169,8 @@ def _turn(
         response = (
             f"Candidate {best + 1} of {len(likely)} is the likeliest: log-likelihood {likely[best]:.4g}"
         )
-    said = [verdict.get("feedback") for verdict in scores.verdicts if isinstance(verdict, Mapping)]
-    feedback = tuple(str(text) for text in said if text is not None)
+    texts = [verdict.get("feedback") for verdict in scores.verdicts if isinstance(verdict, Mapping)]
+    feedback = tuple(str(text) for text in texts if text is not None)
     return ShownTurn(
         question=turn.question if turn is not None and allowed["prompts"] else None,
         gold=_text(turn.gold) if turn is not None and allowed["gold"] else None,
@@ -177,7 +182,7 @@ def _turn(
 
 
 def _label_text(value: Any) -> str:
-    """A label's value for people: items of a list, measured numbers in short; empty for a list of nothing.
+    """Return the value of a label for people: the items of a list, floats with three digits; empty for an empty list.
 
     >>> _label_text(["a", "b"]), _label_text([]), _label_text(3), _label_text(0.40382), _label_text("who")
     ('a, b', '', '3', '0.404', 'who')
@@ -191,14 +196,10 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-MOST = 300
-"""Places in one prompt; the rest stay unmarked."""
-
-
 def answer_places(case: Case, prompt: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, int], ...]:
-    """Return message, start and end of the stretches that read like an accepted answer, in order and apart; in characters.
+    """Return message, start and end (in characters) of the stretches of a prompt that equal an accepted answer, in order.
 
-    Whole words and whole numbers count, in capitals or not. An order, which names each of 1 to n once, has no such place.
+    Only whole words and whole numbers count, in any case. A gold order, which names each of 1 to n once, has no such stretch.
     """
     accepted: set[str] = set()
     for turn in case.turns:
@@ -209,9 +210,9 @@ def answer_places(case: Case, prompt: Sequence[tuple[str, str]]) -> tuple[tuple[
     if not accepted:
         return ()
     either = "|".join(map(re.escape, sorted(accepted, key=len, reverse=True)))
-    # No part of "38,130" and none of a longer word.
+    # Neither part of a number such as "38,130" nor of a longer word.
     alone = re.compile(rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)", re.IGNORECASE)
     found = (
         (number, *match.span()) for number, (_, text) in enumerate(prompt) for match in alone.finditer(text)
     )
-    return tuple(itertools.islice(found, MOST))
+    return tuple(itertools.islice(found, MOST_PLACES))

@@ -1,7 +1,6 @@
-"""Runs to the cells of a leaderboard: a model's score on a task, with everything that belongs to it.
+"""Cells of a leaderboard: the score of a model on a task, over all runs that are repeats of one another.
 
-Runs of one model, task, version, judge and settings are repeats of one another: a case counts once, with the mean of its values
-over them. Which failures count is decided in each score (see :func:`long_context_tasks.stats.mean_of_scores`).
+Runs of one model, task, version, judge and settings are repeats: a case counts once, with the mean of its values over them.
 """
 
 import json
@@ -15,24 +14,31 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.results.settings import is_pooled
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.stats import RATES, Mean, Scale, mean_of_scores
 
 _SAME = 1e-9
-"""Values that differ by less are the same: hosts write a mean of verdicts with other last digits."""
+"""Values closer than this are equal: hosts write the mean of verdicts with different last digits."""
+_KEYS = ("model", "task", "version", "judge", "settings")
+_SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
+"""Columns of ``RUNS`` that all runs of a cell have in common."""
+_TURN = ("case", "turn")
+_TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
+_LIMITED = "lct_n"
+# 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
+_WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
 
 
 @dataclass(frozen=True)
 class HostsApart:
-    """How the hosts of a cell differ, each with the mean over its own repeats.
+    """Differences between the hosts of a cell, each averaged over its own repeats.
 
     Attributes:
-        turns: that all of them ran.
-        differing: of these, turns with another value of some metric, or a value in one host and none in another.
-        spread: the highest host's mean of the headline less the lowest one's, over all turns of each; not a number where a host has none.
+        turns: number of turns that all hosts ran.
+        differing: number of these whose value differs in some metric, or is missing in some host only.
+        spread: highest minus lowest mean of the headline, over all turns of each host; NaN if a host has no mean.
     """
 
     turns: int
@@ -40,119 +46,29 @@ class HostsApart:
     spread: float
 
 
-def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
-    """Standard deviation of the means of repeats around those of their hosts; None where no host has two.
-
-    With one host it is the sample standard deviation; with several the pooled one.
-
-    >>> spread_within({"lm_eval": [0.1, 0.3], "opencompass": [0.9]})
-    0.1414213562373095
-    >>> spread_within({"lm_eval": [0.1], "opencompass": [0.9]}) is None
-    True
-    """
-    squares, free = 0.0, 0
-    for own in means.values():
-        there = [value for value in own if value is not None]
-        if len(there) > 1:
-            middle = fmean(there)
-            squares += math.fsum((value - middle) ** 2 for value in there)
-            free += len(there) - 1
-    return math.sqrt(squares / free) if free else None
-
-
-def _host_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
-    """Return cell to host to the headline's mean in each repeat of each run."""
-    means: dict[int, dict[str, list[float | None]]] = {}
-    repeats = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
-    for cell, host, _, _, mean in repeats.agg(pl.col("value").mean()).iter_rows():
-        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
-    return means
-
-
-def _hosts_apart(
-    joined: pl.DataFrame, means: Mapping[int, Mapping[str, Sequence[float | None]]]
-) -> dict[int, HostsApart]:
-    """Return cells with several hosts to how these differ."""
-    several = {cell: len(own) for cell, own in means.items() if len(own) > 1}
-    if not several:
-        return {}
-    turn = ["cell", *_TURN]
-    hosts = pl.col("cell").replace_strict(several, default=None, return_dtype=pl.UInt32())
-    without, width = pl.col("value").null_count(), pl.col("value").max() - pl.col("value").min()
-    counted = (
-        joined.filter(pl.col("cell").is_in(list(several)))
-        .group_by(*turn, "metric", "host")
-        .agg(pl.col("value").mean())
-        .group_by(*turn, "metric")
-        .agg(
-            pl.len().alias("n"),
-            ((without > 0) & (without < pl.len()) | (width.fill_nan(0.0) > _SAME))
-            .fill_null(False)
-            .alias("differs"),
-        )
-        .filter(pl.col("n") == hosts)
-        .group_by(turn)
-        .agg(pl.col("differs").any())
-        .group_by("cell")
-        .agg(pl.len(), pl.col("differs").sum())
-    )
-    found = {cell: (turns, differing) for cell, turns, differing in counted.iter_rows()}
-    apart = {}
-    for cell in several:
-        there = [[value for value in own if value is not None] for own in means[cell].values()]
-        ends = [fmean(own) for own in there if own]
-        spread = max(ends) - min(ends) if len(ends) == len(there) else math.nan
-        apart[cell] = HostsApart(*found.get(cell, (0, 0)), spread)
-    return apart
-
-
-def held_settings(text: str | None) -> dict[str, Any]:
-    """Settings by name; none where the text, which may come from a file of somebody else, is no JSON object.
-
-    >>> held_settings('{"lct_n": 5}'), held_settings("[1]"), held_settings(None)
-    ({'lct_n': 5}, {}, {})
-    """
-    try:
-        held = json_value(loads(text or "{}"))
-    except ValueError:
-        return {}
-    return held if isinstance(held, dict) else {}
-
-
-_KEYS = ("model", "task", "version", "judge", "settings")
-_SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
-"""Columns of ``RUNS`` that all runs of a cell have in common."""
-_TURN = ("case", "turn")
-_LIMITED = "lct_n"
-# 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
-_WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
-
-
 @dataclass(frozen=True)
 class Cell:
-    """What runs of one model, task, version, judge and settings say together.
+    """The result of a model on a task.
 
     Attributes:
         model, benchmark, task, family, length, variant, wer, judge, version: as in ``RUNS``.
-        metric: the headline.
-        points: the headline is points of a scale and no rate.
-        mean: of the headline over the turns of all cases, clustered.
-        official: the other metrics, the official one among them, in the order of the runs.
-        n_runs: repeats, also those inside a run, and runs of pooled seeds.
-        run_sd: standard deviation of the means of the repeats within a host; None where no host has two, and of runs without a case in
-            common: pooled seeds, parts of a task. See
-            ``apart`` for hosts.
-        truncated: prompts that a host cut, over all runs; None if unknown.
-        n_cases: different cases.
-        n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
-        hosts: in order of their names.
-        made: when the newest run was made, as its host wrote it.
+        metric: the headline metric.
+        points: whether the headline is points of a scale and not a rate.
+        mean: mean of the headline over the turns of all cases, with an interval over clusters.
+        official: means of the other metrics, the official one among them, in the order of the runs.
+        n_runs: number of repeats, including repeats inside a run.
+        run_sd: standard deviation of the means of repeats within a host; None if no host has two repeats, or if the runs share no case.
+        truncated: number of prompts that a host cut, over all runs; None if unknown.
+        n_cases: number of different cases.
+        n_available: number of cases that the task has with these settings; if the hosts do not record it, the most that a run had.
+        hosts: names, sorted.
+        made: time of the newest run, as its host wrote it.
         runs: keys of ``RUNS``, oldest first.
-        ranked: may be compared with other ranked cells of the same task, judge and settings.
-        why_unranked: in words; empty where it is ranked.
-        settings: JSON of what differs from the defaults; see ``RUNS``.
-        points_metrics: those of ``official`` and the headline that are points of a scale.
-        apart: how the hosts differ; None with one.
+        ranked: whether the cell may be compared with other ranked cells of the same task, judge and settings.
+        why_unranked: the reasons in words; empty if ranked.
+        settings: settings that differ from the defaults, as JSON.
+        points_metrics: which of ``metric`` and ``official`` are points of a scale.
+        apart: differences between the hosts; None with a single host.
     """
 
     model: str
@@ -184,11 +100,11 @@ class Cell:
 
 
 def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
-    """All cells, by benchmark, task and model.
+    """Return all cells, sorted by benchmark, task and model.
 
     Args:
-        collection: see :mod:`long_context_tasks.results.tidy`.
-        versions: benchmark to the version of its scores today; without it the newest among the runs of a task counts.
+        collection: runs and scores.
+        versions: today's version of each benchmark; without it the newest version among the runs of a task is the one that is ranked.
     """
     if not len(collection.runs):
         return []
@@ -222,19 +138,98 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     )
 
 
-def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
-    """A row for each cell, metric, case and turn: the mean over repeats of the values that there are.
+def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> pl.DataFrame:
+    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline", *others)
+    return scores.join(runs, on="run", how="inner", maintain_order="left")
 
-    A value's standard deviation is that of the mean of independent values. The reason is the one that most repeats have; where as many
-    have none, it is kept.
+
+def _graded(collection: Collection) -> Set[tuple[str, str]]:
+    """Return the pairs of family and metric that have some value between 0 and 1, i.e. metrics that are not binary."""
+    between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
+    found = (
+        between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
+        .unique()
+        .join(collection.runs.select("run", "family"), on="run", how="inner")
+    )
+    return set(found.select("family", "metric").unique().iter_rows())
+
+
+def _host_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
+    """Return, for each cell and host, the headline's mean in each repeat of each run."""
+    means: dict[int, dict[str, list[float | None]]] = {}
+    repeats = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
+    for cell, host, _, _, mean in repeats.agg(pl.col("value").mean()).iter_rows():
+        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
+    return means
+
+
+def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
+    """Return the standard deviation of repeats around the mean of their host, pooled over hosts; None if no host has two.
+
+    >>> spread_within({"lm_eval": [0.1, 0.3], "opencompass": [0.9]})
+    0.1414213562373095
+    >>> spread_within({"lm_eval": [0.1], "opencompass": [0.9]}) is None
+    True
+    """
+    squares, free = 0.0, 0
+    for own in means.values():
+        values = [value for value in own if value is not None]
+        if len(values) > 1:
+            middle = fmean(values)
+            squares += math.fsum((value - middle) ** 2 for value in values)
+            free += len(values) - 1
+    return math.sqrt(squares / free) if free else None
+
+
+def _hosts_apart(
+    joined: pl.DataFrame, means: Mapping[int, Mapping[str, Sequence[float | None]]]
+) -> dict[int, HostsApart]:
+    """Return the differences between hosts of each cell that has several."""
+    several = {cell: len(own) for cell, own in means.items() if len(own) > 1}
+    if not several:
+        return {}
+    turn = ["cell", *_TURN]
+    hosts = pl.col("cell").replace_strict(several, default=None, return_dtype=pl.UInt32())
+    without, width = pl.col("value").null_count(), pl.col("value").max() - pl.col("value").min()
+    counted = (
+        joined.filter(pl.col("cell").is_in(list(several)))
+        .group_by(*turn, "metric", "host")
+        .agg(pl.col("value").mean())
+        .group_by(*turn, "metric")
+        .agg(
+            pl.len().alias("n"),
+            ((without > 0) & (without < pl.len()) | (width.fill_nan(0.0) > _SAME))
+            .fill_null(False)
+            .alias("differs"),
+        )
+        .filter(pl.col("n") == hosts)
+        .group_by(turn)
+        .agg(pl.col("differs").any())
+        .group_by("cell")
+        .agg(pl.len(), pl.col("differs").sum())
+    )
+    found = {cell: (turns, differing) for cell, turns, differing in counted.iter_rows()}
+    apart = {}
+    for cell in several:
+        by_host = [[value for value in own if value is not None] for own in means[cell].values()]
+        ends = [fmean(own) for own in by_host if own]
+        spread = max(ends) - min(ends) if len(ends) == len(by_host) else math.nan
+        apart[cell] = HostsApart(*found.get(cell, (0, 0)), spread)
+    return apart
+
+
+def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
+    """Average each cell, metric, case and turn over repeats, with the most frequent reason.
+
+    Repeats without a value are left out of the mean. A value's standard deviation is that of the mean of independent values.
     """
     keys = ["cell", "metric", *_TURN]
     n = pl.col("value").count()
-    there = pl.col("std").filter(pl.col("value").is_not_null())
+    known = pl.col("std").filter(pl.col("value").is_not_null())
     averaged = joined.group_by(keys, maintain_order=True).agg(
         pl.col("cluster").first(),
         pl.col("value").mean(),
-        ((there**2).sum().sqrt() / n).fill_nan(0.0).fill_null(0.0).alias("std"),
+        ((known**2).sum().sqrt() / n).fill_nan(0.0).fill_null(0.0).alias("std"),
         pl.col("reason").first(),
         pl.col("labels").first(),
         pl.len().alias("repeats"),
@@ -244,6 +239,7 @@ def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
     reasons = (
         joined.group_by([*keys, "reason"], maintain_order=True)
         .len()
+        # A reason wins a tie against none, so that no failure disappears.
         .sort(pl.col("len"), pl.col("reason").is_not_null(), descending=True, maintain_order=True)
         .group_by(keys, maintain_order=True)
         .agg(pl.col("reason").first())
@@ -251,13 +247,8 @@ def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
     return averaged.drop("reason").join(reasons, on=keys, how="left", maintain_order="left")
 
 
-def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> pl.DataFrame:
-    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline", *others)
-    return scores.join(runs, on="run", how="inner", maintain_order="left")
-
-
 def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
-    """Cell to how many cases its task has with its settings: what the hosts tell, or the most that any run had."""
+    """Return, for each cell, how many cases its task has with its settings; see ``Cell.n_available``."""
     counted = scores.group_by("run").agg(pl.col("case").n_unique().cast(pl.Int64()).alias("n_cases"))
     same = ["task", "version", "settings"]
     most = (
@@ -276,6 +267,7 @@ def _cell(
     n_available: int,
     graded: Set[tuple[str, str]],
 ) -> Cell:
+    """Build a cell from its runs, oldest first, and the averaged turns of each metric."""
     newest = runs[-1]
     metric = str(newest["headline"])
     points = frozenset(str(name) for run in runs for name in run["points"] or ())
@@ -299,10 +291,8 @@ def _cell(
         mean=means.pop(names[0]),
         official=means,
         n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
-        # Runs of several seeds, and of parts of a task, differ in their cases, too.
-        run_sd=None
-        if is_pooled(newest["settings"]) or metrics[names[0]]["repeats"].max() == 1
-        else spread_within(means_of_hosts),
+        # The means of runs of different parts of a task differ because their cases do.
+        run_sd=None if metrics[names[0]]["repeats"].max() == 1 else spread_within(means_of_hosts),
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
         n_available=n_available,
@@ -314,29 +304,18 @@ def _cell(
     )
 
 
-def _graded(collection: Collection) -> Set[tuple[str, str]]:
-    """Families of tasks and metrics that some case has a value between 0 and 1 of: no hits and misses."""
-    between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
-    found = (
-        between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
-        .unique()
-        .join(collection.runs.select("run", "family"), on="run", how="inner")
-    )
-    return set(found.select("family", "metric").unique().iter_rows())
-
-
 def scale_of(benchmark: str, metric: str, *, points: bool) -> Scale | None:
-    """Return the ends of a metric's scale; None for points without."""
+    """Return the lowest and highest value of a metric; None for points of a scale without ends."""
     return catalogue.card(benchmark).points.get(metric) if points else RATES
 
 
 def mean_of(values: pl.DataFrame, scale: Scale | None, *, graded: bool = False) -> Mean:
-    """The mean of some turns with its interval.
+    """Return the mean of some turns with its interval.
 
     Args:
-        values: ``value``, ``reason``, ``std`` and ``cluster`` of each.
+        values: columns ``value``, ``reason``, ``std`` and ``cluster``.
         scale: of the metric, see :func:`scale_of`.
-        graded: they are shares, and no hits and misses: a single cluster then has no interval, also where its score is 0 or 1.
+        graded: whether the metric has values between 0 and 1. A single cluster then gets no interval even if its score is 0 or 1.
     """
     rows = zip(values["value"], values["reason"], values["std"], strict=True)
     mean = mean_of_scores(
@@ -356,7 +335,7 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     if cell.n_cases < cell.n_available:
         why.append(f"{cell.n_cases} of {cell.n_available} cases")
     elif cell.n_cases == cell.n_available:
-        # If a benchmark does not say how many cases there are, those that the limit left were counted.
+        # If a benchmark does not record how many cases there are, only those within the limit were counted.
         limit = held_settings(cell.settings).get(_LIMITED)
         above = re.fullmatch(r"\d+", str(limit), re.ASCII) and cell.n_cases < int(str(limit))
         if limit is not None and not above:
@@ -366,7 +345,7 @@ def _ranked(cell: Cell, newest: int) -> Cell:
 
 
 def older_version(version: int, newest: int) -> str:
-    """What is said of scores by an older version of a task; empty where it is the newest.
+    """Describe a version of a task that is not the newest; empty for the newest.
 
     >>> older_version(1, 2), older_version(2, 2)
     ('version 1 of the task, the newest is 2', '')
@@ -374,21 +353,36 @@ def older_version(version: int, newest: int) -> str:
     return "" if version >= newest else f"version {version} of the task, the newest is {newest}"
 
 
+def held_settings(text: str | None) -> dict[str, Any]:
+    """Read the settings of a cell or run; empty if the text, perhaps from somebody else's file, is not a JSON object.
+
+    >>> held_settings('{"lct_n": 5}'), held_settings("[1]"), held_settings(None)
+    ({'lct_n': 5}, {}, {})
+    """
+    try:
+        held = json_value(loads(text or "{}"))
+    except ValueError:
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
-    """A row for each turn of each case of a cell, repeats averaged; of many cells see :func:`turns_of_cells`."""
+    """Return a row for each turn of each case of a cell, averaged over repeats; see :func:`turns_of_cells`."""
     return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(_TURN_COLUMNS))
-
-
-_TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
 
 
 def turns_of_cells(
     collection: Collection, cells: Sequence[Cell], metric: str | None = None
 ) -> dict[int, pl.DataFrame]:
-    """Place of a cell to its turns, repeats averaged; cells without scores are left out.
+    """Return the turns of each cell, averaged over repeats, by the cell's place in ``cells``.
+
+    Args:
+        collection: runs and scores of the cells.
+        cells: cells; those without scores are missing in the result.
+        metric: name of the metric; None for the headline of each cell.
 
     Returns:
-        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
+        Frames with the columns ``case``, ``turn``, ``cluster``, ``value`` (null if not scored), ``std``, ``reason``, ``labels``.
     """
     numbered = pl.DataFrame(
         [(run, place, metric or cell.metric) for place, cell in enumerate(cells) for run in cell.runs],
@@ -408,10 +402,15 @@ def turns_of_cells(
 def pooled_cells(
     collection: Collection, cells: Sequence[Cell], members: Mapping[str, Sequence[str]]
 ) -> list[Cell]:
-    """A cell for each group, model, judge and settings that has a cell of every member, newest versions only.
+    """Pool the tasks of each group into one cell, in which every case weighs the same.
+
+    Args:
+        collection: runs and scores of the cells.
+        cells: cells of single tasks; of several versions the newest counts.
+        members: tasks of each group.
 
     Returns:
-        Cells whose task is the group: the headline and the other metrics over the turns of all cases; ranked where all parts are.
+        A cell for each group, model, judge and settings with all tasks of the group; ``task`` is the group, ranked if all tasks are.
     """
     groups: list[tuple[str, list[Cell]]] = []
     for group, tasks in members.items():
@@ -451,7 +450,7 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
     apart = [cell.apart for cell in parts if cell.apart is not None]
     pooled = None
     if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
-        # The spread of the hosts' means over all parts is not known.
+        # The spread of the hosts' means over all parts is unknown: only the spread within each part is.
         pooled = HostsApart(
             sum(cell.turns for cell in apart), sum(cell.differing for cell in apart), math.nan
         )

@@ -1,7 +1,4 @@
-"""All runs under some folders, and in bundles, as the tidy tables of :mod:`long_context_tasks.results.tidy`.
-
-Files are read one run at a time and line by line where they have lines; of a run only the scores stay in memory.
-"""
+"""Runs under some folders and in bundles, read into the tables of :mod:`long_context_tasks.results.tidy`."""
 
 import hashlib
 import json
@@ -16,7 +13,6 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.results import begun_without_answers
 from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.bundle.format import (
     BundleRun,
@@ -26,6 +22,7 @@ from long_context_tasks.results.bundle.format import (
     read_bundle,
 )
 from long_context_tasks.results.bundle.runs import evaluation_of
+from long_context_tasks.results.checks import check_means, check_version, checked_turns
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
     Evaluation,
@@ -37,16 +34,10 @@ from long_context_tasks.results.evaluations import (
     turn_scores,
     unjudged_evaluation,
 )
-from long_context_tasks.results.models import Models, is_path, shown_name
-from long_context_tasks.results.settings import (
-    cases_told_apart,
-    seed_of,
-    settings_of,
-    without_places,
-)
+from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
+from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError, parse_length
-from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
@@ -54,51 +45,54 @@ from long_context_tasks.schema.secrets import without_secrets
 _LONGEST = 64
 _ENDS = 65_536
 _Labels = Callable[[str, int], str | None]
-"""Case and turn to their labels as JSON; None where there are none."""
+"""Maps case and turn to their labels as JSON, or None."""
 _Found = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
 
 
 @dataclass(frozen=True)
-class Collected:
-    """The tables, and what they were made of.
+class CollectedRuns:
+    """Tables of runs, with the stored runs that they were read from.
 
     Attributes:
         collection: the tables and the problems.
-        evaluations: of each run of the tables, by its key ``run``.
-        labels: of the judge of each, name and digits; see :mod:`long_context_tasks.results.evaluations`.
+        evaluations: evaluation behind each run, by its key ``run``.
+        labels: label of the judge of each run, name and digits (:func:`~long_context_tasks.results.evaluations.judge_label`).
+        models: the user's models, whose names the tables have.
     """
 
     collection: Collection
     evaluations: Mapping[str, Evaluation]
     labels: Mapping[str, str]
+    models: Models = NO_MODELS
 
 
 def collect(paths: Sequence[Path]) -> Collection:
-    """All runs of both hosts and in bundles under some folders, each as often as judges have scored it; see :func:`collect_with_files`."""
+    """Return the tables of :func:`collect_with_files`."""
     return collect_with_files(paths).collection
 
 
-def collect_with_files(paths: Sequence[Path]) -> Collected:
-    """The runs under some folders as tables, and which files each came from.
+def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> CollectedRuns:
+    """Read all runs under some folders and in bundles.
 
-    A run that is found twice counts once. A file that cannot be used is named in the problems, and its run left out. A task that
-    needs a judge and was scored by several is there once for each; one without a judge is there with what can be said
-    without a judge.
+    Runs are read one at a time, and only their scores stay in memory. A run found twice counts once. A file that cannot be used is named in
+    the problems, and its run is left out. A run that several judges scored appears once for each judge; a run whose judge has not read it
+    yet appears with the scores that need no judge.
 
     Args:
-        paths: folders that lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above; bundles, or folders with some.
+        paths: folders that a host wrote to, or folders above; bundles, or folders that hold some.
+        models: the user's names of models; others are shown by the names that hosts use.
 
     Raises:
-        InputError: no such folder.
+        InputError: a path does not exist.
     """
     for path in paths:
         if not path.exists():
             raise InputError(
-                f"{path}: not there; give folders that lm-eval's --output_path or OpenCompass's -w names, or bundles"
+                f"{path}: does not exist; give folders that lm-eval's --output_path or OpenCompass's -w names, or bundles"
             )
     problems: list[str] = []
-    chosen = _without_doubles(list(_found_in(paths, problems)), problems)
+    chosen = _without_duplicates(list(_found_in(paths, problems)), problems)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in chosen.items()}
     names = {**short_names([*labels.values(), *(run.label for _, run in bundled)]), NO_JUDGE: None}
@@ -108,9 +102,8 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
         case_labels = _labels_of(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
         try:
             check_version(evaluation)
-            scores = score_rows(
-                key, evaluation.headline, on_scale(evaluation, turn_scores(evaluation)), case_labels
-            )
+            turns = checked_turns(evaluation, turn_scores(evaluation))
+            scores = score_rows(key, evaluation.headline, turns, case_labels)
             if scores is None:
                 raise InputError(
                     f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
@@ -132,21 +125,26 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
             read[key] = (replace(run, row=row, answers=None, by_seed={}), evaluation_of(path, run))
     runs = pl.DataFrame([run.row for run, _ in read.values()], schema=RUNS)
     all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
-    runs, notes = cases_told_apart(runs, all_scores)
-    return Collected(
-        Collection(runs, all_scores, tuple(dict.fromkeys(problems)), tuple(notes)),
-        {key: run for key, (_, run) in read.items()},
+    runs, notes = separate_case_sets(runs, all_scores)
+    evaluations = {key: run for key, (_, run) in read.items()}
+    runs, notes_on_names = _renamed(runs, evaluations, models)
+    return CollectedRuns(
+        Collection(runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names)),
+        evaluations,
         {key: run.label for key, (run, _) in read.items()},
+        models,
     )
 
 
-def renamed(collected: Collected, models: Models) -> Collected:
-    """The runs under the names of the user's models, and a note on each model that hosts name differently."""
+def _renamed(
+    runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], models: Models
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the runs under the names of the user's models, and a note on each model that hosts name differently."""
     shown: list[str] = []
     names: dict[str, dict[str, None]] = {}
     by_user: set[str] = set()
-    for run, name in collected.collection.runs.select("run", "model").iter_rows():
-        own = collected.evaluations[run].run.model
+    for run, name in runs.select("run", "model").iter_rows():
+        own = evaluations[run].run.model
         given = models.name_of(own, name)
         shown.append(given or name)
         if given is not None:
@@ -159,25 +157,23 @@ def renamed(collected: Collected, models: Models) -> Collected:
         # Whole paths stay private.
         endings = sorted({(".../" if is_path(value) else "") + shown_name(value) for value in written})
         why = (
-            "as the file of models says"
+            "as the file of models has it"
             if name in by_user
-            else "as only the folders before the last differ; if they are different models, name each one (--models)"
+            else "because only the folders before the last differ; if they are different models, name each one (--models)"
         )
         notes.append(
             f"{name}: {len(written)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"
         )
-    collection = collected.collection
-    runs = collection.runs.with_columns(pl.Series("model", shown, pl.String()))
-    return replace(collected, collection=replace(collection, runs=runs, notes=(*collection.notes, *notes)))
+    return runs.with_columns(pl.Series("model", shown, pl.String())), notes
 
 
 def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
-    """Yield the evaluations in folders; what cannot be used is added to the problems."""
+    """Yield the evaluations in folders; add files that cannot be used to ``problems``."""
     for path in paths:
         if is_bundle(path):
             continue
         if not path.is_dir():
-            problems.append(f"{path}: a file and no bundle; give the folder that it lies in")
+            problems.append(f"{path}: a file that is not a bundle; give its folder")
             continue
         below = find_runs(path)
         problems += [problem.message for problem in below.problems]
@@ -194,8 +190,8 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
             yield from ((source, evaluation) for evaluation in judged)
 
 
-def _without_doubles(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:
-    """Return the evaluations by key of the run; copies of one run count once, with a note where their numbers differ."""
+def _without_duplicates(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:
+    """Return the evaluations by key of the run; of copies with different numbers the more complete one counts, and a problem is added."""
     chosen: dict[str, _Found] = {}
     for source, evaluation in found:
         key = run_key(evaluation)
@@ -207,7 +203,7 @@ def _without_doubles(found: Iterable[_Found], problems: list[str]) -> dict[str, 
         kept, left = sorted((before, (source, evaluation)), key=_completeness, reverse=True)
         chosen[key] = kept
         problems.append(
-            f"{left[0]}: {evaluation.run} is the run in {kept[0]} with other scores, and is left out; remove one of them"
+            f"{left[0]}: {evaluation.run} is the run in {kept[0]} with other scores and is left out; remove one of them"
         )
     return chosen
 
@@ -220,7 +216,7 @@ def _completeness(place: _Found) -> tuple[int, float]:
 
 
 def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, BundleRun]]:
-    """Yield the runs in bundles; what is wrong with a bundle is added to the problems."""
+    """Yield the runs in bundles; add faulty bundles to ``problems``."""
     files: dict[Path, Path] = {}
     for path in (path for given in paths for path in bundles_below(given)):
         files.setdefault(path.resolve(), path)
@@ -232,7 +228,7 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
 
 
 def _differing(path: Path, run: BundleRun, before: BundleRun) -> list[str]:
-    """Return a problem where a run that was found before has other scores in a bundle."""
+    """Return a problem if a run that was found before has other scores in a bundle."""
     one, other = numbers_of(run), numbers_of(before)
     pairs = [(one.get(name, math.nan), other[name]) for name in (*before.row["metrics"], "n", "n_scored")]
     if all(
@@ -241,15 +237,15 @@ def _differing(path: Path, run: BundleRun, before: BundleRun) -> list[str]:
         return []
     return [
         f"{path}: {run.row['task']} ({run.row['host']}, {run.row['model']}, {run.row['made']}) is the run in {before.row['source']} with other "
-        "scores, and is left out; pack it again, or remove one of them"
+        "scores and is left out; pack it again, or remove one of them"
     ]
 
 
 def run_key(evaluation: Evaluation) -> str:
-    """Sixteen digits that stand for a run with one judge, the same in every copy of its files."""
+    """Return sixteen digits that identify a run with one judge; every copy of its files gives the same."""
     run = evaluation.run
     digest = hashlib.sha256()
-    # Size and ends of the files with the responses: logs hold gigabytes of prompts, which need not be read for it.
+    # Only size and both ends of each file: logs hold gigabytes of prompts.
     for path in run.files:
         try:
             with path.open("rb") as file:
@@ -258,7 +254,7 @@ def run_key(evaluation: Evaluation) -> str:
                 file.seek(max(size - _ENDS, 0))
                 digest.update(file.read())
         except OSError:
-            digest.update(b"unreadable")  # reading its cases tells why
+            digest.update(b"unreadable")  # reading its cases reports the reason
     parts = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(evaluation)]
     text = json.dumps([*parts, json_value(run.options)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -273,7 +269,7 @@ def _label(evaluation: Evaluation) -> str:
 def score_rows(
     run: str, headline: str | None, turns: Iterable[TurnScores], labels_of: _Labels
 ) -> pl.DataFrame | None:
-    """Rows of :data:`SCORES`, metric by metric, headline first; None where no turn has a score."""
+    """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; None if no turn has a score."""
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
@@ -311,13 +307,13 @@ def score_rows(
 
 
 def _labels_of(run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> _Labels:
-    """Return case and turn to their labels, from the first run of a task that has the case.
+    """Return a function from case and turn to their labels, which come from the first run of a task that has the case.
 
-    The hosts' files have labels. The rows of ``lct judge run`` do not: the labels of the run that was judged count.
+    Only the hosts' files have labels, not the rows of ``lct judge run``.
 
     Args:
-        run: read when the first case is unknown.
-        known: case to the labels of its turns, shared by the runs of a task.
+        run: read at the first unknown case.
+        known: labels of the turns of each case, shared by the runs of a task.
     """
     read = False
 
@@ -332,7 +328,7 @@ def _labels_of(run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> _Lab
                         turns = stored.turn_labels or ({},) * len(stored.responses)
                         known[stored.id] = label_texts(benchmark, stored.id, stored.labels, turns)
             except InputError:
-                pass  # reading its scores reports why
+                pass  # reading its scores reports the reason
         found = known.get(case, ())
         return found[turn] if turn < len(found) else None
 
@@ -342,7 +338,7 @@ def _labels_of(run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> _Lab
 def label_texts(
     benchmark: str, case: str, labels: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]
 ) -> tuple[str | None, ...]:
-    """The labels of each turn with those of its case, as JSON: words, numbers, yes and no; lists and long texts are left out.
+    """Return the labels of each turn and its case as JSON: words, numbers, true and false; no lists and no long texts.
 
     >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
@@ -367,7 +363,7 @@ def _row(
     """Return the row of a run with one judge.
 
     Raises:
-        InputError: a task that this version does not know.
+        InputError: this version has no such task.
     """
     run = evaluation.run
     try:
@@ -415,7 +411,7 @@ def _row(
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """JSON with sorted keys; what may be a password or a key is not in it, of a local path its last name only.
+    """Return JSON with sorted keys, without passwords and keys, and with only the last name of each local path.
 
     >>> as_json({"model_args": "base_url=http://me:pw@host/v1,api_key=sk-1,pretrained=/home/me/owl", "n": 1})
     '{"model_args": "base_url=http://host/v1,api_key=(not shown),pretrained=owl", "n": 1}'
@@ -432,7 +428,7 @@ def _length(given: Any) -> int | None:
 
 
 def _whole(value: Any) -> int | None:
-    """Return a whole number, which OpenCompass' files have as text; None where a damaged file has something else."""
+    """Return a whole number, which OpenCompass stores as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
@@ -440,111 +436,3 @@ def _whole(value: Any) -> int | None:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-CHECKS = "means and counts made again from the cases, scores and verdicts on their scales, versions of tasks"
-"""What is checked of each run with cases, for people."""
-_CLOSE = 1e-6
-"""Sums in another order differ by less; so do the percentages of a host."""
-
-
-def check_version(evaluation: Evaluation) -> None:
-    """Refuse a run of a later version than this package scores.
-
-    Raises:
-        InputError: a later version, or no whole number; names the run and the remedy.
-    """
-    if type(evaluation.version) is not int or evaluation.version < 0:
-        raise InputError(
-            f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is no whole number; {_REMEDY}"
-        )
-    today = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).version
-    if evaluation.version > today:
-        raise InputError(
-            f"{_place(evaluation)}: version {evaluation.version} of the task, and this package has {today}; update long_context_tasks, or run again "
-            "where the file was changed"
-        )
-
-
-def on_scale(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
-    """Yield the turns of a run.
-
-    Raises:
-        InputError: a score or a judge's verdict lies off its scale, or a score is not that of its verdicts.
-    """
-    benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
-    card, judge = benchmark.card, evaluation.description or {}
-    rated = stored_kind(judge) is None
-    known = [scale for scale in card.points.values() if scale]
-    # A verdict has the judge's scale, which the benchmark may widen to that of its points.
-    verdicts = (0.0, max(high for _, high in known)) if known else None
-    for turn in turns:
-        for metric, value in turn.scores.items():
-            _check(evaluation, turn, metric, value, _scale(card, metric, evaluation))
-        for verdict in turn.verdicts:
-            score = verdict.get("score")
-            if not isinstance(score, int | float | None) or isinstance(score, bool):
-                raise InputError(
-                    f"{_place(evaluation)}, case {turn.case[:80]!r}: a verdict that is no number; {_REMEDY}"
-                )
-            _check(evaluation, turn, "a verdict", score, verdicts)
-        said = [verdict.get("score") for verdict in turn.verdicts]
-        made_again = benchmark.rating(turn.scores, said, judge.get("rubric")) if rated else {}
-        for metric, made in made_again.items():
-            stored = turn.scores.get(metric)
-            if stored is not None and made is not None and abs(stored - made) > _CLOSE:
-                raise InputError(
-                    f"{_place(evaluation)}, case {turn.case[:80]!r}: {metric} is {stored:.6g} there, and the verdicts make {made:.6g}; {_REMEDY}"
-                )
-        yield turn
-
-
-_REMEDY = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
-
-
-def _scale(card: Card, metric: str, evaluation: Evaluation) -> tuple[float, float] | None:
-    if metric in card.points:
-        return card.points[metric]
-    # Metrics of judges of other kinds may be points as the run has it.
-    return None if metric in (evaluation.run.points or ()) or metric not in card.metrics else (0.0, 1.0)
-
-
-def _check(
-    evaluation: Evaluation,
-    turn: TurnScores,
-    what: str,
-    value: float | None,
-    scale: tuple[float, float] | None,
-) -> None:
-    if value is None or scale is None or scale[0] - _CLOSE <= value <= scale[1] + _CLOSE:
-        return
-    raise InputError(
-        f"{_place(evaluation)}, case {turn.case[:80]!r}: {what} of {value:g} lies off the scale of {scale[0]:g} to {scale[1]:g}; {_REMEDY}"
-    )
-
-
-def check_means(evaluation: Evaluation, run: BundleRun) -> None:
-    """Refuse a run whose results file has other means or counts than its cases make.
-
-    Raises:
-        InputError: names the first number that differs, and the remedy.
-    """
-    if run.scores["repeat"].max():
-        return  # hosts differ in what they make of repeats
-    made = numbers_of(run)
-    made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
-    for name in (*run.row["metrics"], "n", "n_scored"):
-        stated = evaluation.numbers.get(name)
-        if stated is None:
-            continue
-        own = made.get(name, math.nan)
-        if math.isnan(stated) and math.isnan(own):
-            continue
-        if not math.isclose(stated, own, rel_tol=_CLOSE, abs_tol=_CLOSE):
-            raise InputError(
-                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g} there, and the cases make {own:.6g}; {_REMEDY}"
-            )
-
-
-def _place(evaluation: Evaluation) -> str:
-    return str(evaluation.rows or evaluation.run.result_file or evaluation.run.folder)

@@ -1,6 +1,6 @@
-"""Paired comparison of models on the cases that they share, task by task, and over the tasks of a benchmark.
+"""Paired comparison of models on the cases they share, task by task and over the tasks of a benchmark.
 
-Only runs of the same task, version, judge and settings are compared. The statistics are those of :mod:`long_context_tasks.stats.comparison`.
+Only runs of the same task, version, judge and settings are compared; :mod:`long_context_tasks.stats.comparison` has the statistics.
 """
 
 import difflib
@@ -41,26 +41,27 @@ from long_context_tasks.stats import (
 _SAME = 1e-12
 _MISSING = "not_there"
 _SHOWN = 30
-# At 0.6 and below names that share nothing but "-7b" are taken for one another.
+# Similarity cutoff for suggestions; at 0.6, names that share only "-7b" would match.
 _NEAR = 0.75
 _COMMON = ("version", "judge", "settings", "metric", "points")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two models on one task, or over several tasks of a benchmark that weigh the same.
+    """Comparison of two models on one task, or over several tasks of a benchmark with equal weights.
 
     Attributes:
-        benchmark: name.
-        tasks: one; or those that the mean is over.
-        version, judge, settings, metric, points: that both share; see :class:`long_context_tasks.results.cells.Cell`.
-        comparison: means on the shared turns, difference (first minus second), interval, p; adjusted over all tasks of the report, the
-            lines over benchmarks among themselves.
-        n_cases: shared cases; ``comparison.n`` counts shared turns.
-        wins, ties, losses: turns in which the first has the higher, the same and the lower value.
-        detectable: smallest true difference that a test on these turns finds with power 0.8; None where nothing tells the spread.
-        why_only_first: why the second has no value where the first has one, with counts; ``not_there`` is a turn that its runs lack.
-        why_only_second: likewise.
+        benchmark: name of the benchmark.
+        tasks: the task, or the tasks that the mean is over.
+        version, judge, settings, metric, points: common to both models; see :class:`long_context_tasks.results.cells.Cell`.
+        comparison: means on the shared turns, difference (first minus second), interval and p; adjusted for all tasks of the report, and
+            rows over benchmarks separately.
+        n_cases: number of shared cases; ``comparison.n`` counts shared turns.
+        wins, ties, losses: number of turns in which the first model has the higher, the same and the lower value.
+        detectable: smallest true difference that a test on these turns finds with power 0.8; None if the spread is unknown.
+        why_only_first: reasons why the second model has no value for turns that the first has one for, with counts; ``not_there`` marks
+            turns that its runs do not contain.
+        why_only_second: the same with the models swapped.
     """
 
     benchmark: str
@@ -81,19 +82,19 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """What the test carries, in words; see :func:`verdict_of`."""
+        """The conclusion in words; see :func:`verdict_of`."""
         return verdict_of(self.comparison)
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """All that was compared.
+    """Comparisons of several models.
 
     Attributes:
-        models: in the order that was asked for.
+        models: in the order that the user gave.
         tasks: a row for each pair of models and each task that they share.
-        benchmarks: a row for each pair and benchmark with two or more of those tasks (same judge, settings and kind of metric).
-        not_compared: what only some of the models have, in words.
+        benchmarks: a row for each pair and benchmark with two or more of these tasks (same judge, settings and kind of metric).
+        not_compared: scores that only one of the models has, in words.
     """
 
     models: tuple[str, ...]
@@ -107,7 +108,7 @@ _Shared = tuple[Compared, pl.DataFrame]
 
 
 def verdict_of(found: PairedComparison) -> str:
-    """What may be said of two models after a test that was adjusted for all others.
+    """Return the conclusion about two models from an adjusted test.
 
     >>> from long_context_tasks.stats import adjust, compare_paired
     >>> [one] = adjust([compare_paired(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
@@ -129,13 +130,13 @@ def verdict_of(found: PairedComparison) -> str:
 
 
 def read_margins(texts: Sequence[str]) -> dict[bool, float]:
-    """Return the margins of rates (False) and of points of a scale (True).
+    """Read ``--same-within``: the margins for rates (key False) and for points of a scale (key True).
 
     >>> read_margins(["2%", "0.3"])
     {False: 0.02, True: 0.3}
 
     Raises:
-        InputError: no number above 0, or two of a kind.
+        InputError: a margin is not a number above 0, or there are two of a kind.
     """
     margins: dict[bool, float] = {}
     for text in texts:
@@ -146,51 +147,51 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
             value = math.nan
         if rest or not (0 < value < (1 if percent else math.inf)):
             raise InputError(
-                f"--same-within {text}: give a margin above 0, 2% of rates or 0.3 of points of a scale"
+                f"--same-within {text}: give a margin above 0, such as 2% for rates or 0.3 for points of a scale"
             )
         if (not percent) in margins:
-            raise InputError(f"--same-within {text}: a margin of this kind is given already")
+            raise InputError(f"--same-within {text}: there is already a margin of this kind")
         margins[not percent] = value
     return margins
 
 
 def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
-    """The models to compare.
+    """Return the models to compare: those that the user named, or the only two.
 
     Raises:
-        InputError: an unknown model, one twice, or fewer than two.
+        InputError: a model is unknown or named twice, or there are fewer than two.
     """
-    there = sorted(set(known))
+    existing = sorted(set(known))
     names = list(dict.fromkeys(asked))
     for name in names:
-        if name not in there:
-            raise InputError(unknown_model(name, there))
+        if name not in existing:
+            raise InputError(unknown_model(name, existing))
     if len(names) < len(asked):
-        raise InputError(f"--model {names[0]}: given twice; a model is compared with another one")
+        raise InputError(f"--model {names[0]}: given twice; name another model to compare it with")
     if len(names) == 1:
-        rest = [model for model in there if model != names[0]]
+        rest = [model for model in existing if model != names[0]]
         raise InputError(
             f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
         )
-    if not names and len(there) != 2:
-        models = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
-        raise InputError(f"there are runs of {models}; name two or more with --model: {_listed(there)}")
-    return tuple(names or there)
+    if not names and len(existing) != 2:
+        models = f"{len(existing)} models" if len(existing) != 1 else f"one model, {existing[0]!r}"
+        raise InputError(f"there are runs of {models}; name two or more with --model: {_listed(existing)}")
+    return tuple(names or existing)
 
 
 def unknown_model(name: str, known: Iterable[str]) -> str:
-    """What to say of a name that no model of the results has: the nearest one that has it in it or is spelled like it, and all there are.
+    """Return the error message for an unknown model, with a suggestion (a name that contains it or is spelled like it) and all names.
 
     >>> unknown_model("qwen2.5-7b", ["org/Qwen2.5-7B", "owl"])
     "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
     """
-    there = sorted(set(known))
-    small = {model.lower(): model for model in reversed(there)}
+    existing = sorted(set(known))
+    small = {model.lower(): model for model in reversed(existing)}
     part = [model for low, model in small.items() if name.strip() and name.strip().lower() in low]
     spelled = [small[low] for low in difflib.get_close_matches(name.lower(), small, n=1, cutoff=_NEAR)]
     near = sorted(part, key=len)[:1] or spelled
     meant = f"; did you mean {near[0]!r}?" if near else "."
-    return f"no runs of a model {name!r}{meant} There are: {_listed(there)}"
+    return f"no runs of a model {name!r}{meant} There are: {_listed(existing)}"
 
 
 def compare_models(
@@ -199,10 +200,16 @@ def compare_models(
     models: Sequence[str],
     margins: Mapping[bool, float] = MappingProxyType({}),
 ) -> Comparisons:
-    """Every pair of some models on every task that they share.
+    """Compare every pair of some models on every task that they share.
+
+    Args:
+        collection: runs and scores of the cells.
+        cells: all cells.
+        models: names of the models.
+        margins: margins for tests of equivalence, see :func:`read_margins`.
 
     Raises:
-        InputError: no pair shares a task, or a case; or there are margins, and none of the kind that a shared task has.
+        InputError: no pair shares a task or a case, or no shared task has metrics of the kind that the margins are for.
     """
     own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
     pairs_of_cells = [
@@ -219,7 +226,7 @@ def compare_models(
     if margins and not any(first.points in margins for first, _ in pairs_of_cells):
         kind, example = ("rates", "2%") if margins.get(True) else ("points of a scale", "0.3")
         raise InputError(
-            f"--same-within: the tasks that the models share have {kind}; give a margin such as {example}"
+            f"--same-within: the tasks that the models share are scored in {kind}; give a margin such as {example}"
         )
     shared = [
         _shared(collection, first, second, margins.get(first.points)) for first, second in pairs_of_cells
@@ -227,10 +234,10 @@ def compare_models(
     if not any(row.comparison.n for row, _ in shared):
         names = ", ".join(sorted({row.tasks[0] for row, _ in shared})[:5])
         raise InputError(
-            f"{', '.join(models)} share {names}, but no turn in which two of them have a score: were they run on other cases (lct_n, "
+            f"{', '.join(models)} share {names}, but no turn for which two of them have a score: were they run on different cases (lct_n, "
             "lct_seed, other data), or are they not judged yet?"
         )
-    # A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
+    # Tasks weigh the same whatever their number of turns; a cluster with one name in several tasks is one cluster.
     groups: dict[tuple[object, ...], list[_Shared]] = {}
     for row, both in shared:
         if row.comparison.n:
@@ -275,15 +282,15 @@ def _shared(collection: Collection, first: Cell, second: Cell, margin: float | N
 
 
 def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each turn that either has; ``cluster`` of the first, where it has the turn. Reasons stand beside the values."""
+    """Return a row for each turn of either model: ``value`` and ``other``, their reasons, and the cluster, the first model's if known."""
     text = pl.col("case", "cluster", "reason").cast(pl.String())
-    there = pl.lit(True).alias("there")
-    left, right = (frame.with_columns(text, there) for frame in (first, second))
+    exists = pl.lit(True).alias("exists")
+    left, right = (frame.with_columns(text, exists) for frame in (first, second))
     joined = left.join(
         right, on=["case", "turn"], how="full", coalesce=True, suffix="_other", maintain_order="left_right"
     )
     reasons = (
-        pl.when(pl.col(f"there{side}").is_null()).then(pl.lit(_MISSING)).otherwise(f"reason{side}")
+        pl.when(pl.col(f"exists{side}").is_null()).then(pl.lit(_MISSING)).otherwise(f"reason{side}")
         for side in ("", "_other")
     )
     return joined.select(
@@ -296,13 +303,13 @@ def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
-    rows = turns.filter(pl.col(there).is_not_null() & pl.col(lacking).is_null())
-    return _summed([Counter(reason or "no_score" for reason in rows[f"{lacking}_reason"])])
+def _reasons(turns: pl.DataFrame, scored: str, missing: str) -> dict[str, int]:
+    rows = turns.filter(pl.col(scored).is_not_null() & pl.col(missing).is_null())
+    return _summed([Counter(reason or "no_score" for reason in rows[f"{missing}_reason"])])
 
 
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
-    """Return None where a cluster is alone or nothing differs: then the spread of differences is unknown."""
+    """Return the smallest detectable difference; None with a single cluster or without any difference, as the spread is unknown then."""
     if len(set(clusters)) < 2:
         return None
     spread = spread_of(differences, clusters)
@@ -313,9 +320,9 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
 
 
 def _over_tasks(group: Sequence[_Shared]) -> Compared:
-    """Return the mean over tasks of two models.
+    """Compare two models over several tasks with equal weights.
 
-    Swapping two models in whole clusters, over all tasks at once, is the test; a meeting or book that several tasks ask about counts once.
+    The test swaps the models in whole clusters over all tasks at once, so that a book that several tasks ask about counts once.
     """
     rows = [row for row, _ in group]
     total = sum(row.comparison.n for row in rows)
@@ -349,7 +356,7 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the counts of all, the commonest reason first."""
+    """Add up counts of reasons, the most frequent reason first."""
     total = sum((Counter(count) for count in counts), Counter[str]())
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
@@ -360,7 +367,7 @@ def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
 
 
 def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
-    """Yield the cells that no other model has with the same version, judge and settings, with what differs from the nearest one."""
+    """Yield the cells that no other model has with the same version, judge and settings, and how the nearest cell differs."""
     for name, cells in own.items():
         for key, cell in cells.items():
             others = [own[model] for model in own if model != name]
@@ -401,11 +408,11 @@ COLUMNS = (
     *("wins", "ties", "losses", "detectable"),
     *("only_first", "only_second", "neither", "why_only_first", "why_only_second", "verdict"),
 )
-"""Of the CSV, and keys of the JSON's rows."""
+"""Columns of the CSV and keys of the JSON rows."""
 
 
 def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and a row of text for each; a column that is empty everywhere is left out."""
+    """Return headings and rows of text; a column that is empty everywhere is left out."""
     columns = [
         *("task", "turns", "clusters", first, second, "difference (95 %)", "p", "Holm", "FDR"),
         *("same (Holm)", "won/tied/lost", "detects", "verdict", "left out"),
@@ -436,7 +443,7 @@ def shown_table(first: str, second: str, rows: Sequence[Compared]) -> tuple[list
 
 
 def heading(name: str) -> str:
-    """The whole name, in lines that are no wider than a column of figures where its parts allow it.
+    """Break a name into lines about as wide as a column of figures.
 
     >>> heading("org/Llama-3.1-8B-Instruct-v2")
     'org/Llama-3.1-\\n8B-Instruct-v2'
@@ -450,7 +457,7 @@ def heading(name: str) -> str:
 
 
 def _left_out(row: Compared) -> str:
-    """Return how many turns only one of the models could take, and why the other could not; empty where both took all."""
+    """Describe the turns that only one of the models has a score for, and why; empty if there are none."""
     found = row.comparison
     sides = (
         (found.first, found.only_first, row.why_only_first),
@@ -477,7 +484,7 @@ def _p(value: float) -> str:
 
 
 def as_row(row: Compared) -> dict[str, Any]:
-    """All figures under :data:`COLUMNS`; None where there is no number."""
+    """Return the figures of a comparison with the keys :data:`COLUMNS`; missing numbers are None."""
     found = row.comparison
     values: dict[str, object] = {name: getattr(row, name) for name in COLUMNS if hasattr(row, name)}
     values |= {name: getattr(found, name) for name in COLUMNS if hasattr(found, name)}
@@ -495,7 +502,12 @@ def as_row(row: Compared) -> dict[str, Any]:
 
 
 def text_in(suffix: str, found: Comparisons) -> str:
-    """The whole comparison in a format."""
+    """Return all comparisons as text.
+
+    Args:
+        suffix: one of :data:`FORMATS`.
+        found: comparisons.
+    """
     if suffix == ".json":
         return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".csv":
@@ -506,7 +518,7 @@ def text_in(suffix: str, found: Comparisons) -> str:
 
 
 def as_document(found: Comparisons) -> dict[str, object]:
-    """The whole comparison as JSON has it: ``models``, ``tasks`` and ``benchmarks`` (rows under :data:`COLUMNS`), ``not_compared``."""
+    """Return all comparisons for JSON: ``models``, ``tasks`` and ``benchmarks`` (rows with :data:`COLUMNS`), ``not_compared``."""
     return {
         "models": list(found.models),
         "tasks": [as_row(row) for row in found.tasks],
@@ -516,24 +528,25 @@ def as_document(found: Comparisons) -> dict[str, object]:
 
 
 def pairs(found: Comparisons) -> list[tuple[str, str]]:
-    """The pairs of models that share a task, in order."""
+    """Return the pairs of models that share a task."""
     rows = (*found.tasks, *found.benchmarks)
     return list(dict.fromkeys((row.comparison.first, row.comparison.second) for row in rows))
 
 
-def rows_of(pair: tuple[str, str], rows: Sequence[Compared]) -> list[Compared]:
-    """Those of a pair of models."""
+def rows_of(pair: tuple[str, str], found: Comparisons) -> list[Compared]:
+    """Return the rows of a pair of models, tasks first."""
+    rows = (*found.tasks, *found.benchmarks)
     return [row for row in rows if (row.comparison.first, row.comparison.second) == pair]
 
 
 def notes(found: Comparisons) -> list[str]:
-    """What must be known to read the figures."""
+    """Return the notes that a reader of the figures needs."""
     family = max((row.comparison.family for row in found.tasks), default=0)
     lines = [
-        "Differences are the first model minus the second, over turns that both could take; rates in percent, points on their own scale. "
-        "p swaps the models in whole clusters: it tests whether they can be exchanged. A model is called better where the interval leaves out 0, too. "
-        "With few clusters neither sees a rare cluster that was not drawn.",
-        f"Holm and FDR adjust p for all tests over tasks, {family} here; a verdict goes by Holm at 0.05. What is detected is the smallest true "
+        "Differences are the first model minus the second, over turns with a score of both; rates in percent, points on their own scale. "
+        "p comes from swapping the models in whole clusters: it tests whether they are exchangeable. A model is called better only if the "
+        "interval excludes 0, too. With few clusters, neither accounts for rare clusters that were not drawn.",
+        f"Holm and FDR adjust p for all tests over tasks, {family} here; verdicts use Holm at 0.05. The column detects is the smallest true "
         "difference that one unadjusted test on these turns finds with power 0.8.",
     ]
     margins = {row.points: row.comparison.margin for row in found.tasks if row.comparison.margin is not None}
@@ -543,19 +556,20 @@ def notes(found: Comparisons) -> list[str]:
             for points, value in sorted(margins.items())
         )
         lines.append(
-            f"The margin is {', '.join(shown)}: the same (Holm) is p of a difference as large or larger, adjusted for all tasks with a margin."
+            f"The margin is {', '.join(shown)}: the column same (Holm) is p of a difference that large or larger, adjusted for all tasks with a "
+            "margin."
         )
     if found.benchmarks:
         lines.append(
-            "A mean over tasks gives each task the same weight and speaks of these tasks alone; its lines are a family of their own."
+            "A mean over tasks gives each task the same weight and holds for these tasks only; its rows are adjusted separately."
         )
     return lines
 
 
 def _markdown(found: Comparisons) -> str:
-    lines = ["# PairedComparison", ""]
+    lines = ["# Paired comparison", ""]
     for pair in pairs(found):
-        columns, shown = shown_table(*pair, rows_of(pair, [*found.tasks, *found.benchmarks]))
+        columns, shown = shown_table(*pair, rows_of(pair, found))
         rows = [list(map(escape_markdown, row)) for row in shown]
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
         lines += [*markdown_table(columns, rows, sum(name in TEXT_COLUMNS for name in columns)), ""]

@@ -1,10 +1,10 @@
-"""What new results change: scores before and after, places among models, and a paired comparison with the nearest model."""
+"""The changes that new results make: scores before and after, places among models, and comparisons with the nearest model."""
 
 from collections.abc import Mapping, Sequence
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, cells_of
-from long_context_tasks.results.collect import Collected
+from long_context_tasks.results.collect import CollectedRuns
 from long_context_tasks.results.compare import compare_models, text_in
 from long_context_tasks.results.tables import cell_text, escape_markdown, markdown_table
 from long_context_tasks.schema import InputError
@@ -13,8 +13,8 @@ _Key = tuple[object, ...]
 _COLUMNS = ("task", "model", "before", "after", "place", "notes")
 
 
-def _keyed(collected: Collected, cells: Sequence[Cell]) -> dict[_Key, Cell]:
-    """Return cells by what names them in any other results; a judge's shown name may depend on the others that are there."""
+def _keyed(collected: CollectedRuns, cells: Sequence[Cell]) -> dict[_Key, Cell]:
+    """Return cells by keys that are the same in any results; the label of a judge is, while its shown name depends on other judges."""
     labels = collected.labels
     return {
         (cell.task, cell.model, cell.version, labels[cell.runs[0]], cell.settings): cell for cell in cells
@@ -24,20 +24,20 @@ def _keyed(collected: Collected, cells: Sequence[Cell]) -> dict[_Key, Cell]:
 def _changed(
     old: Mapping[_Key, Cell], new: Mapping[_Key, Cell]
 ) -> dict[_Key, tuple[Cell | None, Cell | None]]:
-    """Return the scores that differ, each before and after; None where there is none."""
+    """Return the cells that differ, each before and after; None if a cell is new or gone."""
     pairs = {key: (old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))}
     return {
         key: (one, other)
         for key, (one, other) in pairs.items()
-        # As text, in which what is not a number equals itself.
+        # As text, because NaN does not equal itself.
         if one is None or other is None or repr((one.mean, one.runs)) != repr((other.mean, other.runs))
     }
 
 
-def difference_markdown(before: Collected, after: Collected) -> str:
-    """Return the difference of two results as Markdown: a table of scores, then each new or changed model beside the nearest one.
+def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
+    """Return the difference of two results as Markdown: a table of scores, then each changed model compared with the nearest one.
 
-    Text from the results is escaped: it may be a stranger's.
+    Text from the results is escaped, because it may come from a stranger.
     """
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(after.collection, versions)
@@ -70,8 +70,8 @@ def difference_markdown(before: Collected, after: Collected) -> str:
         try:
             compared = compare_models(after.collection, cells, (model, rival))
         except InputError:
-            continue  # they share tasks and no case
-        # Its own headings stand below ours.
+            continue  # they share tasks but no case
+        # Only our own heading is of the first level.
         lines += [line for line in text_in(".md", compared).splitlines() if not line.startswith("# ")]
     return "\n".join(lines) + "\n"
 
@@ -81,7 +81,7 @@ def _column(cell: Cell) -> _Key:
 
 
 def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
-    """Return the place of each ranked cell among those of its task, judge and settings."""
+    """Return the place of each ranked cell (by ``id``) among the ranked cells of its task, judge and settings."""
     columns: dict[_Key, list[Cell]] = {}
     for cell in cells:
         if cell.ranked:
@@ -94,7 +94,7 @@ def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
 
 
 def _nearest(model: str, cells: Sequence[Cell]) -> str | None:
-    """Return the model that shares most scores with another, and of these the nearest in value; None where none shares any."""
+    """Return the model that shares the most columns with another, and of several the nearest in value; None if no model shares any."""
     own = {_column(cell): cell.mean.value for cell in cells if cell.model == model}
     shared: dict[str, list[float]] = {}
     for cell in cells:

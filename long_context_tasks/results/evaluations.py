@@ -1,7 +1,6 @@
-"""What judges said of stored runs: the one that the host had, and later ones (``lct judge run``), in one form.
+"""Evaluations of stored runs: the scores of the host, of later judges (``lct judge run``), and of ``lct runs rescore``.
 
-A run of a task that needs no judge has one evaluation as well, the host's own. Where ``lct runs rescore`` has scored an evaluation
-again, the new scores stand in its place, as long as what they were made from is as it was.
+Scores of ``lct runs rescore`` replace the scores that they were made from, as long as those have not changed since.
 """
 
 import hashlib
@@ -28,34 +27,39 @@ from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, loads, make_folder, write_json, write_whole
 
-_NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digits
+NO_JUDGE = "(none)"
+BEFORE = "before"
+"""Key in a file of ``lct runs rescore`` with the scores that it was made from."""
+_NO_JUDGE_FOLDER = "no_judge"  # cannot clash with a judge's folder, because those end in digits
+_MOST = 2**15
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Path:
-    """Where the numbers go; the rows lie beside them, as ``.jsonl``."""
+    """Return the path of a judge's numbers on a run; the rows have the same path with ``.jsonl``."""
     return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
 
 
 def rescored_path(run: StoredRun, label: str) -> Path:
-    """Where the numbers go when a run is scored again by later rules.
+    """Return the path of the numbers of ``lct runs rescore``.
 
     Args:
         run: the run.
-        label: of the judge whose stored verdicts count, see :func:`judge_label`; :data:`NO_JUDGE`: no judge's.
+        label: label of the judge whose stored verdicts count (:func:`judge_label`), or :data:`NO_JUDGE`.
     """
-    # A stored file names the judge, and a name must not lead out of the folder.
-    folder = _NO_JUDGE if label == NO_JUDGE else re.sub(r"[^\w.-]", "_", label)
+    # The label may come from somebody else's file, and must not lead out of the folder.
+    folder = _NO_JUDGE_FOLDER if label == NO_JUDGE else re.sub(r"[^\w.-]", "_", label)
     return run.folder / RESCORED_FOLDER / folder / f"{run.label}.json"
 
 
 def judge_label(name: str, description: Mapping[str, Any]) -> str:
-    """The name of a judge with eight digits that tell its settings from others of the same name."""
+    """Return the name of a judge followed by eight digits of a hash of its settings."""
     text = json.dumps(description, sort_keys=True, ensure_ascii=True)
     return f"{name}-{hashlib.sha256(text.encode('ascii')).hexdigest()[:8]}"
 
 
 def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows, then numbers, each file at one stroke.
+    """Write rows, then numbers, each file atomically.
 
     Raises:
         InputError: the folder cannot be written.
@@ -67,26 +71,19 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
     write_json(path, {"format": 1, **numbers}, remedy=remedy)
 
 
-NO_JUDGE = "(none)"
-BEFORE = "before"
-"""Key of what a file of ``lct runs rescore`` was made from."""
-_MOST = 2**15
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
-
-
 @dataclass(frozen=True)
 class Evaluation:
-    """A run with what one judge said of it, or with what it needed no judge for.
+    """The scores of a run by one judge, or those that need no judge.
 
     Attributes:
-        run: as the host left it.
-        judge: its name.
+        run: the run as the host left it.
+        judge: label of the judge, or :data:`NO_JUDGE`.
         numbers: means, intervals and counts.
-        rows: the judge's own rows beside the run; None: the scores are in the host's files.
-        by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
-        description: all that can change the judge's verdicts; empty without a judge.
-        stated: what else the file of ``lct judge run`` or ``lct runs rescore`` says: version, headline, points, package ...; empty
-            for the host's own.
+        rows: file with the judge's own rows; None if the scores are in the host's files.
+        by_seed: numbers of each seed of the judge, if ``lct judge run`` was given several.
+        description: everything that can change the judge's verdicts; empty without a judge.
+        stated: further fields in the file of ``lct judge run`` or ``lct runs rescore``: version, headline, points, package ...; empty
+            for the host's own scores.
     """
 
     run: StoredRun
@@ -99,13 +96,13 @@ class Evaluation:
 
     @property
     def version(self) -> int:
-        """Of the task's scores."""
+        """Version of the task by which these scores were made."""
         version: int = self.stated.get("version", self.run.version)
         return version
 
     @property
     def headline(self) -> str | None:
-        """The metric that stands for the task; None if unknown."""
+        """Headline metric of the task; None if unknown."""
         headline: str | None = self.stated.get("headline") or self.run.headline
         return headline
 
@@ -115,7 +112,7 @@ class Evaluation:
         return BEFORE in self.stated
 
     def state(self) -> dict[str, Any]:
-        """What tells these scores from others of the same run and judge, as a file can hold it."""
+        """Return values that change whenever the run is evaluated or judged again, fit for JSON."""
         return dict(
             json_value(
                 {"version": self.version, "judged": self.stated.get("judged"), "numbers": dict(self.numbers)}
@@ -128,12 +125,12 @@ class TurnScores:
     """The scores of one turn.
 
     Attributes:
-        case, turn, repeat: which; repeats are counted from 0.
-        scores: metric to value, None where there is none.
-        reason: why the headline has no value or the lowest.
-        stds: metric to the standard deviation of people's scores around its value, where that is not 0.
-        cluster: what the case shares with others; None where the files do not tell.
-        verdicts: the judge's rows.
+        case, turn, repeat: which turn; turns and repeats are counted from 0.
+        scores: value of each metric; None if not scored.
+        reason: why the headline is missing or lowest.
+        stds: for each metric, standard deviation of people's scores around its value, if that is not 0.
+        cluster: cluster of the case; None if the files do not record it.
+        verdicts: the judge's verdicts as rows.
     """
 
     case: str
@@ -147,7 +144,7 @@ class TurnScores:
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:
-    """Labels of judges (name and digits) to names; with the digits where a name stands for several settings.
+    """Map labels of judges (name and digits) to names; names shared by several settings keep their digits.
 
     >>> short_names(["a-11111111", "b-22222222", "b-33333333", NO_JUDGE])
     {'a-11111111': 'a', 'b-22222222': 'b-22222222', 'b-33333333': 'b-33333333', '(none)': '(none)'}
@@ -159,10 +156,7 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
-    """The evaluations of a run by judges, each with the judge's label, and what is wrong with files that cannot be read.
-
-    Scores of ``lct runs rescore`` stand in the place of those that they were made from.
-    """
+    """Return the evaluations of a run by judges, the newest scores of each, and messages about files that cannot be read."""
     found, damaged = original_evaluations(run)
     evaluations = []
     for evaluation in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
@@ -177,10 +171,10 @@ def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
 
 
 def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
-    """The same as the judges left them; see :func:`judged_evaluations`."""
+    """Return the same without the scores of ``lct runs rescore``; see :func:`judged_evaluations`."""
     place = run.folder / JUDGED_FOLDER
     later, damaged = [], []
-    # The label of a run may hold a folder.
+    # The label of a run may contain a folder.
     for path in sorted(place.glob(f"*/{run.label}.json")):
         try:
             later.append(_read_judged(run, path, path.relative_to(place).parts[0], "lct judge run"))
@@ -193,11 +187,11 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
 
 
 def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation:
-    """What was counted in a run without a judge: by the host, or by ``lct runs rescore`` where that came later.
+    """Return the scores of a run that need no judge.
 
     Args:
-        run: any.
-        original: the host's, whatever came later.
+        run: any run.
+        original: return the host's scores even if ``lct runs rescore`` made newer ones.
     """
     evaluation = Evaluation(run, NO_JUDGE, run.numbers)
     if original:
@@ -205,14 +199,11 @@ def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation
     try:
         return _rescored(evaluation) or evaluation
     except InputError:
-        return evaluation  # the file is named where judges are asked for
+        return evaluation  # judged_evaluations reports the damaged file
 
 
 def _rescored(evaluation: Evaluation) -> Evaluation | None:
-    """Return what ``lct runs rescore`` made of an evaluation; None without it, or where it was made of other scores.
-
-    A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
-    """
+    """Return the scores that ``lct runs rescore`` made of an evaluation; None without any, or if the run was evaluated again since."""
     path = rescored_path(evaluation.run, evaluation.judge)
     if not path.is_file():
         return None
@@ -222,10 +213,10 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
 
 
 def needs_no_judge(run: StoredRun) -> bool:
-    """Whether the numbers of a run show that its headline comes without a judge.
+    """Return whether the numbers of a run show that its headline needs no judge.
 
-    A judged task that ran without one has cases that count as not judged. Where the judge's points are the headline, empty answers
-    alone have a score: they show nothing.
+    A judged task that ran without a judge has cases that count as not judged. If the judge's points are the headline, only empty answers
+    have a score then, so they do not show anything.
     """
     n = run.numbers.get("n", 0)
     waiting = run.numbers.get("n_not_judged", 0)
@@ -235,12 +226,12 @@ def needs_no_judge(run: StoredRun) -> bool:
 
 
 def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
-    """The scores of an evaluation, turn by turn, in the order of the files; read as they are asked for.
+    """Yield the scores of an evaluation, turn by turn, in the order of the files.
 
     A case that the host has not scored has no metrics.
 
     Raises:
-        InputError: a damaged file, named with its line where it has lines.
+        InputError: a file is damaged; names the file, and the line if it has lines.
     """
     if evaluation.rows is None:
         for case in evaluation.run.cases():
@@ -250,7 +241,12 @@ def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
 
 
 def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:
-    """Yield the host's scores of the turns of a case, judged by the described judge."""
+    """Yield the host's scores of the turns of a case.
+
+    Args:
+        case: the case.
+        judge: description of the host's judge; empty without a judge.
+    """
     for turn in range(len(case.responses)):
         verdicts = case.verdicts[turn] if case.verdicts else ()
         scores = {name: values[turn] for name, values in case.scores.items()}
@@ -269,10 +265,14 @@ def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnS
 def scored_cases(
     evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
 ) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
-    """The cases of a run with the scores of their turns; a turn that a later judge's rows lack has no scores.
+    """Yield the cases of a run with the scores of their turns; a turn that is missing in a later judge's rows has no scores.
+
+    Args:
+        evaluation: the evaluation.
+        cases: its cases; None to read them from the run.
 
     Raises:
-        InputError: a damaged file.
+        InputError: a file is damaged.
     """
     later = {}
     if evaluation.rows is not None:
@@ -312,7 +312,7 @@ def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
 
 def _count(value: Any) -> int:
     if not isinstance(value, int) or not 0 <= value < _MOST:
-        raise ValueError(f"{value!r} is no number of a turn")
+        raise ValueError(f"{value!r} is not a number of a turn")
     return value
 
 
@@ -323,7 +323,7 @@ def _text_or_none(value: Any) -> str | None:
 def _stds(
     scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]], judge: Mapping[str, Any]
 ) -> Mapping[str, float]:
-    """Return what a prediction in the turn's verdict says; an answer that the judge did not see has none."""
+    """Return the standard deviations that a trained judge predicted in the turn's only verdict; none for answers it did not see."""
     if len(verdicts) != 1 or (stored := stored_kind(judge)) is None:
         return {}
     stds = stored.stds(str(verdicts[0].get("feedback")))

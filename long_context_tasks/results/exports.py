@@ -1,7 +1,7 @@
-"""Runs as records of Every Eval Ever (evaleval/every_eval_ever), schema 0.3.0: an aggregate file for each run, and its turns beside it.
+"""Exports: records of Every Eval Ever (evaleval/every_eval_ever, schema 0.3.0), and ``.eval_results`` of the Hugging Face hub.
 
-The records hold what bundles hold: no prompt, question or gold answer unless the card allows it and it is asked for, responses where the
-card allows them, and neither keys nor places of a machine.
+The records hold the same as bundles: prompts, questions and gold answers only if the user asks for them and the card allows it, responses
+if the card allows them, and neither keys nor local paths.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import yaml
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.judges.kinds import stored_kind
-from long_context_tasks.results.bundle.format import fit_to_travel
+from long_context_tasks.results.bundle.format import publishable
 from long_context_tasks.results.bundle.pack import bundle_row, file_name
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell, cells_of, held_settings, scale_of
@@ -35,7 +35,7 @@ from long_context_tasks.stats import Mean, Scale
 
 SCHEMA = "0.3.0"
 _LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
-# Beginnings of what hosts call their classes of models that load weights.
+# Beginnings of the names that hosts give to models whose weights they load.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[1-9]|lpt[1-9]|data)(\..*)?|.*[. ]|")
@@ -44,12 +44,12 @@ _Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Provider:
-    """Who gives the records away.
+    """The publisher of the records.
 
     Attributes:
-        organisation: name.
-        relation: of the evaluator to the makers of the models.
-        developer: of models whose names have no organisation (``org/model``); empty without any.
+        organisation: its name.
+        relation: relation of the evaluator to the makers of the models.
+        developer: developer of models whose names have no organisation (``org/model``); empty if there are none.
     """
 
     organisation: str = "unknown"
@@ -62,20 +62,22 @@ def write_records(
 ) -> list[Path]:
     """Write ``data/<benchmark>/<developer>/<model>/<uuid>.json`` and ``<uuid>_samples.jsonl`` for each run with a score.
 
-    A run has the same names each time. A turn without a score, which the schema has no form for, is in the counts of the aggregate only.
+    A run gets the same names each time. The schema has no form for a turn without a score, so these appear only in the counts of the
+    aggregate.
 
     Args:
-        folder: in which ``data`` is made.
-        collection: see :mod:`long_context_tasks.results.tidy`.
-        cases: of the runs, those of a run together; see :func:`long_context_tasks.results.case_pages.shown_cases`.
-        provider: see :class:`Provider`.
-        now: when the records are made, seconds since 1970.
+        folder: folder in which ``data`` is created.
+        collection: the runs.
+        cases: cases of the runs, all cases of a run together; see :func:`long_context_tasks.results.case_pages.shown_cases`.
+        provider: publisher of the records.
+        now: time at which the records are made, in seconds since 1970.
 
     Returns:
         The aggregate files.
 
     Raises:
-        InputError: a model without an organisation, and the provider names none; a damaged file of cases; a place that cannot be written.
+        InputError: a model has no organisation and the provider names no developer, a file of cases is damaged, or a place cannot be
+            written.
     """
     rows = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
     scores = {
@@ -83,10 +85,10 @@ def write_records(
         for key, part in collection.scores.partition_by("run", as_dict=True, maintain_order=True).items()
     }
     for row in rows.values():
-        _identity(row["model"], provider)  # before anything is written
+        _identity(row["model"], provider)  # reports a missing developer before anything is written
     written: dict[str, Path | None] = {}
     remedy = "choose another place with --eee"
-    # Runs whose cases cannot be shown come last, with numbers alone.
+    # Runs whose cases cannot be shown come last and get an aggregate only.
     for run, own in chain(groupby(cases, key=lambda case: case.run), ((run, ()) for run in rows)):
         if run in written or run not in rows:
             continue
@@ -110,7 +112,7 @@ def write_records(
 
 
 def _companion(folder: Path, samples: Path) -> _Record:
-    """Return what an aggregate says of its file of turns; an empty file is removed."""
+    """Return the fields of an aggregate about its file of turns; remove an empty file."""
     rows, digest = 0, hashlib.sha256()
     with (folder / samples).open("rb") as file:
         for rows, line in enumerate(file, start=1):  # noqa: B007
@@ -123,25 +125,25 @@ def _companion(folder: Path, samples: Path) -> _Record:
 
 
 def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
-    """Return the id of a model, and the folders of its developer and its own.
+    """Return the id of a model, and the names of its developer's folder and its own.
 
     Raises:
-        InputError: it has no organisation, and the provider names none.
+        InputError: the model has no organisation and the provider names no developer.
     """
-    name = str(fit_to_travel(model))
+    name = str(publishable(model))
     developer, slash, rest = name.partition("/")
     if not (slash and developer and rest):
         developer, rest = provider.developer, name.strip("/")
         if not developer:
             raise InputError(
-                f"{name}: the records name a model by its organisation; give --developer NAME for models without one, or names such as "
+                f"{name}: the records name each model by its organisation; give --developer NAME for models without one, or names such as "
                 "org/model with --models FILE"
             )
     return f"{developer}/{rest}", _component(developer), _component(rest)
 
 
 def _component(name: str) -> str:
-    """A name as a folder that any system can have."""
+    """Return a folder name that is valid on every operating system."""
     name = _UNFIT.sub("_", writable(name))[:120]
     return f"{name}_" if _RESERVED.fullmatch(name) else name
 
@@ -173,7 +175,7 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
         "evaluation_results": results,
     }
     when = moment(row["made"])[:14]
-    if len(when) == 14:  # in the time of the machine that ran it
+    if len(when) == 14:  # local time of the machine; hosts record no time zone
         day, time = (when[:4], when[4:6], when[6:8]), (when[8:10], when[10:12], when[12:])
         record["evaluation_timestamp"] = f"{'-'.join(day)}T{':'.join(time)}"
     return record
@@ -235,7 +237,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
 
 
 def _scale(scale: Scale | None, mean: Mean) -> tuple[float | str, float | str]:
-    # Sums of shares may pass an end in their last digit.
+    # Rounding may push a mean of shares past an end in its last digit, and the schema rejects that.
     return (
         ("-Infinity", "Infinity") if scale is None else (min(scale[0], mean.value), max(scale[1], mean.value))
     )
@@ -269,7 +271,7 @@ def _source(card: Card, cell: Cell) -> _Record:
 
 def _lines(aggregate: _Record, cell: Cell, cases: Iterable[ShownCase], scores: pl.DataFrame) -> Iterator[str]:
     """Yield a line for each turn and metric with a score."""
-    # Short words and numbers, as tables have them: a case's own labels may hold texts of the data.
+    # The labels of the tables are short words and numbers; those of a case may hold texts of the data.
     labels = {
         (str(case), turn): text
         for case, turn, text in scores.select("case", "turn", "labels").unique().iter_rows()
@@ -283,7 +285,7 @@ def _lines(aggregate: _Record, cell: Cell, cases: Iterable[ShownCase], scores: p
                     continue
                 known = loads(labels.get((writable(case.case), place)) or "{}")
                 record = _sample(aggregate, results[metric], case, place, known)
-                # As ASCII: the collection's own reader splits lines at any line break of Unicode.
+                # As ASCII, because the collection's own reader splits lines at any line break of Unicode.
                 yield json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -294,7 +296,7 @@ def _sample(
     value = turn.scores[result["metric_config"]["metric_name"]]
     several = f"/turn{place}" if len(case.turns) > 1 else ""
     repeat = case.labels.get("repeat", "")
-    # Of a conversation the prompt is that of its last turn, with later questions and the model's own answers in it.
+    # The prompt of a conversation is that of its last turn, so it would show later questions and the model's own answers.
     prompt = "" if several else "\n\n".join(writable(text) for _, text in case.prompt or ())
     raw = writable(turn.question or prompt)
     left_out = {"input": not raw, "reference": turn.gold is None, "response": turn.response is None}
@@ -333,7 +335,7 @@ def _messages(turns: Sequence[ShownTurn]) -> Iterator[_Record]:
 
 
 def _texts(**values: Any) -> dict[str, str]:
-    """Values as the texts that the schema wants; what is empty is left out."""
+    """Return values as text, as the schema requires, without empty ones."""
     return {
         key: writable(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
         for key, value in values.items()
@@ -348,31 +350,31 @@ def _is_number(value: Any) -> bool:
 def write_eval_results(
     folder: Path, cells: Sequence[Cell], datasets: Mapping[str, str], source: str = ""
 ) -> tuple[list[Path], list[str]]:
-    """Write ``<model>/.eval_results/<task>.yaml`` for each ranked score; other settings and judges get files of their own.
+    """Write ``<model>/.eval_results/<task>.yaml`` for each ranked score, with digits in the name for other settings and judges.
 
     Args:
-        folder: holds a folder for each model.
-        cells: see :func:`long_context_tasks.results.cells.cells_of`.
-        datasets: benchmark to the hub's dataset whose ``eval.yaml`` names its tasks.
-        source: address that a score links to; empty without one.
+        folder: gets a folder for each model.
+        cells: all cells.
+        datasets: for each benchmark, the hub's dataset whose ``eval.yaml`` names its tasks.
+        source: web address that scores link to; empty for none.
 
     Returns:
         The files, and a line for each score that is left out.
 
     Raises:
-        InputError: a place that cannot be written.
+        InputError: a place cannot be written.
     """
     written, left_out, remedy = [], [], "choose another place with --eval-results"
     for cell in cells:
         name = f"{printable(cell.task)} of {printable(cell.model)}"
         if cell.benchmark not in datasets:
             left_out.append(
-                f"{name}: no dataset of the hub is given for it (--dataset {cell.benchmark}=ORG/NAME)"
+                f"{name}: no dataset of the hub given for its benchmark (--dataset {cell.benchmark}=ORG/NAME)"
             )
         elif not cell.ranked:
             left_out.append(f"{name}: not ranked: {cell.why_unranked}")
         else:
-            place = folder / file_name(str(fit_to_travel(cell.model))) / ".eval_results"
+            place = folder / file_name(str(publishable(cell.model))) / ".eval_results"
             make_folder(place, remedy=remedy)
             plain = cell.judge is None and not held_settings(cell.settings)
             digits = hashlib.sha256(f"{cell.judge} {cell.settings}".encode()).hexdigest()[:8]
@@ -385,7 +387,7 @@ def write_eval_results(
 
 
 def entry(cell: Cell, dataset: str, source: str = "") -> dict[str, Any]:
-    """A score as the hub has it: rates in percent, points as they are; the notes say the metric, the interval and what was asked."""
+    """Return a score in the hub's form: rates in percent, points as they are; the notes state metric, interval and settings."""
     scale = 1 if cell.points else 100
     interval = interval_text(cell.mean, points=cell.points)
     notes = [
@@ -395,7 +397,7 @@ def entry(cell: Cell, dataset: str, source: str = "") -> dict[str, Any]:
         f"n={cell.mean.n}",
     ]
     notes += [f"judge {cell.judge}"] if cell.judge else []
-    settings = settings_text(fit_to_travel(held_settings(cell.settings)))
+    settings = settings_text(publishable(held_settings(cell.settings)))
     notes += [settings] if settings else []
     notes += [f"task version {cell.version}", f"run with {' and '.join(cell.hosts)} and long_context_tasks"]
     found: dict[str, Any] = {

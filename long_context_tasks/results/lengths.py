@@ -1,4 +1,4 @@
-"""Effective context lengths of models on families of tasks: how far a model keeps its score."""
+"""Effective context lengths of models on families of tasks: up to which length a model keeps its score."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, held_settings, turns_of_cells
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.card import TaskCard
@@ -21,9 +22,9 @@ from long_context_tasks.stats import (
 )
 
 FRACTION = 0.85
-"""Of the score at the shortest length, above chance where that is known."""
+"""Share of the score at the shortest length that a model must keep, counted above chance if that is known."""
 _LENGTH = "lct_length"
-# "1/24 = 4.2 %": the form in which a card gives a number.
+# "1/24 = 4.2 %": the form in which a card states chance as a fraction.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _NUMBER = re.compile(r"[01](?:\.\d+)?")
 
@@ -33,9 +34,9 @@ class FamilyLength:
     """The effective length of a model on a family of tasks.
 
     Attributes:
-        model, benchmark, family, variant, judge, settings: what the cells share, the length left out of the settings.
-        found: claims, outcome of each length and definition.
-        threshold: the fixed bar; None for the relative one.
+        model, benchmark, family, variant, judge, settings: fields that the cells share; the settings are without the length.
+        found: claims, outcome of each length, and definition.
+        threshold: the fixed bar; None for the relative bar.
     """
 
     model: str
@@ -48,8 +49,21 @@ class FamilyLength:
     threshold: float | None = None
 
 
+def chances(cells: Sequence[Cell]) -> dict[str, float]:
+    """Return the score of guessing for each task: from its card, or else the mean of the card's chance metric over a cell's cases."""
+    found: dict[str, float] = {}
+    for cell in cells:
+        card = catalogue.parse_task(cell.task).card
+        guess = cell.official.get(card.chance_metric)
+        if (number := card_chance(card)) is not None:
+            found[cell.task] = number
+        elif guess is not None and guess.n and cell.task not in found:
+            found[cell.task] = guess.value
+    return found
+
+
 def card_chance(card: TaskCard) -> float | None:
-    """Return what guessing scores by the card of a task; None where it depends on the cases."""
+    """Return the score of guessing that the card of a task states; None if it depends on the cases."""
     if match := _CHANCE.fullmatch(card.chance):
         return int(match[1]) / int(match[2])
     return float(card.chance) if _NUMBER.fullmatch(card.chance) else None
@@ -62,16 +76,16 @@ def family_lengths(
     threshold: float | None = None,
     fraction: float = FRACTION,
 ) -> list[FamilyLength]:
-    """For each model and family with two lengths or more; by benchmark, family and model.
+    """Return the effective length of each model on each family with two lengths or more, by benchmark, family and model.
 
-    The bar is a fraction of the score at the shortest length, both counted above chance where that is known for every length. Of
-    several versions of a task the newest counts.
+    The bar is a fraction of the score at the shortest length, both counted above chance if that is known for every length. Of several
+    versions of a task the newest counts.
 
     Args:
-        collection: that the cells are of.
-        cells: see :func:`long_context_tasks.results.cells.cells_of`.
-        chance: task to what guessing scores.
-        threshold: a score from 0 to 1 that makes a second entry for each, with it as a fixed bar; points of a scale have none.
+        collection: runs and scores of the cells.
+        cells: all cells.
+        chance: score of guessing for each task.
+        threshold: score from 0 to 1 that adds a second entry with a fixed bar; metrics in points get none.
         fraction: see :data:`FRACTION`.
     """
     groups: dict[tuple[str, str, str, str, str | None, str], dict[int, tuple[int, Cell]]] = {}
@@ -102,7 +116,7 @@ def family_lengths(
             scores[length] = _scores(turns[place]) if place in turns else LengthScores([], [])
         heights = {length: chance[cell.task] for length, (_, cell) in lengths.items() if cell.task in chance}
         points = next(iter(lengths.values()))[1].points
-        # As elsewhere, rates that are no shares get intervals of points.
+        # Rates outside 0 to 1 get the intervals of points, as everywhere else.
         shares = not points and all(
             0 <= value <= 1 for at_length in scores.values() for value in at_length.values
         )
@@ -128,33 +142,33 @@ def family_lengths(
 
 
 def _scores(turns: pl.DataFrame) -> LengthScores:
-    # Most have no null; a query for each of thousands of frames would take most of the time.
+    # Most frames have no null, and dropping nulls from thousands of frames would take most of the time.
     if lacking := turns.get_column("value").null_count():
         turns = turns.drop_nulls("value")
     return LengthScores(turns.get_column("value").to_list(), turns.get_column("cluster").to_list(), lacking)
 
 
 def _precedence(cell: Cell) -> tuple[int, bool, int]:
-    """The newest version, then what is ranked, then a task with a name of its own for the length."""
+    """Order cells of one length: newest version, then ranked, then the task that has the length in its name."""
     return cell.version, cell.ranked, -len(held_settings(cell.settings))
 
 
 def settings_without_length(settings: str) -> str:
-    """Settings as JSON without the length, which a task for any length has among them.
+    """Return settings as JSON without the length, which tasks for any length have as an option.
 
     >>> settings_without_length('{"lct_length": 4096, "lct_n": 5}')
     '{"lct_n": 5}'
     """
     held = held_settings(settings)
     if settings and not held and settings.strip() != "{}":
-        return settings  # no JSON object
+        return settings  # not a JSON object
     return json.dumps(
         {name: value for name, value in held.items() if name != _LENGTH}, sort_keys=True, ensure_ascii=False
     )
 
 
 def length_words(found: EffectiveLength) -> str:
-    """An effective length as tables print it.
+    """Describe an effective length in words.
 
     >>> from long_context_tasks.stats import LengthScores, effective_length, fraction_bar
     >>> hits = {4000: 95, 8000: 85, 16000: 20, 32000: 0}
@@ -172,7 +186,7 @@ def length_words(found: EffectiveLength) -> str:
 
 
 def length_document(length: FamilyLength) -> dict[str, Any]:
-    """An effective length as JSON: claims, and the outcome, cases with a score and coverage of each length."""
+    """Return an effective length for JSON: claims, and for each length the outcome, the number of scored cases and the coverage."""
     found = length.found
     names = ("model", "benchmark", "family", "variant", "judge", "threshold")
     return {
@@ -191,12 +205,12 @@ def length_document(length: FamilyLength) -> dict[str, Any]:
 
 
 def bar_words(length: FamilyLength) -> str:
-    """The fixed bar, which tells it from the relative one of the same family; empty for that."""
+    """Describe the fixed bar of an effective length; empty for the relative bar."""
     return "" if length.threshold is None else f"above {100 * length.threshold:g} %"
 
 
 def tokens_text(length: int) -> str:
-    """A length in thousands where it is a round one.
+    """Return a length in thousands if it is a round number of them.
 
     >>> tokens_text(128000), tokens_text(16384), tokens_text(1500)
     ('128k', '16k', '1,500')

@@ -1,10 +1,10 @@
-"""Names of models as pages show them, and what a file of the user's says about models: window, licence, other names.
+"""Names of models as tables and pages show them, and the user's file of models: names, claimed windows, licences.
 
-Hosts name one model differently: lm-eval by what was loaded, perhaps a local path, OpenCompass by a short name of the user's own.
+Hosts name one model differently: lm-eval by what was loaded, perhaps a local path, OpenCompass by a short name from the user's config.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +22,17 @@ _LOCAL = re.compile(r"(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[/\\]|\\\\)")
 _SNAPSHOT = re.compile(
     r"(?<![^/\\])(?=[^/\\]+[/\\]snapshots[/\\][^/\\]+[/\\]?$)[^/\\]*?models--([^/\\]+?)--([^/\\]+)[/\\]"
 )
-# Names that many folders have; what lies above tells more.
+"""A model in the cache of the Hugging Face hub: ``models--ORG--NAME/snapshots/REVISION``."""
+# Names that many folders have: the folder above is shown as well.
 _COMMON = re.compile(
     r"(?i)(checkpoint|step|epoch|iter|global_step)?[-_]?\d+|checkpoints?|final|best|last|latest|merged|hf|model|models|output|weights|main|ckpt"
 )
 
 
 def shown_name(name: str) -> str:
-    """The name that a model is shown by: a local path by its last folder, with the one above where many folders are called so.
+    """Return the name that a model is shown by: a local path becomes its last folder, or the last two if that name is common.
 
-    A hub's id (``org/name``) and any other name stay as they are, but for keys and logins. Two slashes or more make a path as well.
+    An id of the hub (``org/name``) and any other name stay as they are, without keys and logins. Two slashes or more make a path.
 
     >>> shown_name("/home/me/models/owl-1b/"), shown_name("org/owl-1b"), shown_name("runs/a/owl/checkpoint-500")
     ('owl-1b', 'org/owl-1b', 'owl/checkpoint-500')
@@ -50,7 +51,7 @@ def shown_name(name: str) -> str:
 
 
 def shown_source(source: str) -> str:
-    """Where a run lies, for readers elsewhere: the last two folders; of one that lm-eval named after a model's path, the last name.
+    """Return the place of a run for readers elsewhere: its last two folders; one that lm-eval named after a path becomes its last name.
 
     >>> shown_source("/home/me/results/weekly/__home__me__models__owl"), shown_source("oc/sk-0123456789abcdef")
     ('weekly/owl', 'oc/(not shown)')
@@ -60,7 +61,7 @@ def shown_source(source: str) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Whether a model's name is a path of a machine."""
+    """Return whether the name of a model is a local path."""
     if "://" in name:
         return False
     return bool(_LOCAL.match(name)) or name.count("/") > 1 or "\\" in name
@@ -78,13 +79,13 @@ _Name = Annotated[str, Field(min_length=1)]
 
 
 class ModelFacts(Checked):
-    """What the user says about a model.
+    """An entry of the user's file of models.
 
     Attributes:
-        name: that it is shown by.
-        aliases: other names of it, as hosts tell them or as they are shown.
+        name: name that the model is shown by.
+        aliases: its other names, as hosts write them or as they are shown.
         window: context length that its makers claim, in tokens; None if unknown.
-        licence, parameters: as text; empty if unknown.
+        licence, parameters: text; empty if unknown.
     """
 
     name: _Name
@@ -96,16 +97,12 @@ class ModelFacts(Checked):
 
 @dataclass(frozen=True)
 class Models:
-    """Models by name.
-
-    Attributes:
-        facts: name to what is known.
-    """
+    """The models of the user's file, by name."""
 
     facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
     def name_of(self, *names: str) -> str | None:
-        """The name of the model that one of these names, a host's or the one shown, belongs to; None where none does."""
+        """Return the name of the model that has one of these names or aliases; None if no model has."""
         return next((self._names[name] for name in names if name in self._names), None)
 
     @cached_property
@@ -114,12 +111,15 @@ class Models:
 
     @property
     def windows(self) -> dict[str, int]:
-        """Model to its claimed window."""
+        """Claimed window of each model, in tokens."""
         return {name: facts.window for name, facts in self.facts.items() if facts.window is not None}
 
 
+NO_MODELS = Models()
+
+
 def read_models(path: Path) -> Models:
-    """Models from a YAML file.
+    """Read the user's file of models.
 
     ::
 
@@ -131,7 +131,7 @@ def read_models(path: Path) -> Models:
             aliases: [qwen3-8b-vllm, /data/models/Qwen3-8B]
 
     Raises:
-        InputError: no such file, not of this form, or a name that two models have.
+        InputError: the file is missing or not of this form, or two models share a name.
     """
     content = read_yaml(path, "file of models", remedy=_EXAMPLE)
     rows = content.get("models") if isinstance(content, Mapping) and set(content) == {"models"} else None
@@ -148,24 +148,4 @@ def read_models(path: Path) -> Models:
                     f"{path}, model {number}: {name} is a name of {owner[name]} already; a name belongs to one model"
                 )
             owner[name] = model.name
-    return Models(facts)
-
-
-def with_claims(models: Models, claims: Sequence[str]) -> Models:
-    """The same with windows given as ``MODEL=128k``, which count before those of the file.
-
-    Raises:
-        InputError: not of this form.
-    """
-    facts = dict(models.facts)
-    for claim in claims:
-        name, equals, length = claim.rpartition("=")
-        if not (equals and name and length):
-            raise InputError(f"--claimed {claim}: give MODEL=LENGTH, as org/model=128k")
-        known = models.name_of(name) or name
-        try:
-            window = parse_length(length)
-        except InputError as error:
-            raise InputError(f"--claimed {name}: window {error}") from error
-        facts[known] = facts.get(known, ModelFacts(name=known)).model_copy(update={"window": window})
     return Models(facts)

@@ -1,53 +1,45 @@
-"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, and tests that the user names."""
+"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, and tests that the user asks for."""
 
-import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
-from pydantic import Field
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import MOST_WRITTEN, Places, StoredRun, load_task
+from long_context_tasks.results.collect import CollectedRuns
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
-from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
-from long_context_tasks.schema.files import json_rows, loads
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
     ScoredRun,
     ScoredTurn,
     Section,
     Table,
-    figure_text,
-    interval_text,
     test_cells,
 )
-from long_context_tasks.schema.validated import Checked, Number, Whole, validated
-from long_context_tasks.stats import CorrectedMean, corrected_mean, welch_test
+from long_context_tasks.stats import welch_test
 
-MOST_FOR_PAGES = 1_000_000
-"""Tokens of synthetic cases that are written for each task of a site, which shows scores without them: some five seconds' work."""
 OFFICIAL = "official"
-"""In place of a metric: the official one of each task."""
+"""Stands for the official metric of each task."""
 
 
 @dataclass(frozen=True)
 class SectionOptions:
-    """What of the runs is split, and where their data lie.
+    """Options of a benchmark's own report.
 
     Attributes:
-        metric: name, :data:`OFFICIAL`, or empty: each run's headline.
-        data_dir: see :func:`long_context_tasks.hosts.stored.load_task`.
-        cases: where built cases lie now; None: where the runs say.
-        bins: parts of a context; None: as the benchmark has them.
+        metric: name of the metric to split, or :data:`OFFICIAL`; empty for the headline of each run.
+        data_dir: folder of the published data; None for that of the runs.
+        cases: new place of built cases that moved; None for the place in the runs.
+        bins: number of parts of a context; None for the benchmark's own.
         tests: pairs ``FIRST,SECOND`` for :func:`tests_table`.
-        most: tokens of synthetic cases that may be written for a task; runs of longer ones that are not in the cache are left out.
+        most: tokens of synthetic cases that may be generated for a task; runs with more are left out unless the cache has their cases.
     """
 
     metric: str = ""
@@ -59,25 +51,22 @@ class SectionOptions:
 
 
 def with_sections() -> list[str]:
-    """Names of the benchmarks that have a report of their own."""
+    """Return the names of the benchmarks that have a report of their own."""
     return [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_sections]
 
 
-def benchmark_sections(
-    benchmark: str, collection: Collection, evaluations: Mapping[str, Evaluation], wanted: SectionOptions
-) -> list[Section]:
-    """A benchmark's own report, and the tests that the user names.
+def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: SectionOptions) -> list[Section]:
+    """Return a benchmark's own report, followed by the tests that the user asks for.
 
     Raises:
-        InputError: an unknown benchmark, no run that can be split, a damaged file, or data of a task that are not here.
+        InputError: the benchmark is unknown or has no judged run with the metric, a file is damaged, or the data of a task are missing.
     """
     if benchmark not in with_sections():
         raise InputError(
             f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
         )
-    runs, unjudged = scored_runs(
-        collection.runs.filter(pl.col("benchmark") == benchmark), evaluations, wanted
-    )
+    rows = collected.collection.runs.filter(pl.col("benchmark") == benchmark)
+    runs, unjudged = scored_runs(collected, wanted, rows)
     problems = tuple(
         f"left out: {run}: not judged yet; lct judge run {run.folder} --judge judge.yaml" for run in unjudged
     )
@@ -98,36 +87,41 @@ def benchmark_sections(
 def paper_sections(
     benchmark: str, data_dir: Path | None, only: str = "", tokenizer: str | None = None
 ) -> list[Section]:
-    """The tables of a benchmark's paper, made again from what its authors published.
+    """Recompute the tables of a benchmark's paper from what its authors published.
 
     Args:
-        benchmark: name.
-        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the cache.
-        only: keys of tables with commas between; empty: all.
-        tokenizer: a Hugging Face folder or hub id, for tables that count tokens.
+        benchmark: name of the benchmark.
+        data_dir: folder of the published files; None for ``LCT_DATA_DIR``, then the cache.
+        only: keys of tables, separated by commas; empty for all.
+        tokenizer: Hugging Face folder or hub id, for tables that count tokens.
 
     Raises:
-        InputError: a benchmark without such tables, an unknown key, or files that are missing or damaged.
+        InputError: the benchmark has no such tables, a key is unknown, or files are missing or damaged.
     """
-    there = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_paper_tables]
-    if benchmark not in there:
-        raise InputError(
-            f"{benchmark}: no tables of a paper can be made again; there are: {', '.join(there)}"
-        )
+    known = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_paper_tables]
+    if benchmark not in known:
+        raise InputError(f"{benchmark}: its paper has no tables to recompute; there are: {', '.join(known)}")
     options = catalogue.resolve_options({"lct_data_dir": data_dir, "lct_tokenizer": tokenizer})
     return catalogue.benchmark(benchmark).paper_tables(options, only)
 
 
 def scored_runs(
-    runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: SectionOptions
+    collected: CollectedRuns, wanted: SectionOptions, runs: pl.DataFrame | None = None
 ) -> tuple[list[ScoredRun], list[StoredRun]]:
-    """Runs for a benchmark's sections, and those whose answers no judge has read.
+    """Return runs as a benchmark's sections take them, and the runs whose answers no judge has read.
+
+    Args:
+        collected: runs that were collected.
+        wanted: options of the report.
+        runs: rows of ``collected.collection.runs`` to take; None for all.
 
     Raises:
         InputError: no run has the metric.
     """
+    evaluations = collected.evaluations
+    runs = collected.collection.runs if runs is None else runs
 
-    # Tasks may be large: few are held at a time.
+    # Tasks may be large, so only two stay in memory.
     @lru_cache(maxsize=2)
     def loaded(key: str, run: str) -> LoadedTask:
         stored = evaluations[run].run
@@ -201,14 +195,18 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
 
 
 _Side = tuple[ScoredRun, list[float]]
-"""A run of a setting that a test compares, and the setting's mean score of each turn over repeats."""
+"""A run of a setting that a test compares, and the mean over repeats of each turn's score in that setting."""
 
 
 def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
-    """One-tailed Welch tests of whether FIRST scores lower than SECOND; each is a model, a task, or MODEL:TASK.
+    """Test whether FIRST scores lower than SECOND (one-tailed Welch tests).
+
+    Args:
+        runs: judged runs.
+        wanted: pairs ``FIRST,SECOND``; each name is a model, a task, or MODEL:TASK.
 
     Raises:
-        InputError: not two names, a name of no run, or nothing that can be compared.
+        InputError: a pair does not have two names, a name matches no run, or the two have nothing in common to compare.
     """
     settings: dict[Any, tuple[ScoredRun, dict[tuple[str, int], list[float]]]] = {}
     for run in runs:
@@ -226,7 +224,7 @@ def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
         for name, own in zip(names, chosen, strict=True):
             if not own:
                 models, tasks = (
-                    sorted({getattr(run, what) for run, _ in sides}) for what in ("model", "task")
+                    sorted({getattr(run, kind) for run, _ in sides}) for kind in ("model", "task")
                 )
                 raise InputError(
                     f"--test {name}: no judged run; models: {', '.join(models)}; tasks: {', '.join(tasks)}"
@@ -250,94 +248,11 @@ def _is_named(run: ScoredRun, name: str) -> bool:
 
 
 def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
-    """Pairs that differ in the model or in the task, but not in both unless there is nothing to choose."""
-    alone = len(first) == len(second) == 1
+    """Yield pairs that share the judge and differ in the model or in the task; in both only if there is a single pair."""
+    single = len(first) == len(second) == 1
     for one in first:
         for other in second:
             a, b = one[0], other[0]
             related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
-            if a.key != b.key and a.judge == b.judge and (related or alone):
+            if a.key != b.key and a.judge == b.judge and (related or single):
                 yield one, other
-
-
-RATING = '{"model": "org/model", "task": "TASK", "case": "meeting_3", "turn": 1, "rating": 7}'
-_COLUMNS = (
-    *("host", "model", "task", "judge", "settings", "metric", "n", "rated", "raw", "corrected"),
-    *("95 % interval", "rated only", "95 % of these", "bias", "95 % of bias", "why not"),
-)
-
-
-class _Row(Checked):
-    model: str
-    task: str
-    case: str
-    turn: Whole = Field(1, ge=1)
-    rating: Number
-
-
-class _Answer(NamedTuple):
-    model: str
-    task: str
-    case: str
-    turn: int
-
-
-Ratings = Mapping[_Answer, float]
-"""Mean of people's ratings of an answer; turns are counted from 0."""
-
-
-def read_people(files: Sequence[Path]) -> Ratings:
-    """Read people's ratings from JSON lines; several ratings of an answer count as their mean.
-
-    Raises:
-        InputError: a file that cannot be read or holds no ratings, or a row of another form.
-    """
-    found: dict[_Answer, list[float]] = defaultdict(list)
-    for path in files:
-        for place, row in json_rows(path, f"JSON Lines, {RATING}"):
-            each = validated(_Row, row, place, remedy=f"expected {RATING}")
-            found[_Answer(each.model, each.task, each.case, each.turn - 1)].append(each.rating)
-    if not found:
-        raise InputError(f"{', '.join(map(str, files))}: no ratings; expected {RATING}")
-    return {answer: math.fsum(ratings) / len(ratings) for answer, ratings in found.items()}
-
-
-def corrected_table(runs: Sequence[ScoredRun], ratings: Ratings) -> Table:
-    """Return a row for each judged run: the judge's mean, and the mean corrected by ratings, or why there is none."""
-    rows = [_row(run, ratings) for run in runs if run.judge]
-    return Table(
-        "corrected",
-        "judge means corrected by people's ratings",
-        _COLUMNS,
-        tuple(rows),
-        frozenset({"why not"}),
-    )
-
-
-def _row(run: ScoredRun, ratings: Ratings) -> tuple[str, ...]:
-    turns = [turn for turn in run.turns() if turn.value is not None and turn.repeat == 0]
-    judged = [float(turn.value or 0) for turn in turns]
-    rated = [ratings.get(_Answer(run.model, run.task, turn.case, turn.turn)) for turn in turns]
-    raw = math.fsum(judged) / len(judged) if judged else math.nan
-    first = (run.host, run.model, run.task, run.judge, run.how, run.metric, str(len(judged)))
-    number = sum(value is not None for value in rated)
-    if not number:
-        why = "none of its answers is rated; ratings of other models say nothing of the bias on its answers"
-        return (*first, "0", figure_text(raw), *[""] * 6, why)
-    try:
-        found = corrected_mean(judged, rated, [turn.cluster for turn in turns])
-    except ValueError as error:
-        return (*first, str(number), figure_text(raw), *[""] * 6, str(error))
-    return (*first, str(number), *_cells(found), "")
-
-
-def _cells(found: CorrectedMean) -> tuple[str, ...]:
-    return (
-        figure_text(found.raw),
-        figure_text(found.corrected),
-        interval_text(found.interval, 2),
-        figure_text(found.rated_only),
-        interval_text(found.rated_interval, 2),
-        f"{found.bias:+.2f}",
-        interval_text(found.bias_interval, 2),
-    )

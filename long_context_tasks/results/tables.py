@@ -1,7 +1,7 @@
-"""The results as files that other programs read: Parquet, CSV, JSON, Markdown; and rows for a table on the terminal.
+"""Results as files for other programs (Parquet, CSV, JSON, Markdown), and as rows of a table on the terminal.
 
-``results.parquet`` has a row for each score with the columns by which one filters and groups, so that it is enough for most questions;
-``runs.parquet`` has everything else about the runs. Both have the key ``run``.
+``results.parquet`` has a row for each score with the columns to filter and group by, which answers most questions; ``runs.parquet`` has
+everything else about the runs. Both have the key ``run``.
 """
 
 import csv
@@ -35,7 +35,7 @@ JOINED = (
     *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
     *("version", "judge", "headline", "settings", "made", "host_version", "package", "commit"),
 )
-"""Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
+"""Columns of ``RUNS`` that every score in ``results.parquet`` has."""
 
 _TEXTS = pl.List(pl.String())
 LEADERBOARD: dict[str, pl.DataType] = {
@@ -63,9 +63,9 @@ TERMINAL_COLUMNS = (
     *("task", "model", "judge", "metric", "score", "95 % interval", "n", "runs", "host", "notes"),
 )
 _REMEDY = "choose another folder with --out"
-# A sheet would take these for the beginning of a formula.
+# A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Missing values, signed numbers and intervals begin like formulas and are none; sums are.
+# Missing values, signed numbers and intervals begin like formulas but are not; sums are.
 _NUMBERS = re.compile(r"(?!.*[\d)\]] ?[-+/])[-+0-9.,%\[\]()/ ]*( to [-+0-9.,% ]*)?")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 
@@ -73,10 +73,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 def write_tables(
     folder: Path, collection: Collection, cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()
 ) -> list[Path]:
-    """Write all files into a folder, each at one stroke.
-
-    Returns:
-        Their paths.
+    """Write all files into a folder, each atomically, and return their paths.
 
     Raises:
         InputError: the folder cannot be written.
@@ -97,7 +94,7 @@ def write_tables(
 
 
 def joined(collection: Collection) -> pl.DataFrame:
-    """Every score with the columns of its run; a row in the order of ``SCORES``."""
+    """Return every score with the columns :data:`JOINED` of its run, in the order of ``SCORES``."""
     numbers = (pl.Int64(), pl.Float64())
     runs = collection.runs.select("run", *JOINED).with_columns(
         pl.col(name).cast(pl.Categorical())
@@ -114,10 +111,7 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 
 
 def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
-    """A row for each cell with all that belongs to its number, under :data:`LEADERBOARD`.
-
-    Rates are from 0 to 1, points as they are; null is a number that there is none of.
-    """
+    """Return a row for each cell with the columns :data:`LEADERBOARD`; rates are from 0 to 1, and missing numbers are null."""
     about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
     rows = []
     for cell in cells:
@@ -144,12 +138,12 @@ def _lengths(lengths: Sequence[FamilyLength]) -> pl.DataFrame:
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """A table as CSV; see :func:`csv_lines`."""
+    """Return a table as CSV; see :func:`csv_lines`."""
     return csv_lines([frame.columns, *frame.iter_rows()])
 
 
 def table_json(name: str, frame: pl.DataFrame) -> str:
-    """A table as JSON: its ``table`` name, ``columns`` (name to text, integer, number, boolean or list), and ``rows`` (objects)."""
+    """Return a table as JSON with the keys ``table`` (its name), ``columns`` (name to kind) and ``rows`` (objects)."""
     columns = {column: _KINDS[str(kind).partition("(")[0]] for column, kind in frame.schema.items()}
     document = {"table": name, "columns": columns, "rows": frame.to_dicts()}
     return json.dumps(json_value(document), ensure_ascii=True, indent=1, allow_nan=False) + "\n"
@@ -159,9 +153,9 @@ _KINDS = {"String": "text", "Int64": "integer", "Float64": "number", "Boolean": 
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV: lists with spaces between, mappings as JSON, yes and no, and empty fields where there is no number.
+    """Return rows as CSV: lists separated by spaces, mappings as JSON, yes and no, and empty fields for numbers that are not finite.
 
-    Text that a sheet would take for a formula has an apostrophe in front.
+    Text that a spreadsheet would take for a formula gets an apostrophe in front.
 
     >>> print(csv_lines([("-", "-2.5 to +0.1", "-1 [-2, 3]", "=1", "-cmd", "+1+1")]), end="")
     -,-2.5 to +0.1,"-1 [-2, 3]",'=1,'-cmd,'+1+1
@@ -182,13 +176,13 @@ def _field(value: object) -> object:
         value = ""
     if isinstance(value, str):
         formula = value.startswith(_FORMULA) and not _NUMBERS.fullmatch(value)
-        # The writer leaves a carriage return without quotes, and readers end a row there.
+        # The csv module does not quote a carriage return, and readers would end the row there.
         value = ("'" if formula else "") + value.replace("\r\n", "\n").replace("\r", "\n")
     return value
 
 
 def reasons_text(mean: Mean) -> str:
-    """Reasons with their counts, the commonest first.
+    """Return the reasons with their counts, the most frequent first.
 
     >>> reasons_text(Mean(0.5, 0.1, 0.9, 3, 4, {"empty": 2, "does_not_fit": 1}))
     '2 empty, 1 does_not_fit'
@@ -198,7 +192,7 @@ def reasons_text(mean: Mean) -> str:
 
 
 def score_text(value: float, *, points: bool) -> str:
-    """A score as people read it: rates in percent, points with two places; a dash where there is none.
+    """Return a score for people: rates in percent, points with two decimals, a dash if it is not finite.
 
     >>> score_text(0.5, points=False), score_text(7.25, points=True), score_text(float("nan"), points=True)
     ('50.0', '7.25', '-')
@@ -209,22 +203,22 @@ def score_text(value: float, *, points: bool) -> str:
 
 
 def interval_text(mean: Mean, *, points: bool) -> str:
-    """``low to high`` in the unit of :func:`score_text`; a dash where too little is known."""
+    """Return ``low to high`` in the unit of :func:`score_text`; a dash without an interval."""
     if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
         return "-"
     return f"{score_text(mean.low, points=points)} to {score_text(mean.high, points=points)}"
 
 
 def cell_text(cell: Cell) -> str:
-    """The score of a cell with its unit and interval: ``50.0 % (40.1 to 59.9)``, ``7.25 pt (6.90 to 7.60)``."""
+    """Return the score of a cell with unit and interval, e.g. ``50.0 % (40.1 to 59.9)`` or ``7.25 pt (6.90 to 7.60)``."""
     unit = "pt" if cell.points else "%"
     return f"{score_text(cell.mean.value, points=cell.points)} {unit} ({interval_text(cell.mean, points=cell.points)})"
 
 
 def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -> str:
-    """A table for each benchmark, judge and settings: models by tasks; cells that are not ranked are marked and explained below.
+    """Return the leaderboard as Markdown: a table of tasks by models for each benchmark, judge and settings, then effective lengths.
 
-    Then, where there are any, a table of effective context lengths with their definitions.
+    Scores that are not ranked are in parentheses, and a list below their table gives the reasons.
     """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
@@ -242,7 +236,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
             by_place.setdefault((cell.task, cell.model), []).append(cell)
         models = sorted({cell.model for cell in group}, key=str.lower)
         rows = []
-        # One line for each task where a table would be wider than any page.
+        # Tasks are rows because a column for each would make the table wider than any page.
         for task in dict.fromkeys(cell.task for cell in group):
             own = [by_place.get((task, model), ()) for model in models]
             shown = ["; ".join(_marked(cell, notes) for cell in held) for held in own]
@@ -256,7 +250,13 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 0) -> list[str]:
-    """Lines of a table whose first column and so many of the last ones are text, and the others figures."""
+    """Return the lines of a Markdown table; figures are aligned right.
+
+    Args:
+        columns: headings, not yet escaped.
+        rows: escaped cells.
+        texts: number of last columns that hold text; the first column always does.
+    """
     figures = len(columns) - 1 - texts
     heading = " | ".join(map(escape_markdown, columns))
     return [
@@ -271,7 +271,7 @@ def _given_settings(settings: str) -> str:
 
 
 def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
-    """Return a line for each family, variant, judge and settings, with a column for each model."""
+    """Return a table with a row for each family, variant, judge and settings, and a column for each model."""
     models = sorted({row.model for row in lengths}, key=str.lower)
     rows: dict[str, dict[str, str]] = {}
     definitions: dict[str, int] = {}
@@ -294,7 +294,7 @@ def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
 
 
 def _marked(cell: Cell, notes: list[str]) -> str:
-    """A score, in parentheses and with the number of its note where it is not ranked."""
+    """Return a score; one that is not ranked is in parentheses, and its note is appended to ``notes``."""
     unit = " pt" if cell.points else ""
     text = f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)}; n={cell.mean.n})"
     if cell.ranked:
@@ -308,24 +308,24 @@ def _marked(cell: Cell, notes: list[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that stays text in a Markdown table: neither markup, HTML, links, new cells nor new lines.
+    """Escape text so that a Markdown table shows it as it is, without markup, HTML, links, mentions, new cells or new lines.
 
     >>> escape_markdown("a|b\\n<b>*c*</b>")
     'a\\\\|b &lt;b&gt;\\\\*c\\\\*&lt;/b&gt;'
     """
     flat = printable(text)
-    # What a viewer would make a link of by itself, or a call of a person.
+    # Viewers turn bare addresses into links, and names after @ into notifications.
     flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat).replace("@", "@\u200b")
     return _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
 
 
 def printable(text: str) -> str:
-    """One line without characters that move a cursor, change colours or hide."""
+    """Return text in one line, without characters that move the cursor, change colours or are invisible."""
     return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
-    """Rows under :data:`TERMINAL_COLUMNS`: of each task the ranked cells from the highest score down, then the others."""
+    """Return rows with :data:`TERMINAL_COLUMNS`: for each task the ranked cells, highest score first, then the others."""
     order = {task: place for place, task in enumerate(dict.fromkeys(cell.task for cell in cells))}
 
     def place(cell: Cell) -> tuple[object, ...]:
@@ -356,41 +356,29 @@ def _with_percent(cell: Cell) -> str:
 
 
 def _task_at_length(cell: Cell) -> str:
-    """The task, with its length where that was an option of the run and is not in the name."""
+    """Return the task, followed by its length if that is an option of the run and not in the name."""
     length = "" if cell.length is None else format_length(cell.length)
     return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
 
 
-def summary(collection: Collection) -> Mapping[str, int]:
-    """How much was read, for one line: runs, models, tasks, problems (files and runs left out) and, if any, notes."""
-    runs = collection.runs
-    return {
-        "run": len(runs),
-        "model": runs["model"].n_unique(),
-        "task": runs["task"].n_unique(),
-        "problem": len(collection.problems),
-        **({"note": len(collection.notes)} if collection.notes else {}),
-    }
-
-
 def settings_table(cells: Sequence[Cell], names: Sequence[str]) -> Table:
-    """A row for each cell, best first, with a column for each setting: to choose one among configurations.
+    """Return a table of cells with a column for each of some settings, to choose the best configuration.
 
-    Cells without some scores stand behind the others, those without any last.
+    The highest score comes first; cells with missing scores follow, cells without any come last.
 
     Args:
-        cells: any.
-        names: of settings, with or without ``lct_``; a cell that does not name one has its default.
+        cells: all cells.
+        names: settings, with or without ``lct_``; a cell without one has the default.
 
     Raises:
-        InputError: a setting that no cell has.
+        InputError: no cell has the setting.
     """
     held = [held_settings(cell.settings) for cell in cells]
     known = {key.removeprefix("lct_") for settings in held for key in settings}
     short = [name.removeprefix("lct_") for name in names]
     if unknown := [name for name in short if name not in known and f"lct_{name}" not in DEFAULTS]:
         raise InputError(
-            f"--by {', '.join(unknown)}: no run differs in it; settings of these runs: {', '.join(sorted(known)) or 'none'}"
+            f"--by {', '.join(unknown)}: no run has it; settings of these runs: {', '.join(sorted(known)) or 'none'}"
         )
 
     def place(cell: Cell) -> tuple[bool, bool, float]:

@@ -16,13 +16,12 @@ from typing import Any
 
 import jinja2
 import polars as pl
-import yaml
 
 from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import length_words
-from long_context_tasks.results.tables import interval_text, leaderboard, printable, score_text, table_json
+from long_context_tasks.results.tables import leaderboard, table_json
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
@@ -145,13 +144,10 @@ def build_site(
     not kept.
 
     Raises:
-        InputError: the folder holds something else or cannot be written, a README.md of the user's where a Space needs its own,
-            or plotly is not installed.
+        InputError: the folder holds something else or cannot be written, or plotly is not installed.
     """
     options = options or SiteOptions()
     plotly = _plotly()
-    if options.space:
-        check_space(folder)
     with _replaced(folder) as part:
         n_cases = _write(part, collection, cells, cases, options, plotly)
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -253,11 +249,7 @@ def _write(
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
-    if options.badges:
-        write_badges(folder, leading.values(), models, tasks, environment.get_template("badge.svg.j2"))
     write_task_tables(folder, collection, cells, tasks)
-    if options.space:
-        write_whole(folder / SPACE, space_page(options.title))
     return n_cases
 
 
@@ -281,38 +273,6 @@ def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
     return environment
 
 
-SPACE = "README.md"
-_MADE_WITH = "Made with `lct report --space`"
-_CHARACTER, _MARGIN = 7, 12  # pixels of 11 px Verdana; ``textLength`` makes any font fit
-
-
-def badge(cell: Cell, template: jinja2.Template) -> str:
-    """The headline of a model on a task with its 95 % interval, as SVG; grey and marked where it is not ranked."""
-    unit = "" if cell.points else " %"
-    value = f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)})"
-    name, value = printable(cell.task), value if cell.ranked else f"{value}, not ranked"
-    left, right = (_CHARACTER * len(text) + _MARGIN for text in (name, value))
-    title = f"{printable(cell.model)}, {name}: {cell.metric} {value}"
-    return template.render(left=left, right=right, name=name, value=value, title=title, ranked=cell.ranked)
-
-
-def write_badges(
-    folder: Path,
-    cells: Iterable[Cell],
-    models: Mapping[str, str],
-    tasks: Mapping[str, str],
-    template: jinja2.Template,
-) -> None:
-    """Write ``badge/<model>/<task>.svg``, under the names of their pages."""
-    chosen: dict[tuple[str, str], Cell] = {}
-    for cell in sorted(cells, key=lambda one: one.settings not in ("", "{}")):
-        chosen.setdefault((cell.model, cell.task), cell)
-    for (model, task), cell in chosen.items():
-        place = folder / "badge" / models[model]
-        place.mkdir(parents=True, exist_ok=True)
-        write_whole(place / f"{tasks[task]}.svg", badge(cell, template))
-
-
 def write_task_tables(
     folder: Path, collection: Collection, cells: Iterable[Cell], tasks: Mapping[str, str]
 ) -> None:
@@ -322,30 +282,3 @@ def write_task_tables(
         write_whole(
             folder / "task" / f"{tasks[str(task)]}.json", table_json("leaderboard", pl.DataFrame(part))
         )
-
-
-def check_space(folder: Path) -> None:
-    """Refuse to replace a README.md of the user's.
-
-    Raises:
-        InputError: there is one.
-    """
-    path = folder / SPACE
-    if path.is_file() and _MADE_WITH not in path.read_bytes().decode("utf-8", "replace"):
-        raise InputError(
-            f"{path}: is there already; put `sdk: static` into its front matter and leave out --space"
-        )
-
-
-def space_page(title: str) -> str:
-    """The page that makes a static Space of a site on the Hugging Face hub."""
-    front: dict[str, str | bool] = {
-        "title": printable(title),
-        "emoji": "📏",
-        "colorFrom": "blue",
-        "colorTo": "gray",
-        "sdk": "static",
-    }
-    front |= {"app_file": "index.html", "pinned": False}
-    header = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1_000)
-    return f"---\n{header}---\n\n{_MADE_WITH}; the scores as files: `leaderboard.csv`, `results.parquet`.\n"

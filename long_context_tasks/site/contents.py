@@ -11,11 +11,11 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.published import published
+from long_context_tasks.results.case_pages import MOST_FOR_PAGES
 from long_context_tasks.results.cells import Cell, pooled_cells
-from long_context_tasks.results.lengths import card_chance, family_lengths
-from long_context_tasks.results.models import Models
+from long_context_tasks.results.collect import CollectedRuns
+from long_context_tasks.results.lengths import chances, family_lengths
 from long_context_tasks.results.sections import (
-    MOST_FOR_PAGES,
     SectionOptions,
     benchmark_sections,
     scored_runs,
@@ -29,7 +29,6 @@ from long_context_tasks.site import words
 from long_context_tasks.site.shown import CellMap, SiteOptions
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.evaluations import Evaluation
     from long_context_tasks.schema.report import Section
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
@@ -151,10 +150,7 @@ def _reason(error: Exception) -> str:
 
 
 def heat_maps(
-    collection: Collection,
-    cells: Sequence[Cell],
-    evaluations: "Mapping[str, Evaluation]",
-    data_dir: Path | None,
+    collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None
 ) -> "tuple[list[CellMap], list[str]]":
     """Return scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have them.
 
@@ -165,9 +161,9 @@ def heat_maps(
         benchmark = catalogue.benchmark(cell.benchmark)
         if not benchmark.has_heat_maps:
             continue
-        rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
+        rows = collected.collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
-            runs, _ = scored_runs(rows, evaluations, wanted)
+            runs, _ = scored_runs(collected, wanted, rows)
             # The repeats of a cell count together, of whatever host.
             found = benchmark.heat_maps([replace(run, host="") for run in runs])
         except Exception as error:  # a plug-in may fail; the rest of the site does without it
@@ -183,12 +179,9 @@ def heat_maps(
 
 
 def site_contents(
-    collection: Collection,
+    collected: CollectedRuns,
     cells: Sequence[Cell],
-    evaluations: "Mapping[str, Evaluation]",
     *,
-    title: str,
-    models: Models,
     data_dir: Path | None = None,
     agreement: Path | None = None,
     threshold: float | None = None,
@@ -201,6 +194,7 @@ def site_contents(
     Raises:
         InputError: the file of agreement cannot be read.
     """
+    collection = collected.collection
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
@@ -209,20 +203,19 @@ def site_contents(
     variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
     tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
     chance = chances(cells)
-    maps, notes = heat_maps(collection, cells, evaluations, data_dir)
+    maps, notes = heat_maps(collected, cells, data_dir)
     without_maps = "".join(notes)
     sections: dict[str, Sequence[Section]] = {}
     for benchmark in sorted({*benchmarks} & {*with_sections()}):
         try:
             sections[benchmark] = benchmark_sections(
-                benchmark, collection, evaluations, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
+                benchmark, collected, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
             )
         except Exception as error:  # a plug-in may fail; the rest of the site does without it
             # What keeps a report from being made mostly keeps its maps from being made as well.
             if _reason(error) not in without_maps:
                 notes.append(f"{benchmark}: {_reason(error)}")
     options = SiteOptions(
-        title=title,
         made=date.today().isoformat(),
         published=[score for benchmark in benchmarks for score in published(benchmark)],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
@@ -233,7 +226,7 @@ def site_contents(
         label_titles={name: label.title for name, label in labels.items() if label.title},
         positions=[name for name, label in labels.items() if label.position],
         position_variants=[value for value in moved if value in variants],
-        models=models,
+        models=collected.models,
         measured_wer=measured_wer(collection),
         chance=chance,
         judges=judges,
@@ -245,19 +238,6 @@ def site_contents(
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )
     return options, notes
-
-
-def chances(cells: Sequence[Cell]) -> dict[str, float]:
-    """Return task to the score of guessing: the card's number where it has one, else the mean over the cases of the cell."""
-    found: dict[str, float] = {}
-    for cell in cells:
-        card = catalogue.parse_task(cell.task).card
-        guess = cell.official.get(card.chance_metric)
-        if (number := card_chance(card)) is not None:
-            found[cell.task] = number
-        elif guess is not None and guess.n and cell.task not in found:
-            found[cell.task] = guess.value
-    return found
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:

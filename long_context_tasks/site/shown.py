@@ -76,8 +76,6 @@ class SiteOptions:
         official: task to the metric that follows the paper's code, where there is one.
         rates: metrics that describe how a model responds, not how well, each with the heading of its column.
         downloads: names of files that the caller puts beside the first page, to link to.
-        badges: write a badge for each score.
-        space: make it a static Space of the Hugging Face hub.
         submit_to: address of the repository that takes new results; empty where there is none.
     """
 
@@ -103,8 +101,6 @@ class SiteOptions:
     official: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, str] = field(default_factory=dict)
     downloads: Sequence[str] = ()
-    badges: bool = False
-    space: bool = False
     submit_to: str = ""
 
 

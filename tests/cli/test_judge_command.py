@@ -267,7 +267,7 @@ def test_what_cannot_be_judged_ends_with_code_2(results: Path, judging: JudgeSer
         (results, ("--judge", column), "another `name`"),
         (results, ("--judge", working, "--tasks", "elitr_bench_qa"), TASKS[0]),
         (tmp_path / "empty", ("--judge", working), "no runs"),
-        (tmp_path / "nowhere", ("--judge", working), "not there"),
+        (tmp_path / "nowhere", ("--judge", working), "does not exist"),
     ):
         done = judge(folder, *words)
         assert done.code == 2 and message in done.err and not done.numbers, message

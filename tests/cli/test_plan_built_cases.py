@@ -108,8 +108,6 @@ def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path,
             assert f"not in {place}; name the folder" in said and "no run of a task" not in said
             done = lct("judge", "run", results, "--judge", judge, "--cases", moved)
         assert list(results.rglob("judged/*/*.json")), done
-        rate = lct("plan", "--tasks", TASK, "--cases", moved, "--rate-from", results)
-        assert rate.code == 0 and "left out of the rate" not in rate.out + rate.err, rate
     finally:
         shutil.move(moved, place)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,11 +95,10 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
         (("--tasks", TASK, "--prompt-price", "5"), "--completion-price"),
         (("--tasks", TASK, "results"), "add --missing"),
         (("--tasks", TASK, "--missing"), "name them"),
-        (("--tasks", TASK, "--missing", "nowhere"), "nowhere: not there"),
+        (("--tasks", TASK, "--missing", "nowhere"), "nowhere: does not exist"),
         (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
         (("--tasks", TASK, "--cache-order", "slurm"), "'slurm' is not one of"),
         (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
-        (("--tasks", TASK, "--rate-from", "."), "no runs of our tasks"),
     ],
 )
 def test_bad_words_end_with_one_line(
@@ -136,7 +134,7 @@ def test_nothing_is_downloaded_and_the_environment_stays(monkeypatch: pytest.Mon
     assert "HF_HUB_OFFLINE" not in os.environ and not constants.HF_HUB_OFFLINE
 
 
-def test_rate_and_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of lm-eval as it is, with two of three cases."""
     pytest.importorskip("lm_eval")
     monkeypatch.chdir(tmp_path)
@@ -147,15 +145,6 @@ def test_rate_and_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch
         run_lm_eval(results, [TASK], arguments, {"lct_n": 2})
         run_lm_eval(results / "talks", [CONVERSATION], arguments)
     both = f"{TASK},{CONVERSATION}"
-    for folder, sent in ((results / "stub", 2), (results / "talks", 3)):
-        rows = plan("--tasks", both, "--rate-from", folder, "--json").rows
-        [path] = folder.rglob("results_*.json")
-        seconds = float(json.loads(path.read_text())["total_evaluation_time_seconds"])
-        text = rows["rate"]["notes"][0]
-        numbers = [int(word.replace(",", "")) for word in re.findall(r"([\d,]+) of ", text)]
-        prompts, answers = numbers[:2]
-        assert f" {sent} answers" in text
-        assert rows["rate"]["prompt"] == pytest.approx((prompts + answers) / seconds)
     said = plan("--missing", results, "--tasks", f"{both},ada_leval_tsort_2k")
     assert said.code == 1
     assert "2 partial, 1 absent." in said.out and "2 of 3 responses asked for" in said.out

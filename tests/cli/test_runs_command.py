@@ -123,7 +123,7 @@ def test_rescore_skips_and_says_why(results: Path, tmp_path: Path) -> None:
     assert nothing.code == 2 and "--log_samples" in nothing.err and "and 2 more" in nothing.err
     assert nothing.err.count("\n") == 1
     empty = runs("rescore", tmp_path / "results" / "nowhere")
-    assert empty.code == 2 and "not there" in empty.err
+    assert empty.code == 2 and "does not exist" in empty.err
     (tmp_path / "empty").mkdir()
     assert "holds no runs of our tasks" in runs("rescore", tmp_path / "empty").err
     assert runs("rescore", results, "--tasks", "ada_leval").code == 2

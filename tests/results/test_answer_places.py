@@ -6,7 +6,7 @@ import pytest
 
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.results.case_pages import MOST, answer_places
+from long_context_tasks.results.case_pages import MOST_PLACES, answer_places
 from long_context_tasks.schema import Case, Turn
 
 
@@ -64,7 +64,7 @@ def test_forms(gold: Any, texts: list[str]) -> None:
 
 
 def test_many_places() -> None:
-    assert len(places(["one"], "one " * 1000)) == MOST
+    assert len(places(["one"], "one " * 1000)) == MOST_PLACES
 
 
 def test_a_number_is_no_part_of_a_longer_one() -> None:

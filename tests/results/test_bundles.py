@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.cli import app
-from long_context_tasks.results.bundle.format import bundles_below, fit_to_travel
+from long_context_tasks.results.bundle.format import bundles_below, publishable
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.case_pages import shown_cases
@@ -33,6 +34,7 @@ from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.results.plan.missing import DONE, PARTIAL, WantedTask, find_cells
 from long_context_tasks.results.tidy import RUNS
 
+DOCS = Path(__file__).parents[2] / "docs" / "results_repository.md"
 pytestmark = pytest.mark.slow
 
 
@@ -192,9 +194,9 @@ def test_a_whole_run_is_done(tmp_path: Path) -> None:
 
 
 @given(st.text(st.sampled_from("/\\~.:?=,;abC1 '\"-_"), max_size=30) | st.text(max_size=30))
-def test_what_was_made_fit_to_travel_is(text: str) -> None:
-    once = fit_to_travel({"a": text})
-    assert fit_to_travel(once) == once
+def test_what_was_made_publishable_is(text: str) -> None:
+    once = publishable({"a": text})
+    assert publishable(once) == once
 
 
 def lct(*words: object) -> Any:
@@ -269,17 +271,17 @@ def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:
 
 
 def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_path: Path) -> None:
-    """Its shell steps, run in a repository: a good bundle passes, a bad one and a change beside the bundles do not."""
+    """Run the shell steps of the documented workflows: a good bundle passes, a bad one and a change outside the bundles do not."""
     if not shutil.which("git") or not shutil.which("bash"):
         pytest.skip("needs git and bash")
     repository = tmp_path / "repository"
-    assert lct("report", "repository", repository).exit_code == 0
-    assert lct("report", "repository", repository).exit_code == 2
-    flows = {path.name: path.read_text() for path in (repository / ".github" / "workflows").iterdir()}
-    assert not any("pull_request_target" in text for text in flows.values())
-    workflow, comment = (yaml.safe_load(flows[name]) for name in ("results.yml", "comment.yml"))
+    (repository / "bundles").mkdir(parents=True)
+    (repository / "requirements.txt").write_text("long_context_tasks")
+    flows = re.findall(r"^```yaml\n(.*?)^```$", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert not any("pull_request_target" in text for text in flows)
+    workflow, comment = map(yaml.safe_load, flows)
     assert set(workflow["jobs"]) == {"check", "publish"} and workflow["permissions"] == {"contents": "read"}
-    # What may write reads no bundle and fetches no code of the pull request.
+    # The workflow that may write reads no bundle and checks out no code of the pull request.
     assert not any("checkout" in step.get("uses", "") for step in comment["jobs"]["comment"]["steps"])
     assert "lct" not in comment["jobs"]["comment"]["steps"][-1]["run"]
     steps = {step["name"]: step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step}
@@ -315,7 +317,7 @@ def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_p
     done = shell(steps["Check the changed bundles"])
     assert done.returncode == 0 and "an owl.lct.zip" in done.stdout, done.stdout + done.stderr
     assert "```text" in (tmp_path / "summary.md").read_text() and "2 runs" in done.stdout
-    changes = shell(steps["What the bundles change"])
+    changes = shell(steps["Check all bundles, and list what they change"])
     assert changes.returncode == 0, changes.stderr
     assert "| - | 66.7 %" in (tmp_path / "difference.md").read_text()
     assert "What these results change" in (tmp_path / "summary.md").read_text()
@@ -331,4 +333,5 @@ def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_p
         and "problem: bundles/bad.lct.zip: " in bad.stdout
         and "as well; leave one out" in bad.stdout
     )
-    assert shell(steps["Check all bundles together"]).returncode == 1
+    shell("git worktree remove --force $RUNNER_TEMP/before")
+    assert shell(steps["Check all bundles, and list what they change"]).returncode == 1

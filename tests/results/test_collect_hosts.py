@@ -257,7 +257,7 @@ def test_pages_without_the_data(left: Path) -> None:
     for page in pages(left, ADA, with_task=False):
         [turn] = page.turns
         assert page.prompt is None and turn.gold is None and turn.response is not None
-        assert "data were not there" in page.withheld
+        assert "data were missing" in page.withheld
 
 
 def test_pages_of_a_later_judge(unjudged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

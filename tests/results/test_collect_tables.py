@@ -160,8 +160,8 @@ def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.
     slip = run(app, ["report", "elitrr"])
     assert slip.exit_code == 2 and "elitrr" in slip.output
     missing = run(app, ["report", "./missing"])
-    assert missing.exit_code == 2 and missing.stderr.startswith("error: missing: not there")
-    assert "missing/runs: not there" in run(app, ["report", "missing/runs"]).stderr
+    assert missing.exit_code == 2 and missing.stderr.startswith("error: missing: does not exist")
+    assert "missing/runs: does not exist" in run(app, ["report", "missing/runs"]).stderr
     assert run(app, ["report", "paper", "--help"]).exit_code == 0
 
 

@@ -96,7 +96,7 @@ def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     collection = collect([tmp_path / "lm", tmp_path / "empty", tmp_path / "notes.txt"])
     assert not len(collection.runs) and len(collection.problems) == 3
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist"):
         collect([tmp_path / "missing"])
 
 
@@ -228,4 +228,4 @@ def test_a_version_that_is_no_whole_number(sound: Path, tmp_path: Path, version:
     shutil.copytree(sound, root)
     path = sorted(root.rglob("judged/*/*.json"))[0]
     path.write_text(json.dumps(replaced(json.loads(path.read_text()), ("version",), version)))
-    assert any("is no whole number" in one for one in collect_with_files([root]).collection.problems)
+    assert any("is not a whole number" in one for one in collect_with_files([root]).collection.problems)

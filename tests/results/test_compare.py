@@ -172,7 +172,7 @@ def test_margins_are_one_of_a_kind_and_of_a_kind_that_is_there(tmp_path: Path) -
     done = lct(tmp_path, "--same-within", "2")
     assert (
         done.exit_code == 2
-        and "the tasks that the models share have rates; give a margin such as 2%" in done.stderr
+        and "the tasks that the models share are scored in rates; give a margin such as 2%" in done.stderr
     )
 
 
@@ -268,7 +268,7 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
     }
     write_lm_eval(tmp_path / "x", Run(other, OTHER, "owl"))
     with pytest.raises(
-        InputError, match="share ada_leval_bestanswer_2k, but no turn in which two of them have a score"
+        InputError, match="share ada_leval_bestanswer_2k, but no turn for which two of them have a score"
     ):
         compared(tmp_path, "owl", "crow")
 
@@ -360,10 +360,10 @@ def test_a_file_of_models_joins_the_names_of_one_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--out", "x.html"), "must end in .csv, .json, .md"),
+        (("--out", "x.html"), "one of .csv, .json, .md"),
         (("--model", "owll", "--model", "crow"), "no runs of a model 'owll'; did you mean 'owl'?"),
         (("--tasks", "imagined"), "--tasks imagined: no run of such a task; there are: ada_leval"),
-        (("owl",), "owl: not there; give folders with runs or bundles. A model is named with --model"),
+        (("owl",), "owl: no such folder or bundle. Name models with --model"),
     ],
 )
 def test_errors_are_one_line(results: Path, words: tuple[str, ...], message: str) -> None:

@@ -49,15 +49,15 @@ def rows_twice(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 BAD: dict[str, tuple[Callable[[Members], object], str]] = {
-    "another zip": (lambda members: members.clear() or members.update({"a.txt": b"x"}), "no bundle: it holds 'a.txt'"),  # type: ignore[func-returns-value]
+    "another zip": (lambda members: members.clear() or members.update({"a.txt": b"x"}), "not a bundle: it holds 'a.txt'"),  # type: ignore[func-returns-value]
     "a path out": (lambda members: members.update({"../../etc/passwd": b"x"}), r"it holds '../../etc/passwd'"),
     "an absolute path": (lambda members: members.update({"/etc/passwd": b"x"}), "it holds '/etc/passwd'"),
     "a pickle": (lambda members: members.update({"x.pkl": b"x"}), "it holds 'x.pkl'"),
-    "no scores": (lambda members: members.pop(SCORES_MEMBER), "where a bundle holds"),
-    "no manifest": (lambda members: members.pop(MANIFEST), "where a bundle holds"),
-    "a manifest of a list": (lambda members: members.update({MANIFEST: b"[]"}), "not that of a bundle"),
-    "another format": (manifest(format="x"), "not that of a bundle"),
-    "a later version": (manifest(version=99), "schema version 99, and this package reads 1; update"),
+    "no scores": (lambda members: members.pop(SCORES_MEMBER), "but a bundle holds"),
+    "no manifest": (lambda members: members.pop(MANIFEST), "but a bundle holds"),
+    "a manifest of a list": (lambda members: members.update({MANIFEST: b"[]"}), "does not belong to a bundle"),
+    "another format": (manifest(format="x"), "does not belong to a bundle"),
+    "a later version": (manifest(version=99), "schema version 99, but this package reads 1; update"),
     "a version of text": (manifest(version=["x"]), "schema version"),
     "more in the manifest": (manifest(hacked="x"), "hacked"),
     "runs of text": (manifest(runs="x"), "runs"),
@@ -77,8 +77,8 @@ BAD: dict[str, tuple[Callable[[Members], object], str]] = {
     "a key and a line": (on_run(run="0" * 16 + "\n"), "run"),
     "an unknown host": (on_run(host="evil"), "host"),
     "an unknown task": (on_run(task="imagined_1k"), "unknown task 'imagined_1k'"),
-    "a task of another benchmark": (on_run(benchmark="ethic"), "benchmark 'ethic' is not that of"),
-    "another length": (on_run(length=7), "length 7 is not that of"),
+    "a task of another benchmark": (on_run(benchmark="ethic"), "benchmark 'ethic' does not belong to"),
+    "another length": (on_run(length=7), "length 7 does not belong to"),
     "a length beyond all": (on_run(length=10**30), "length"),
     "an infinite number": (
         lambda members: members.update({MANIFEST: members[MANIFEST].replace(b'"n_scored":', b'"n_scored": 1e999, "x":')}),
@@ -87,31 +87,31 @@ BAD: dict[str, tuple[Callable[[Members], object], str]] = {
     "an unknown metric": (on_run(metrics=["imagined"], headline="imagined"), "unknown metric 'imagined'"),
     "a headline of its own": (on_run(headline="copy_instruction_"), "is not among the metrics"),
     "JSON that is none": (on_run(settings="{"), "manifest.json, run 1"),
-    "JSON of a list": (on_run(options="[]"), "options is no JSON object"),
+    "JSON of a list": (on_run(options="[]"), "options is not a JSON object"),
     "a path in the options": (on_run(options='{"lct_cases": "/home/me/cases"}'), "options holds a local path"),
     "a key in the provenance": (on_run(provenance='{"a": "sk-0123456789abcdef0123"}'), "provenance holds a local path, a key"),
     "a limit that is none": (on_run(settings='{"lct_n": "many"}'), "lct_n is 'many'"),
-    "responses elsewhere": (on_stated(lambda run: run.update(answers="../x")), "are not there"),
+    "responses elsewhere": (on_stated(lambda run: run.update(answers="../x")), "are missing"),
     "a judge of a list": (on_stated(lambda run: run.update(label=[])), "label"),
     "no Parquet": (lambda members: members.update({SCORES_MEMBER: b"x"}), "scores.parquet cannot be read"),
     "Parquet that ends early": (lambda members: members.update({SCORES_MEMBER: members[SCORES_MEMBER][:-20]}), "scores.parquet cannot be read"),
-    "Parquet within a zip within": (on_scores(lambda frame: frame, compression="ZSTD"), "compressed within"),
+    "Parquet within a zip within": (on_scores(lambda frame: frame, compression="ZSTD"), "compressed inside"),
     "a column less": (on_scores(lambda frame: frame.drop("turn")), "scores.parquet cannot be read"),
-    "a column of text": (column("value", "1"), "column value is no double"),
-    "a column of truth": (column("value", True), "column value is no double"),
-    "turns of other numbers": (on_scores(lambda frame: frame.with_columns(pl.col("turn").cast(pl.Int64()))), "column turn is no int16"),
+    "a column of text": (column("value", "1"), "column value is not of type double"),
+    "a column of truth": (column("value", True), "column value is not of type double"),
+    "turns of other numbers": (on_scores(lambda frame: frame.with_columns(pl.col("turn").cast(pl.Int64()))), "column turn is not of type int16"),
     "turns below nothing": (column("turn", -1), "counted from 0"),
     "no cases": (column("case", None), "a score without case"),
     "one case for all": (column("case", "c"), "a turn has a metric twice"),
-    "points that hide a rate": (on_run(points=["strict_accuracy"]), "is a rate and no points"),
+    "points that hide a rate": (on_run(points=["strict_accuracy"]), "is a rate, not points"),
     "a value that is not finite": (column("value", math.inf), "not finite"),
     "a rate above 1": (column("value", 1.5), "a rate of 1.5, outside 0 to 1"),
     "a rate below 0": (column("value", -0.5), "a rate of -0.5, outside 0 to 1"),
     "a spread below 0": (column("std", -1.0), "negative standard deviation"),
-    "a reason of markup": (column("reason", "<b>"), "reason '<b>' is no word"),
-    "labels of no object": (column("labels", "[1]"), "labels are no JSON object"),
-    "other metrics": (column("metric", "copy_instruction"), "metrics of the scores are not those"),
-    "an unknown column of scores": (column("hacked", "x"), "column 'hacked' is not known"),
+    "a reason of markup": (column("reason", "<b>"), "reason '<b>' is not a word"),
+    "labels of no object": (column("labels", "[1]"), "labels are not a JSON object"),
+    "other metrics": (column("metric", "copy_instruction"), "scores do not have the metrics of the run"),
+    "an unknown column of scores": (column("hacked", "x"), "unknown column 'hacked'"),
 }  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def test_a_changed_byte_is_seen(packed: Path) -> None:
     rewrite(
         packed, lambda members: members.update({SCORES_MEMBER: members[SCORES_MEMBER] + b" "}), hashes=False
     )
-    with pytest.raises(InputError, match=r"scores\.parquet is not what its manifest\.json says"):
+    with pytest.raises(InputError, match=r"scores\.parquet differs from its manifest\.json"):
         read_bundle(packed)
 
 
@@ -159,7 +159,7 @@ def test_responses_are_checked_too(packed: Path) -> None:
         hashes=False,
     )
     rewrite(packed, lambda members: members.update({name: b"x"}), hashes=False)
-    with pytest.raises(InputError, match="is not what its manifest"):
+    with pytest.raises(InputError, match="differs from its manifest"):
         read_bundle(packed)
 
 
@@ -176,9 +176,9 @@ def test_responses_of_other_turns(packed: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mean": 0.99}, r"says mean '0\.99', and the scores"),
-        ({"n": 7}, r"says n '7', and the scores"),
-        ({"mean": None}, r"says mean 'None', and the scores"),
+        ({"mean": 0.99}, r"has mean '0\.99', but the scores"),
+        ({"n": 7}, r"has n '7', but the scores"),
+        ({"mean": None}, r"has mean 'None', but the scores"),
     ],
 )
 def test_the_manifest_may_not_praise(packed: Path, change: dict[str, Any], message: str) -> None:

@@ -10,8 +10,8 @@ from collected_runs import TIME, Run, simple, write_lm_eval, write_opencompass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.results.collect import collect_with_files, renamed
-from long_context_tasks.results.models import Models, read_models, shown_name, with_claims
+from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.results.models import read_models, shown_name
 from long_context_tasks.schema import InputError
 
 
@@ -45,7 +45,7 @@ def test_two_names_of_one_model_in_two_hosts_are_one_and_that_is_told(tmp_path: 
     write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0]), model="/home/me/secret/owl"))
     write_lm_eval(tmp_path / "hub", Run(simple([1.0, 0.0]), model="org/owl"))
     write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="owl"))
-    found = renamed(collect_with_files([tmp_path]), Models()).collection
+    found = collect_with_files([tmp_path]).collection
     # Another organisation's owl is another model.
     assert sorted(found.runs["model"]) == ["org/owl", "owl", "owl"]
     [note] = found.notes
@@ -84,23 +84,12 @@ def test_the_file_of_models_names_and_joins_them(tmp_path: Path) -> None:
     write_lm_eval(tmp_path / "lm", Run(simple([1.0]), model="/home/me/secret/owl"))
     write_lm_eval(tmp_path / "other", Run(simple([1.0]), model="/home/you/owl"))
     write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME, model="owl_hf"))
-    found = renamed(collect_with_files([tmp_path]), models).collection
+    found = collect_with_files([tmp_path], models).collection
     # The whole path is an alias, so a folder of the same name elsewhere stays what it is.
     assert sorted(found.runs["model"]) == ["org/owl", "org/owl", "owl"]
     assert any(
-        note.startswith("org/owl: 2 names") and "as the file of models says" in note for note in found.notes
+        note.startswith("org/owl: 2 names") and "as the file of models has it" in note for note in found.notes
     )
-
-
-def test_claims_count_before_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "models.yaml"
-    path.write_text(FILE)
-    models = with_claims(read_models(path), ["owl_hf=128k", "new=8k"])
-    assert models.windows == {"org/owl": 128_000, "crow": 4096, "new": 8000}
-    assert models.facts["org/owl"].licence == "Apache-2.0"
-    for wrong in ("owl", "=8k", "owl=", "owl=many"):
-        with pytest.raises(InputError, match="--claimed"):
-            with_claims(Models(), [wrong])
 
 
 @pytest.mark.parametrize(

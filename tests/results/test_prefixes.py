@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.results.plan.cost import Plan, PlanSettings, make_plan
+from long_context_tasks.results.plan.cost import CostPlan, PlanSettings, make_plan
 from long_context_tasks.results.plan.prefixes import PrefixCache, Prompts, Shared
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case import CL100K
@@ -87,7 +87,7 @@ def test_a_cache_that_cannot_be_is_an_error(text: str) -> None:
         PrefixCache.named(text)
 
 
-def planned(names: Sequence[str], cache: PrefixCache | None, **options: str) -> Plan:
+def planned(names: Sequence[str], cache: PrefixCache | None, **options: str) -> CostPlan:
     tokenizer = get_tokenizer(CL100K)
     settings = PlanSettings(
         {CL100K: lambda texts: tokenizer.count_many(list(texts))}, cache=cache, encode=tokenizer.encode

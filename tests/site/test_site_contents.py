@@ -27,7 +27,6 @@ from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, collect_with_files
-from long_context_tasks.results.models import Models
 from long_context_tasks.schema import InputError
 from long_context_tasks.site.contents import (
     chances,
@@ -160,7 +159,7 @@ def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> No
     )
     write_lm_eval(tmp_path / "runs" / "talk", judged())
     (tmp_path / "models.yaml").write_text(
-        "models: [{name: org/owl, aliases: [/home/me/secret/owl, owl_oc, owl], licence: MIT}]"
+        "models: [{name: org/owl, aliases: [/home/me/secret/owl, owl_oc, owl], licence: MIT, window: 32k}]"
     )
     out = tmp_path / "site"
     given = [
@@ -170,8 +169,6 @@ def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> No
         str(out),
         "--models",
         str(tmp_path / "models.yaml"),
-        "--claimed",
-        "owl=32k",
         "--threshold",
         "60",
     ]
@@ -205,9 +202,7 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
     write_lm_eval(tmp_path, Run(talk, "ethic_recall_books", options={"lct_cases": str(tmp_path / "gone")}))
     collected = collect_with_files([tmp_path])
     cells = cells_of(collected.collection)
-    options, notes = site_contents(
-        collected.collection, cells, collected.evaluations, title="t", models=Models()
-    )
+    options, notes = site_contents(collected, cells)
     assert options.heat_maps == [] and len(notes) == 1 and "gone" in notes[0]
 
 
@@ -224,7 +219,7 @@ def test_long_synthetic_cases_are_not_written_for_pages(
             task, {case.id: [found] for case in task.cases.cases}, made=f"{MADE[:-1]}{length // 1000}"
         )
         write_lm_eval(tmp_path / "runs", run)
-    monkeypatch.setattr("long_context_tasks.results.sections.MOST_FOR_PAGES", 3000)
+    monkeypatch.setattr("long_context_tasks.results.case_pages.MOST_FOR_PAGES", 3000)
     monkeypatch.setattr("long_context_tasks.site.contents.MOST_FOR_PAGES", 3000)
     given = ["report", str(tmp_path / "runs"), "--out", str(tmp_path / "site")]
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "empty"))

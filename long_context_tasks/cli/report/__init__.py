@@ -1,7 +1,7 @@
-"""`lct report`: the leaderboard, benchmarks' own tables, comparisons, bundles, and tables of papers made again."""
+"""`lct report`: the leaderboard, benchmarks' own tables, comparisons, bundles, exports, and tables of papers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,52 +9,37 @@ from long_context_tasks.cli.options import (
     DataDir,
     Json,
     NamesFile,
+    RunsDataDir,
     RunsOrBundles,
     complete_benchmark,
     examples,
-    with_default,
     words,
 )
 from long_context_tasks.cli.output import (
     end_with_problems,
     give,
     give_document,
+    json_wanted,
     print_table,
     say,
     tell,
 )
-from long_context_tasks.cli.report.export import (
-    DIFFERENCE_EXAMPLES,
-    EXPORT_EXAMPLES,
-    REPOSITORY_EXAMPLES,
-    difference,
-    export,
-    repository,
-)
-from long_context_tasks.cli.report.site import SITE_EXAMPLES, PoolSeeds, collected_cells, print_section, site
+from long_context_tasks.cli.report.site import app, cases_of, collected_cells, print_section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from long_context_tasks.results.compare import Comparisons
 
-_SHOWN_REST = 20
-app = typer.Typer(
-    cls=with_default("site"),
-    add_completion=False,
-    no_args_is_help=True,
-    subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
-)
-app.command("site", epilog=SITE_EXAMPLES)(site)
-app.command("export", epilog=EXPORT_EXAMPLES)(export)
-app.command("difference", epilog=DIFFERENCE_EXAMPLES)(difference)
-app.command("repository", epilog=REPOSITORY_EXAMPLES)(repository)
+_MOST_NOT_COMPARED = 20
 
 
 @app.callback()
 def report() -> None:
     """Make a leaderboard of runs, or print tables from results and from published archives.
 
-    `lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`: it takes output folders of lm-eval and
-    OpenCompass, and bundles of `lct report pack`, in any mixture.
+    `lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`. RESULTS is any mixture of output folders of
+    lm-eval, OpenCompass and inspect_ai, and of bundles of `lct report pack`.
     """
 
 
@@ -70,29 +55,30 @@ def compare(
     models: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", "-m", help="A model; twice or more. Not needed where the results hold two models."
+            "--model",
+            "-m",
+            help="A model; give two or more. Not needed if the results hold exactly two models.",
         ),
     ] = None,
     tasks: Annotated[str, typer.Option(help="Only these tasks, with commas; * stands for anything.")] = "",
     same_within: Annotated[
         list[str] | None,
         typer.Option(
-            help="Test whether models are the same within a margin: 2% of rates, 0.3 of points of a scale; may be given for both."
+            help="Test whether models are the same within a margin: 2% for rates, 0.3 for points of a scale; repeat it to give both."
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
     names_file: NamesFile = None,
-    pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:
-    """Compare models pair by pair on the cases that both could take.
+    """Compare models pair by pair on the cases that both ran.
 
-    Only the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with its
-    95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said: a model is better where the
-    adjusted p is below 0.05 and the interval leaves out 0. With --json the document
-    has the form of --out FILE.json. Exit code 1 when something that was found is left out (damaged, unfinished, not evaluated).
+    Only runs of the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with
+    its 95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and a verdict: a model is better if the
+    adjusted p is below 0.05 and the interval excludes 0. With --json the document has the form of --out FILE.json. Exit code 1 if anything
+    found had to be left out (damaged, unfinished, not evaluated).
     """
     from fnmatch import fnmatchcase
 
@@ -104,62 +90,52 @@ def compare(
         read_margins,
         text_in,
     )
-    from long_context_tasks.results.models import Models, read_models
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import write_whole
 
     if out is not None and out.suffix.lower() not in FORMATS:
-        raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
+        raise InputError(f"--out {out}: the ending sets the format and must be one of {', '.join(FORMATS)}")
     margins = read_margins(same_within or ())
     for path in results:
         if not path.exists():
             raise InputError(
-                f"{path}: not there; give folders with runs or bundles. A model is named with --model: lct report compare results/ "
-                "--model A --model B"
+                f"{path}: no such folder or bundle. Name models with --model: lct report compare results/ --model A --model B"
             )
-    known = Models() if names_file is None else read_models(names_file)
-    expected = "folders of runs or bundles of `lct report pack`"
-    collected, cells = collected_cells(results, known, expected, pool_seeds=pool_seeds)
+    collected, cells = collected_cells(results, names_file, "folders of runs or bundles of `lct report pack`")
     collection = collected.collection
-    asked = [known.name_of(name) or name for name in models or ()]
+    asked = [collected.models.name_of(name) or name for name in models or ()]
     names = choose_models(collection.runs["model"].to_list(), asked)
     if patterns := words(tasks):
         cells = [cell for cell in cells if any(fnmatchcase(cell.task, pattern) for pattern in patterns)]
         if not cells:
-            there = ", ".join(sorted(collection.runs["task"].unique())[:20])
-            raise InputError(f"--tasks {tasks}: no run of such a task; there are: {there}")
+            known = ", ".join(sorted(collection.runs["task"].unique())[:20])
+            raise InputError(f"--tasks {tasks}: no run of such a task; there are: {known}")
     found = compare_models(collection, cells, names, margins)
     if as_json:
         give_document(as_document(found))
     else:
-        _print(found)
+        _print_comparisons(found)
     if out is not None:
         write_whole(out, text_in(out.suffix.lower(), found), remedy="choose another place with --out")
         typer.echo(f"written: {out}", err=True)
     end_with_problems(collection.problems)
 
 
-def _print(found: "Comparisons") -> None:
-    from long_context_tasks.results.compare import (
-        TEXT_COLUMNS,
-        heading,
-        notes,
-        pairs,
-        rows_of,
-        shown_table,
-    )
+def _print_comparisons(found: "Comparisons") -> None:
+    from long_context_tasks.results.compare import TEXT_COLUMNS, heading, notes, pairs, rows_of, shown_table
     from long_context_tasks.results.tables import printable
 
     for pair in pairs(found):
-        rows = [*rows_of(pair, found.tasks), *rows_of(pair, found.benchmarks)]
-        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), rows)
+        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), rows_of(pair, found))
         print_table(" and ".join(map(printable, pair)), columns, shown, TEXT_COLUMNS)
     for line in notes(found):
         say(line)
-    for line in found.not_compared[:_SHOWN_REST]:
+    for line in found.not_compared[:_MOST_NOT_COMPARED]:
         typer.echo(f"not compared: {line}", err=True)
-    if len(found.not_compared) > _SHOWN_REST:
-        typer.echo(f"... and {len(found.not_compared) - _SHOWN_REST} more; --out has all", err=True)
+    if len(found.not_compared) > _MOST_NOT_COMPARED:
+        typer.echo(
+            f"... and {len(found.not_compared) - _MOST_NOT_COMPARED} more; --out FILE lists all", err=True
+        )
 
 
 @app.command(
@@ -169,38 +145,31 @@ def _print(found: "Comparisons") -> None:
     )
 )
 def pack(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders with runs of either host, or bundles, in any mixture.", show_default=False
-        ),
-    ],
+    results: RunsOrBundles,
     out: Annotated[
         Path,
         typer.Option(
             "--out",
             "-o",
-            help="A folder gets a bundle for each model; a name that ends in .zip takes all runs.",
+            help="A folder gets one bundle for each model; a name that ends in .zip gets all runs.",
             show_default=False,
         ),
     ],
     responses: Annotated[
         bool,
-        typer.Option(
-            "--responses/--no-responses", help="Pack responses where the benchmark's card allows it."
-        ),
+        typer.Option("--responses/--no-responses", help="Pack responses if the benchmark's card allows it."),
     ] = True,
     as_json: Json = False,
 ) -> None:
     """Pack runs into small bundles: scores, provenance and, as far as the benchmark's card allows, responses.
 
-    Neither prompts, gold answers nor judges' replies are in a bundle, and what looks like a key or a path of this machine is taken out.
-    `lct report`, `lct report compare` and `lct plan --missing` read bundles like folders with runs. Exit code 1 when a run could not be
-    packed.
+    A bundle holds no prompts, gold answers or judges' replies; whatever looks like a key or a local path is removed. `lct report`,
+    `lct report compare` and `lct plan --missing` read bundles like folders of runs. Exit code 1 if a run could not be packed.
     """
     from long_context_tasks.results.bundle.format import read_bundle
     from long_context_tasks.results.bundle.pack import pack as pack_runs
-    from long_context_tasks.results.collect import CHECKS, collect_with_files
+    from long_context_tasks.results.checks import CHECKS
+    from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.schema import InputError
 
     collected = collect_with_files(results)
@@ -212,7 +181,7 @@ def pack(
     packed = pack_runs(collected, out, responses=responses)
     rows = []
     for bundle in packed:
-        read_bundle(bundle.path)  # what is given away was checked as its reader will
+        read_bundle(bundle.path)  # as its readers will: what is given away must pass their checks
         rows.append(
             {
                 "bundle": str(bundle.path),
@@ -226,7 +195,7 @@ def pack(
     print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], shown, values=rows)
     tell((), [f"{old}; it will not be ranked" for bundle in packed for old in bundle.old])
     if withheld := sorted({name for bundle in packed for name in bundle.withheld}):
-        say(f"without responses, as the benchmark's card does not allow them: {', '.join(withheld)}")
+        say(f"without responses, because the benchmark's card does not allow them: {', '.join(withheld)}")
     give(
         written=[bundle.path for bundle in packed],
         runs=sum(bundle.runs for bundle in packed),
@@ -235,49 +204,79 @@ def pack(
     end_with_problems(problems)
 
 
-@app.command(epilog=examples("lct report check bundles/*.lct.zip"))
+@app.command(
+    epilog=examples(
+        "lct report check bundles/*.lct.zip",
+        "lct report check bundles/ --against main/bundles > difference.md",
+    )
+)
 def check(
     bundles: Annotated[
         list[Path],
-        typer.Argument(metavar="BUNDLE...", help="Bundles, or folders with some.", show_default=False),
+        typer.Argument(metavar="BUNDLE...", help="Bundles, or folders that hold some.", show_default=False),
     ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Older bundles or runs, or folders of them (may be empty): print as Markdown what the bundles change, in place of the "
+            "table. Repeatable."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check bundles as a pull request with them should be: hashes, columns, values, and what they leave out.
+    """Check bundles as for a pull request: hashes, columns, values, and missing parts.
 
-    Means are made again from the scores. Every problem of every bundle is listed, and any gives exit code 1; notes (old version, cases
-    that are missing) do not.
+    Means are computed again from the scores. Every problem of every bundle is listed on standard error and gives exit code 1; notes (old
+    version, missing cases) do not. With --against, the Markdown has scores and places before and after, and compares each new model with
+    the nearest one; text from the bundles is escaped.
     """
-    from long_context_tasks.results.bundle.format import bundles_below
     from long_context_tasks.results.bundle.runs import overview
-    from long_context_tasks.results.collect import CHECKS
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.results.checks import CHECKS
 
-    paths: list[Path] = []
-    for given in bundles:
-        if not given.exists():
-            raise InputError(f"{given}: not there; give bundles that `lct report pack` wrote")
-        if given.is_dir() and not bundles_below(given):
-            raise InputError(f"{given}: no bundle (*.lct.zip) in it")
-        # A file that is given by name is checked whatever it is called.
-        paths += bundles_below(given) if given.is_dir() else [given]
-    rows, problems = overview(list(dict.fromkeys(paths)))
+    paths = _bundles_in(bundles)
+    rows, problems = overview(paths)
     names = ("bundle", "model", "host", "task", "judge", "metric", "mean", "n", "version", "notes")
-    shown = [[_shown(row[name]) for name in names] for row in rows]
-    if rows:
-        print_table(
-            "bundles", names, shown, ("model", "host", "task", "judge", "metric", "notes"), values=rows
-        )
+    if rows and (not against or json_wanted()):
+        shown = [[_shown(row[name]) for name in names] for row in rows]
+        text = ("model", "host", "task", "judge", "metric", "notes")
+        print_table("bundles", names, shown, text, values=rows)
     for problem in problems:
         typer.echo(f"problem: {problem}", err=True)
     bad = len({problem.partition(": ")[0] for problem in problems})
-    say(
-        f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}, {len(rows)} run{'' if len(rows) == 1 else 's'}, "
-        f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; checked: hashes, columns, {CHECKS}"
-    )
+    counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
+    found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+    # Standard output holds nothing but the Markdown, so that it can go to a file.
+    typer.echo(f"{found}; checked: hashes, columns, {CHECKS}", err=bool(against) or json_wanted())
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
+    if against:
+        _give_difference([Path(place) for place in against], paths)
     if problems:
         raise typer.Exit(1)
+
+
+def _bundles_in(given: "Sequence[Path]") -> list[Path]:
+    from long_context_tasks.results.bundle.format import bundles_below
+    from long_context_tasks.schema import InputError
+
+    paths: list[Path] = []
+    for place in given:
+        if not place.exists():
+            raise InputError(f"{place}: no such file; give bundles that `lct report pack` wrote")
+        if place.is_dir() and not bundles_below(place):
+            raise InputError(f"{place}: no bundle (*.lct.zip) in it")
+        # A file given by name is checked whatever its ending.
+        paths += bundles_below(place) if place.is_dir() else [place]
+    return list(dict.fromkeys(paths))
+
+
+def _give_difference(before: "Sequence[Path]", after: "Sequence[Path]") -> None:
+    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.results.difference import difference_markdown
+
+    old = collect_with_files(before)
+    tell(old.collection.problems)
+    text = difference_markdown(old, collect_with_files(after))
+    give(text.rstrip("\n"), markdown=text)
 
 
 def _shown(value: Any) -> str:
@@ -288,7 +287,90 @@ def _shown(value: Any) -> str:
     return "" if value is None else printable(str(value))
 
 
-@app.command("paper", epilog=examples("lct report paper BENCHMARK --only table2,fig3"))
+@app.command(
+    epilog=examples(
+        'lct report export results/ --eee records/ --organisation "My lab"',
+        "lct report export bundles/ --eval-results models/ --dataset BENCHMARK=org/name --source https://example.org/leaderboard/",
+    )
+)
+def export(
+    results: RunsOrBundles,
+    eee: Annotated[
+        Path | None,
+        typer.Option(help="Folder for records of Every Eval Ever, schema 0.3.0: runs and their turns."),
+    ] = None,
+    eval_results: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the hub's .eval_results/*.yaml, one subfolder for each model."),
+    ] = None,
+    models: NamesFile = None,
+    data_dir: RunsDataDir = None,
+    inputs: Annotated[
+        bool,
+        typer.Option("--inputs", help="Include prompts, questions and gold answers if the card allows it."),
+    ] = False,
+    responses: Annotated[
+        bool,
+        typer.Option(
+            "--responses/--no-responses", help="Include responses if the benchmark's card allows it."
+        ),
+    ] = True,
+    organisation: Annotated[str, typer.Option(help="Organisation that publishes the records.")] = "unknown",
+    relation: Annotated[
+        Literal["first_party", "third_party", "collaborative", "other"],
+        typer.Option(help="Relation of the evaluator to the makers of the models."),
+    ] = "other",
+    developer: Annotated[
+        str, typer.Option(help="Developer of models whose names have no organisation.")
+    ] = "",
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="BENCHMARK=ORG/NAME: the hub's dataset with its leaderboard; repeatable."),
+    ] = None,
+    source: Annotated[str, typer.Option(help="Address that the scores on the hub link to.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Write results in the formats of other collections: Every Eval Ever, and model repositories of the Hugging Face hub.
+
+    Runs of every host and bundles are read. As in bundles, responses are written only if the benchmark's card allows it, and keys and local
+    paths never. Exit code 1 if anything found had to be left out.
+    """
+    import time
+
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.case_pages import without_responses
+    from long_context_tasks.results.exports import Provider, write_eval_results, write_records
+    from long_context_tasks.schema import InputError
+
+    if eee is None and eval_results is None:
+        raise InputError("nothing to write; give --eee FOLDER, --eval-results FOLDER, or both")
+    datasets = dict(pair.partition("=")[::2] for pair in dataset or ())
+    for name, place in datasets.items():
+        if name not in catalogue.benchmark_names() or place.count("/") != 1:
+            raise InputError(
+                f"--dataset {name}={place}: give BENCHMARK=ORG/NAME with a benchmark of `lct tasks`"
+            )
+    if eval_results is not None and not datasets:
+        raise InputError(
+            "--eval-results: name the hub's dataset of each benchmark with --dataset BENCHMARK=ORG/NAME"
+        )
+    collected, cells = collected_cells(results, models, "folders of runs, or bundles of `lct report pack`")
+    written: dict[str, Any] = {}
+    if eee is not None:
+        cases = cases_of(collected, data_dir, inputs=inputs)
+        cases = cases if responses else map(without_responses, cases)
+        provider = Provider(organisation, relation, developer)
+        written["eee"] = write_records(eee, collected.collection, cases, provider, time.time())
+        say(f"{eee}: {len(written['eee'])} records of Every Eval Ever")
+    if eval_results is not None:
+        written["eval_results"], left_out = write_eval_results(eval_results, cells, datasets, source)
+        tell((), (f"left out: {line}" for line in left_out))
+        say(f"{eval_results}: {len(written['eval_results'])} files for .eval_results")
+    give(**written, problems=list(collected.collection.problems))
+    end_with_problems(collected.collection.problems)
+
+
+@app.command(epilog=examples("lct report paper BENCHMARK --only table2,fig3"))
 def paper(
     benchmark: Annotated[
         str, typer.Argument(help="Benchmark with published responses.", autocompletion=complete_benchmark)
@@ -303,8 +385,8 @@ def paper(
 ) -> None:
     """Recompute the tables of a benchmark's paper from the responses and scores that its authors published.
 
-    "recomputed" is rounded as the paper did, "rounded once" plainly; both must be read against "published". Exit code 1 when a figure
-    that can be recomputed does not come out.
+    "recomputed" is rounded as in the paper, "rounded once" from the unrounded value; compare both with "published". Exit code 1 if a
+    figure that can be recomputed differs.
     """
     from long_context_tasks.results.sections import paper_sections
 

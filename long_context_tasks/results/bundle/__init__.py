@@ -1,1 +1,1 @@
-"""Bundles: what a results repository keeps of a run."""
+"""Bundles: runs packed into one small file for a results repository."""

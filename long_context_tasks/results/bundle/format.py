@@ -1,15 +1,14 @@
-"""A bundle: runs in one small file that travels, with scores, provenance and, as far as the benchmark's card allows, responses.
+"""The bundle format: runs in one zip file with scores, provenance and, as far as the benchmark's card allows, responses.
 
-A zip. Nothing in it is executed, unpickled or written to disk, and nothing is read beyond a stated size:
+- ``manifest.json``: format, version, size and SHA-256 of the other members; for each run its row of ``RUNS``, the judge's label, the name
+  of its responses, and its mean and counts for human readers.
+- ``scores.parquet``: the rows of ``SCORES`` of all runs.
+- ``responses/<name>.parquet``: a row for each turn that the model answered. No prompts, gold answers or judges' texts.
 
-- ``manifest.json``: format, version, size and SHA-256 of the other members, and of each run its row of ``RUNS``, the judge's label, the
-  name of its responses, and for people its mean and counts;
-- ``scores.parquet``: the rows of ``SCORES`` of all runs;
-- ``responses/<name>.parquet``: a row for each turn that the model answered; neither prompts, gold nor what judges wrote.
-
-Parquet is uncompressed (the zip compresses), texts are read as dictionaries, and the number of rows is bounded before any is read: a
-stranger's file cannot make a reader allocate much more than it unpacks to. To read is to check: what does not hold together, or cannot be
-a result of a known task, is refused with the reason.
+A bundle may come from a stranger, so reading is checking: nothing in it is executed, unpickled or written to disk, and anything
+inconsistent, or impossible as a result of a known task, is refused with the reason. Parquet is uncompressed (the zip compresses), texts
+are read as dictionaries, and the number of rows is bounded before any row is read, so that a file cannot make its reader allocate much
+more memory than it unpacks to.
 """
 
 import hashlib
@@ -43,14 +42,14 @@ SUFFIX = ".lct.zip"
 FORMAT, VERSION = "lct-bundle", 1
 MANIFEST, SCORES_MEMBER = "manifest.json", "scores.parquet"
 LIMITS: Mapping[str, int] = {MANIFEST: 64 << 20, SCORES_MEMBER: 256 << 20}
-"""Most bytes of each member, unpacked; of responses see below."""
+"""Maximum number of unpacked bytes of each member."""
 MOST_RESPONSES = 1 << 30
-"""Bytes of all responses of a bundle, unpacked."""
+"""Maximum number of unpacked bytes of all responses of a bundle."""
 MOST_MEMBERS = 20_000
 MOST_ROWS = 5_000_000
-"""Of scores in one bundle, and of one run's responses."""
+"""Maximum number of scores in a bundle, and of responses of a run."""
 LONGEST = 500
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 _RESPONSES = re.compile(r"responses/[0-9a-f]{16}\.parquet", re.ASCII)
 _CHUNK = 1 << 20
 _FILE = re.compile(r"\bfile://+", re.ASCII)
@@ -69,13 +68,13 @@ RESPONSES = pa.schema(
         ("log_likelihoods", pa.list_(pa.float64())),
     ]
 )
-"""Labels are JSON; those of a case and its log-likelihoods stand in the row of its first turn."""
+"""Columns of the responses. Labels are JSON; the first turn of a case has the labels of the case and its log-likelihoods."""
 UNREADABLE = (
     *(OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, pl.exceptions.PolarsError),
     pa.ArrowException,
 )
-"""What a hostile file may raise in the readers of zip, JSON, Arrow and Polars."""
+"""Errors that a hostile file may cause in the readers of zip, JSON, Arrow and Polars."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ class BundleRun:
     """A run in a bundle.
 
     Attributes:
-        row: of ``RUNS``, without ``source``.
-        label: of the judge, name and digits; see :mod:`long_context_tasks.results.evaluations`.
-        answers: name of its responses in the bundle; None where there are none.
+        row: its row of ``RUNS``, without ``source``.
+        label: label of the judge; see :func:`long_context_tasks.results.evaluations.judge_label`.
+        answers: name of its responses in the bundle; None without responses.
         scores: its rows of ``SCORES``.
-        by_seed: numbers with each seed of the judge, where it has several.
+        by_seed: numbers with each seed of the judge, if it has several.
     """
 
     row: Mapping[str, Any]
@@ -97,16 +96,16 @@ class BundleRun:
     by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-def fit_to_travel(value: Any) -> Any:
-    """A value in which a path of this machine is its last part, and keys and what stands behind ``?`` in addresses are not shown.
+def publishable(value: Any) -> Any:
+    """Remove from a value whatever must not leave this machine: paths but their last name, keys, and queries of web addresses.
 
-    >>> fit_to_travel({"model_args": "pretrained=/home/me/Qwen2.5-7B,base_url=http://host/v1?key=1", "a": ["../x/y", "Qwen/Qwen2"]})
+    >>> publishable({"model_args": "pretrained=/home/me/Qwen2.5-7B,base_url=http://host/v1?key=1", "a": ["../x/y", "Qwen/Qwen2"]})
     {'model_args': 'pretrained=Qwen2.5-7B,base_url=http://host/v1', 'a': ['y', 'Qwen/Qwen2']}
     """
-    # A text that has lost a part may show another: what is packed must hold out against a second look.
+    # Removing one part may make another recognisable, so the result is checked until nothing changes.
     for _ in range(_ROUNDS):
         before = value
-        # In one word, so that what was hidden before is hidden as a whole.
+        # "(not shown)" as one word, so that the patterns treat what is already hidden as a whole.
         value = without_secrets(_each(value, lambda text: text.replace(HIDDEN, _HIDDEN_WORD)))
         value = without_places(_each(value, lambda text: _FILE.sub("/", text)))
         value = _each(value, lambda text: text.replace(_HIDDEN_WORD, HIDDEN))
@@ -116,7 +115,7 @@ def fit_to_travel(value: Any) -> Any:
 
 
 def _each(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with every text in it changed, keys too."""
+    """Apply a change to every text in a value, including keys."""
     if isinstance(value, Mapping):
         return {change(str(key)): _each(each, change) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -124,22 +123,22 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
-def _fit_name(name: str) -> str:
-    if fit_to_travel(name) != name:
+def _public_name(name: str) -> str:
+    if publishable(name) != name:
         raise ValueError("holds a local path or a key")
     return name
 
 
-def _fit_json(text: str) -> str:
-    """Return the JSON of an object with nothing in it that must not travel."""
+def _public_json(text: str) -> str:
+    """Check the JSON of an object: nothing in it may be private."""
     try:
         value = loads(text)
-        fits = fit_to_travel(value) == value
+        public = publishable(value) == value
     except RecursionError as error:
         raise ValueError("is nested too deep") from error
     if not isinstance(value, dict):
-        raise ValueError("is no JSON object")
-    if not fits:
+        raise ValueError("is not a JSON object")
+    if not public:
         raise ValueError("holds a local path, a key or an address with more than it needs")
     limit = value.get("lct_n")
     if limit is not None and not re.fullmatch(r"[0-9]{1,9}", str(limit), re.ASCII):
@@ -149,15 +148,15 @@ def _fit_json(text: str) -> str:
 
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 _Count = Annotated[int, Field(strict=True, gt=-(2**63), lt=2**63)]
-_Json = Annotated[str, AfterValidator(_fit_json)]
+_Json = Annotated[str, AfterValidator(_public_json)]
 
 
 class RunRow(Checked):
-    """A row of ``RUNS`` as it travels, without ``source``; names must be those of the task."""
+    """A row of ``RUNS`` in a bundle, without ``source``; names must be those of the task."""
 
     run: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     host: Literal["lm_eval", "opencompass", "inspect", "own"]
-    model: Annotated[_Name, AfterValidator(_fit_name)]
+    model: Annotated[_Name, AfterValidator(_public_name)]
     benchmark: str
     task: _Name
     family: str
@@ -188,25 +187,25 @@ class RunRow(Checked):
             spec = catalogue.parse_task(self.task)
         except InputError as error:
             raise ValueError(
-                f"unknown task {self.task[:80]!r}; update long_context_tasks where it is a new one"
+                f"unknown task {self.task[:80]!r}; update long_context_tasks if it is a new one"
             ) from error
         family = "_".join(part for part in (spec.family, spec.split) if part)
         named = {"benchmark": spec.benchmark, "family": family, "variant": spec.variant}
         for name, value in named.items():
             if getattr(self, name) != value:
-                raise ValueError(f"{name} {str(getattr(self, name))[:60]!r} is not that of {self.task}")
+                raise ValueError(f"{name} {str(getattr(self, name))[:60]!r} does not belong to {self.task}")
         if spec.tokens and self.length != spec.tokens:
-            raise ValueError(f"length {self.length} is not that of {self.task}")
+            raise ValueError(f"length {self.length} does not belong to {self.task}")
         card, judge = catalogue.card(spec.benchmark), stored_kind(loads(self.judge_settings))
         known = (*card.metrics, *(judge.metrics if judge else ()))
         if unknown := [name for name in self.metrics if name not in known]:
             raise ValueError(f"unknown metric {unknown[0][:60]!r} of {spec.benchmark}")
         if self.headline not in self.metrics or len(set(self.metrics)) < len(self.metrics):
             raise ValueError(
-                f"headline {self.headline[:60]!r} is not among the metrics, or one is there twice"
+                f"headline {self.headline[:60]!r} is not among the metrics, or a metric is listed twice"
             )
         if odd := [name for name in self.points if name not in card.points]:
-            raise ValueError(f"{odd[0][:60]!r} is a rate and no points of a scale")
+            raise ValueError(f"{odd[0][:60]!r} is a rate, not points of a scale")
         return self
 
 
@@ -215,7 +214,7 @@ JSON = ("options", "settings", "judge_settings", "provenance")
 
 
 class StatedRun(Checked):
-    """A run as the manifest states it; ``mean``, ``n`` and ``n_scored`` are for people, and must be what the scores say."""
+    """A run in the manifest; ``mean``, ``n`` and ``n_scored`` are for human readers and must follow from the scores."""
 
     row: dict[str, Any]
     label: Annotated[str, Field(max_length=LONGEST)]
@@ -227,14 +226,14 @@ class StatedRun(Checked):
 
 
 class Member(Checked):
-    """Size and hash of a member."""
+    """Size and hash of a member of the zip."""
 
     bytes: int
     sha256: str
 
 
 class Manifest(Checked):
-    """The manifest."""
+    """Content of ``manifest.json``."""
 
     format: Literal["lct-bundle"]
     version: Literal[1]
@@ -244,12 +243,12 @@ class Manifest(Checked):
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a path is that of a bundle by its name."""
+    """Return whether a file has the name of a bundle."""
     return path.name.endswith(".zip") and path.is_file()
 
 
 def bundles_below(path: Path) -> list[Path]:
-    """The bundles at or below a path, in order; hidden folders are passed over."""
+    """Return the bundles at or below a path, sorted; hidden folders are skipped."""
     if is_bundle(path):
         return [path]
     found = (file for file in path.rglob(f"*{SUFFIX}") if file.is_file()) if path.is_dir() else ()
@@ -259,7 +258,7 @@ def bundles_below(path: Path) -> list[Path]:
 
 
 def responses_member(answers: str) -> str:
-    """The member with the responses of that name."""
+    """Return the name of the member with responses."""
     return f"responses/{answers}.parquet"
 
 
@@ -268,7 +267,7 @@ def bundle_bytes(
     responses: Mapping[str, Sequence[Mapping[str, Any]]],
     made_with: str,
 ) -> bytes:
-    """A bundle as the bytes of its file; the same runs always give the same bytes."""
+    """Return the bytes of a bundle; the same runs always give the same bytes."""
     text = pl.col(pl.Categorical).cast(pl.String())
     scores = pl.concat([run.scores.with_columns(text) for run, _ in runs]).select(*SCORES).to_arrow()
     members = {SCORES_MEMBER: _parquet(scores.cast(_SCORES))}
@@ -284,7 +283,7 @@ def bundle_bytes(
         },
         "runs": [stated.model_dump(exclude_defaults=True) for _, stated in runs],
     }
-    # Halves of surrogate pairs stay escapes, which is why all of it is ASCII.
+    # ASCII, because unpaired surrogates in responses can only be written as escapes.
     top = json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
@@ -310,34 +309,34 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 class BundleReader:
-    """The members of a bundle, none of which is trusted.
+    """Reads the members of a bundle and trusts none of them.
 
     Attributes:
-        manifest: checked.
+        manifest: the checked manifest.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the manifest.
+        """Read and check the manifest.
 
         Raises:
-            InputError: no bundle of a version that this package knows.
+            InputError: the file is not a bundle, or of a version that this package does not read.
         """
         self.path = path
         self._sizes: dict[str, int] = {}
         try:
             with zipfile.ZipFile(path) as file:
                 self._check_members(file)
-                # zipfile stops at the size that the zip states, which was checked.
+                # zipfile stops at the size that the zip states, and that size is checked already.
                 content = loads(file.read(MANIFEST))
         except InputError:
             raise
         except UNREADABLE as error:
             raise self.error(f"cannot be read ({first_line(error)})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise self.error(f"its {MANIFEST} is not that of a bundle")
+            raise self.error(f"its {MANIFEST} does not belong to a bundle")
         if content.get("version") != VERSION:
             raise InputError(
-                f"{path}: a bundle of schema version {str(content.get('version'))[:20]}, and this package reads {VERSION}; update "
+                f"{path}: a bundle of schema version {str(content.get('version'))[:20]}, but this package reads {VERSION}; update "
                 "long_context_tasks, or pack the runs again"
             )
         self.manifest = validated(Manifest, content, f"{path}: {MANIFEST}", remedy=REMEDY)
@@ -346,12 +345,12 @@ class BundleReader:
 
     @property
     def members(self) -> set[str]:
-        """Names of what it holds."""
+        """Names of the members."""
         return set(self._sizes)
 
-    def error(self, what: str) -> InputError:
-        """An error that names the bundle."""
-        return InputError(f"{self.path}: {what}; {REMEDY}")
+    def error(self, problem: str) -> InputError:
+        """Return an error that names the bundle and the remedy."""
+        return InputError(f"{self.path}: {problem}; {REMEDY}")
 
     def _check_members(self, file: zipfile.ZipFile) -> None:
         names = [member.filename for member in file.infolist()]
@@ -359,12 +358,14 @@ class BundleReader:
         if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
             shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"
             raise self.error(
-                f"no bundle: it holds {shown}, where a bundle holds {', '.join(LIMITS)} and responses, each once"
+                f"not a bundle: it holds {shown}, but a bundle holds {', '.join(LIMITS)} and responses, each once"
             )
         self._sizes = {member.filename: member.file_size for member in file.infolist()}
         for member in file.infolist():
             if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-                raise self.error(f"{member.filename} is encrypted or packed in a way that bundles are not")
+                raise self.error(
+                    f"{member.filename} is encrypted or compressed by a method that bundles do not use"
+                )
             if (limit := LIMITS.get(member.filename)) is not None and member.file_size > limit:
                 raise self.error(
                     f"{member.filename} unpacks to {member.file_size:,} bytes, more than the {limit:,} allowed"
@@ -373,10 +374,10 @@ class BundleReader:
             raise self.error(f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
 
     def check_hashes(self) -> None:
-        """Read every member for its size and hash alone, in pieces.
+        """Compare size and hash of every member with the manifest, reading in pieces.
 
         Raises:
-            InputError: one is not what the manifest says.
+            InputError: a member differs from the manifest.
         """
         for name, stated in self.manifest.members.items():
             digest, size = hashlib.sha256(), 0
@@ -384,7 +385,7 @@ class BundleReader:
                 digest.update(chunk)
                 size += len(chunk)
             if stated != Member(bytes=size, sha256=digest.hexdigest()):
-                raise self.error(f"{name} is not what its {MANIFEST} says (changed, or damaged on the way)")
+                raise self.error(f"{name} differs from its {MANIFEST} (it was changed or damaged)")
 
     def _chunks(self, name: str) -> Iterator[bytes]:
         try:
@@ -395,19 +396,19 @@ class BundleReader:
             raise self.error(f"{name} cannot be read ({first_line(error)})") from error
 
     def scores(self) -> pl.DataFrame:
-        """The rows of ``SCORES`` of all runs; check the hashes first.
+        """Return the rows of ``SCORES`` of all runs; check the hashes first.
 
         Raises:
-            InputError: the member is not of that form.
+            InputError: the member has another form.
         """
         frame = pl.DataFrame(self._table(SCORES_MEMBER, _SCORES))
         return frame.with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
 
     def responses(self, answers: str) -> list[dict[str, Any]]:
-        """Rows of :data:`RESPONSES`.
+        """Return rows with the columns of :data:`RESPONSES`.
 
         Raises:
-            InputError: the member is not of that form.
+            InputError: the member has another form.
         """
         rows: list[dict[str, Any]] = self._table(responses_member(answers), RESPONSES).to_pylist()
         return rows
@@ -429,32 +430,32 @@ class BundleReader:
         about = file.metadata
         if unknown := sorted(set(file.schema_arrow.names) - set(schema.names)):
             raise self.error(
-                f"{name}: column {', '.join(map(repr, unknown[:3]))} is not known; a newer version of long_context_tasks may have made it"
+                f"{name}: unknown column {', '.join(map(repr, unknown[:3]))}; a newer version of long_context_tasks may have made it"
             )
         for column in schema:
             given = file.schema_arrow.field(column.name).type
             if (given.value_type if pa.types.is_dictionary(given) else given) != column.type:
-                raise self.error(f"{name}: column {column.name} is no {column.type}")
+                raise self.error(f"{name}: column {column.name} is not of type {column.type}")
         groups = [about.row_group(number) for number in range(about.num_row_groups)]
         if about.num_rows != sum(group.num_rows for group in groups) or not 0 <= about.num_rows <= MOST_ROWS:
             raise self.error(f"{name}: {about.num_rows:,} rows; at most {MOST_ROWS:,} are read")
         for group in groups:
             codecs = {group.column(number).compression for number in range(group.num_columns)}
             if group.num_rows < 0 or codecs - {"UNCOMPRESSED"}:
-                raise self.error(f"{name} is compressed within, which bundles are not")
+                raise self.error(f"{name} is compressed inside Parquet, which bundles are not")
 
 
 def first_line(error: BaseException) -> str:
-    """An error of a reader in short."""
-    what = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return what.splitlines()[0][:300] if what else type(error).__name__
+    """Return the first line of a reader's error."""
+    text = f"no {error}" if isinstance(error, KeyError) else str(error)
+    return text.splitlines()[0][:300] if text else type(error).__name__
 
 
 def read_bundle(path: Path) -> list[BundleRun]:
-    """All runs of a bundle, checked.
+    """Return all runs of a bundle after checking them.
 
     Raises:
-        InputError: the first thing that is wrong with it.
+        InputError: the bundle is faulty; names the first fault.
     """
     reader = BundleReader(path)
     reader.check_hashes()
@@ -463,9 +464,9 @@ def read_bundle(path: Path) -> list[BundleRun]:
         place = f"{MANIFEST}, run {number}"
         row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
         if stated.answers is not None and responses_member(stated.answers) not in reader.members:
-            raise reader.error(f"{place}: its responses {stated.answers[:40]!r} are not there")
+            raise reader.error(f"{place}: its responses {stated.answers[:40]!r} are missing")
         if row["run"] in rows:
-            raise reader.error(f"{place}: run {row['run']} is there twice")
+            raise reader.error(f"{place}: run {row['run']} is listed twice")
         row["n_truncated"] = math.nan if row["n_truncated"] is None else row["n_truncated"]
         rows[row["run"]] = (row, stated)
     frames = {
@@ -491,7 +492,7 @@ def _check_scores(frame: pl.DataFrame, row: Mapping[str, Any]) -> None:
     if frame.select(must).null_count().sum_horizontal().item():
         raise ValueError(f"a score without {', '.join(must)}")
     if sorted(frame["metric"].unique().cast(pl.String()).to_list()) != sorted(row["metrics"]):
-        raise ValueError(f"the metrics of the scores are not those of the run: {', '.join(row['metrics'])}")
+        raise ValueError(f"the scores do not have the metrics of the run: {', '.join(row['metrics'])}")
     if cast(int, frame["turn"].min()) < 0 or cast(int, frame["repeat"].min()) < 0:
         raise ValueError("turns and repeats are counted from 0")
     if not frame["value"].drop_nulls().is_finite().all() or not frame["std"].drop_nulls().is_finite().all():
@@ -514,20 +515,17 @@ def _check_scores(frame: pl.DataFrame, row: Mapping[str, Any]) -> None:
 def _check_texts(frame: pl.DataFrame) -> None:
     for name in frame["reason"].unique().drop_nulls().cast(pl.String()):
         if not _REASON.fullmatch(name):
-            raise ValueError(f"reason {name[:40]!r} is no word")
+            raise ValueError(f"reason {name[:40]!r} is not a word")
     for text in frame["labels"].unique().drop_nulls().cast(pl.String()):
         if not isinstance(loads(text.encode("utf-8", "surrogatepass")), dict):
-            raise TypeError("labels are no JSON object")
+            raise TypeError("labels are not a JSON object")
     longest = cast(int, frame["case"].unique().cast(pl.String()).str.len_chars().max())
     if longest > LONGEST:
         raise ValueError(f"a case's id is longer than {LONGEST} characters")
 
 
 def stated_of(run: BundleRun) -> StatedRun:
-    """A run as the manifest states it: for people, and for reviewers who see a bundle only as a diff, with what its scores say.
-
-    The mean is over turns and repeats with a value.
-    """
+    """Return the manifest's entry of a run, with its mean over scored turns and repeats for reviewers."""
     numbers = numbers_of(run)
     mean = numbers.get(run.row["headline"], math.nan)
     return StatedRun(
@@ -542,17 +540,17 @@ def stated_of(run: BundleRun) -> StatedRun:
 
 
 def _check_stated(run: BundleRun, stated: StatedRun) -> None:
-    """What the manifest says for people must be what the scores say."""
+    """Check that the numbers for human readers in the manifest follow from the scores."""
     now = stated_of(run)
     for name in ("n", "n_scored", "mean"):
-        value, said = getattr(now, name), getattr(stated, name)
-        near = None not in (value, said) and math.isclose(value, said, rel_tol=_NEAR, abs_tol=_NEAR)
-        if said != value and not near:
-            raise ValueError(f"manifest.json says {name} {str(said)[:60]!r}, and the scores {value!r}")
+        value, given = getattr(now, name), getattr(stated, name)
+        near = None not in (value, given) and math.isclose(value, given, rel_tol=_NEAR, abs_tol=_NEAR)
+        if given != value and not near:
+            raise ValueError(f"manifest.json has {name} {str(given)[:60]!r}, but the scores give {value!r}")
 
 
 def numbers_of(run: BundleRun) -> dict[str, float]:
-    """Means and counts as a host's result file has them, from the scores."""
+    """Compute means and counts from the scores of a run, under the names that a host's result file has."""
     frame = run.scores
     metric = pl.col("metric").cast(pl.String())
     means = frame.group_by(metric).agg(pl.col("value").mean())

@@ -1,4 +1,4 @@
-"""Runs to bundles: what may travel of them, as the benchmark's card has it."""
+"""Packing of runs into bundles, as much of each as the benchmark's card allows."""
 
 import hashlib
 import json
@@ -20,31 +20,31 @@ from long_context_tasks.results.bundle.format import (
     SUFFIX,
     BundleRun,
     bundle_bytes,
-    fit_to_travel,
+    publishable,
     stated_of,
 )
 from long_context_tasks.results.cells import older_version
-from long_context_tasks.results.collect import Collected, as_json, run_key
+from long_context_tasks.results.collect import CollectedRuns, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.schema.files import json_value, loads, make_folder, write_whole
 from long_context_tasks.schema.response import writable
 
 _REMEDY = "choose another place with --out"
-_OF_THE_MACHINE = ("lct_data_dir", "lct_carriers", "lct_judge")
-"""Options that tell a place and nothing about the task; left out."""
+_PLACES = ("lct_data_dir", "lct_carriers", "lct_judge")
+"""Options that only name places on this machine; left out."""
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedBundle:
     """A bundle that was written.
 
     Attributes:
-        path: of the file.
-        runs: in it.
-        cases: with responses.
-        size: bytes.
-        withheld: benchmarks whose cards keep responses back.
+        path: path of the file.
+        runs: number of runs.
+        cases: number of cases with responses.
+        size: number of bytes.
+        withheld: benchmarks whose cards do not allow responses.
         old: runs by an older version of their task, in words.
     """
 
@@ -56,25 +56,25 @@ class Packed:
     old: tuple[str, ...]
 
 
-def pack(collected: Collected, out: Path, *, responses: bool = True) -> list[Packed]:
+def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list[PackedBundle]:
     """Write bundles of all runs.
 
     Args:
         collected: see :func:`long_context_tasks.results.collect.collect_with_files`.
-        out: a file that ends in ``.zip`` takes all runs; a folder, made where it is missing, gets a bundle for each model.
-        responses: pack them where the card allows it.
+        out: file that ends in ``.zip`` for all runs, or folder (created if missing) for one bundle per model.
+        responses: whether to pack responses if the card allows it.
 
     Raises:
-        InputError: a damaged file, two models of one name in files, or a place that cannot be written.
+        InputError: a file is damaged, or a place cannot be written.
     """
     runs = {str(row["run"]): row for row in collected.collection.runs.iter_rows(named=True)}
     models: dict[str, list[str]] = {}
     for key, row in runs.items():
-        models.setdefault(str(fit_to_travel(row["model"])), []).append(key)
+        models.setdefault(str(publishable(row["model"])), []).append(key)
     if out.suffix == ".zip":
         return [_write(out, collected, runs, list(runs), with_responses=responses)]
     names = {model: file_name(model) for model in models}
-    # A file system may not tell capitals from small letters.
+    # File systems may ignore case.
     counts = Counter(name.lower() for name in names.values())
     for model, name in names.items():
         if counts[name.lower()] > 1:
@@ -87,7 +87,7 @@ def pack(collected: Collected, out: Path, *, responses: bool = True) -> list[Pac
 
 
 def file_name(model: str) -> str:
-    """A name for a model's file.
+    """Return the name of a model's file, without suffix.
 
     >>> file_name("Qwen/Qwen2.5-7B"), file_name("..")
     ('Qwen__Qwen2.5-7B', 'model')
@@ -97,12 +97,12 @@ def file_name(model: str) -> str:
 
 def _write(
     path: Path,
-    collected: Collected,
+    collected: CollectedRuns,
     rows: Mapping[str, Mapping[str, Any]],
     keys: list[str],
     *,
     with_responses: bool,
-) -> Packed:
+) -> PackedBundle:
     scores = {
         str(key[0]): frame
         for key, frame in collected.collection.scores.filter(pl.col("run").cast(pl.String()).is_in(keys))
@@ -123,7 +123,7 @@ def _write(
         allowed = bool(card.redistribute.get("responses"))
         answers = None
         if with_responses and allowed:
-            # Several judges have read the same responses.
+            # Runs that differ only in the judge share their responses.
             answers = run_key(unjudged_evaluation(evaluation.run))
             if answers not in responses:
                 responses[answers] = [row for case in evaluation.run.cases() for row in _case_rows(case)]
@@ -131,7 +131,7 @@ def _write(
                 answers = None
         elif not allowed:
             withheld.add(str(row["benchmark"]))
-        # Settings as the run has them: the tables may tell apart folders of cases by what else they hold.
+        # The run's own settings: those of the tables may have digits that depend on which other runs were collected.
         row = {**row, "settings": as_json(settings_of(evaluation.run))}
         runs.append(
             BundleRun(
@@ -143,15 +143,15 @@ def _write(
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
     n_cases = sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
-    return Packed(path, len(runs), n_cases, len(content), tuple(sorted(withheld)), tuple(old))
+    return PackedBundle(path, len(runs), n_cases, len(content), tuple(sorted(withheld)), tuple(old))
 
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``RUNS`` as it may travel: without ``source``, local paths and what may be a key."""
-    kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *JSON)}
+    """Return a row of ``RUNS`` as it may be published: without ``source``, local paths and keys."""
+    kept = {name: publishable(value) for name, value in row.items() if name not in ("source", *JSON)}
     for name in JSON:
-        value = {key: each for key, each in loads(row[name] or "{}").items() if key not in _OF_THE_MACHINE}
-        kept[name] = json.dumps(fit_to_travel(value), sort_keys=True, ensure_ascii=False)
+        value = {key: each for key, each in loads(row[name] or "{}").items() if key not in _PLACES}
+        kept[name] = json.dumps(publishable(value), sort_keys=True, ensure_ascii=False)
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in kept.items()

@@ -1,4 +1,4 @@
-"""Runs in bundles as runs of a host, for what reads those: pages of cases, missing cells."""
+"""Runs in bundles as runs of a host, so that pages of cases and lists of missing cells can use them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -29,7 +29,7 @@ from long_context_tasks.schema.response import Response
 
 
 def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
-    """A run in a bundle as what a judge said of a host's run; its ``folder`` is the bundle, and its cases are read from there."""
+    """Return the evaluation of a run in a bundle; the run's ``folder`` is the bundle, from which its cases are read."""
     row = run.row
     options, described, provenance = (
         loads(row[name]) for name in ("options", "judge_settings", "provenance")
@@ -57,12 +57,12 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
 
 @lru_cache(maxsize=1)
 def _read_once(path: Path, size: int, time: int) -> list[BundleRun]:
-    """Runs of one bundle follow one another when their pages are made."""
+    """Read a bundle; cached, because the pages of its runs are made one after the other."""
     return read_bundle(path)
 
 
 def _cases(path: Path, key: str) -> Iterator[StoredCase]:
-    """The cases of a run with its responses, where the bundle has them."""
+    """Yield the cases of a run, with responses if the bundle has them."""
     try:
         about = path.stat()
     except OSError as error:
@@ -93,8 +93,8 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
     if rows and [row["turn"] for row in rows] != list(range(len(first))):
         raise ValueError(f"{len(rows)} responses to {len(first)} turns")
     likely = rows[0]["log_likelihoods"] if rows else None
-    # Without responses the labels are those beside the scores.
-    beside = first["labels"].cast(pl.String()).to_list()
+    # Without responses, the only labels are those of the scores.
+    of_scores = first["labels"].cast(pl.String()).to_list()
     return StoredCase(
         id=case,
         responses=tuple(Response(row["text"], row["status"]) for row in rows)
@@ -105,22 +105,22 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
         repeat=repeat,
         cluster=str(first["cluster"][0]),
         labels=_labels(rows[0]["labels"]) if rows else {},
-        turn_labels=tuple(map(_labels, (row["turn_labels"] for row in rows) if rows else beside)),
+        turn_labels=tuple(map(_labels, (row["turn_labels"] for row in rows) if rows else of_scores)),
     )
 
 
 def _labels(text: str | None) -> dict[str, Any]:
     value = {} if text is None else loads(text)
     if not isinstance(value, dict):
-        raise TypeError("labels are no objects")
+        raise TypeError("labels are not a JSON object")
     return value
 
 
 def find_runs_and_bundles(path: Path) -> FoundRuns:
-    """Every run under a path, of either host and in bundles; a bundle's run comes once for each judge.
+    """Find every run under a path, of all hosts and in bundles; a run in a bundle appears once for each judge.
 
     Raises:
-        InputError: no such path, or a file that is no bundle.
+        InputError: the path does not exist, or is a file that is not a bundle.
     """
     bundles = bundles_below(path)
     found = FoundRuns((), ()) if path in bundles else find_runs(path)
@@ -134,7 +134,7 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
 
 
 def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
-    """What bundles say of each run, from its scores, with why it would not be ranked; and what is wrong with them."""
+    """Check bundles; return a row for each run, with the reasons why it would not be ranked, and all problems."""
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     rows: list[dict[str, Any]] = []
     problems: list[str] = []

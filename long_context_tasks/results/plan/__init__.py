@@ -1,1 +1,1 @@
-"""What runs cost, and which are missing."""
+"""Plans: the cost of runs, and the runs that are missing."""

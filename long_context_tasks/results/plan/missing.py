@@ -18,7 +18,7 @@ from long_context_tasks.results.bundle.format import is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.results.plan.cost import NotPlanned, counted
-from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE, last_name
+from long_context_tasks.results.settings import DEFAULTS, NOT_SETTINGS, last_name
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.report import Table
@@ -35,7 +35,7 @@ def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: _resolved(value) if key in (CASES, _RULES) else value
         for key, value in options.items()
-        if key not in (*OF_THE_PLACE, *COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
+        if key not in (*NOT_SETTINGS, *COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
     }
 
 

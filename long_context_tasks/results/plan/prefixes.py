@@ -1,8 +1,8 @@
-"""How many tokens of prompts are new, and how many a cache of prefixes holds when they are sent.
+"""Estimate of how many prompt tokens a prefix cache holds when the prompts are sent.
 
-Engines and providers keep what they computed for the beginning of a prompt, in blocks of tokens, and use it for later prompts that begin
-with the same blocks. Blocks that were used longest ago go first when the cache is full. Prompts are taken one after the other: requests
-that run side by side may compute the same block twice. Tokens of a chat template are left out.
+Engines and providers cache what they computed for the beginning of a prompt, in blocks of tokens, and reuse it for later prompts that
+begin with the same blocks. A full cache drops the least recently used blocks first. Prompts are taken one after the other, while
+concurrent requests may compute the same block twice. Tokens of the chat template are left out.
 """
 
 from array import array
@@ -14,21 +14,21 @@ from typing import Literal
 from long_context_tasks.schema import InputError
 
 BLOCK = 16
-"""Tokens of a block: vLLM's own, and what unique tokens are counted in."""
+"""Tokens of a block in vLLM; unique tokens are counted in such blocks."""
 Order = Literal["cases", "longest"]
 Encode = Callable[[str], Sequence[int]]
-"""A text to its tokens."""
+"""Encodes a text."""
 
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """A cache of prefixes.
+    """A prefix cache.
 
     Attributes:
-        step: tokens by which a hit grows; a multiple of 16.
-        least: tokens of the shortest hit.
-        size: tokens that it holds; None: all.
-        order: in which prompts come. ``cases``: task by task, case by case. ``longest``: longest first over all tasks.
+        step: step in which hits grow, in tokens; a multiple of 16.
+        least: shortest hit in tokens.
+        size: capacity in tokens; None if unlimited.
+        order: order of the prompts: ``cases`` for task by task and case by case, ``longest`` for longest first over all tasks.
     """
 
     step: int = BLOCK
@@ -40,43 +40,43 @@ class PrefixCache:
         """Check the fields.
 
         Raises:
-            InputError: a step that is no multiple of 16, or negative numbers.
+            InputError: the step is not a multiple of 16, or a number is negative.
         """
         if self.step < BLOCK or self.step % BLOCK or self.least < 0 or (self.size or 0) < 0:
             raise InputError(
-                f"a cache of prefixes has a step of a multiple of {BLOCK} tokens and no negative numbers, not {self.step}:{self.least}"
+                f"a prefix cache needs a step that is a multiple of {BLOCK} tokens and no negative numbers, not {self.step}:{self.least}"
             )
 
     @classmethod
     def named(cls, text: str, size: int | None = None, order: Order = "cases") -> "PrefixCache":
-        """Return the cache of a name, or of ``STEP:LEAST``.
+        """Return the cache with a name of :data:`KINDS`, or with ``STEP:LEAST``.
 
         >>> PrefixCache.named("openai"), PrefixCache.named("128:0").least
         (PrefixCache(step=128, least=1024, size=None, order='cases'), 0)
 
         Raises:
-            InputError: no such name, or a size that cannot be.
+            InputError: the name is unknown, or a number is not possible.
         """
         step, _, least = KINDS.get(text, text).partition(":")
         if not (step.isdecimal() and least.isdecimal()):
             raise InputError(
-                f"--prefix-cache {text}: name {', '.join(KINDS)}, or STEP:LEAST in tokens, as 128:1024"
+                f"--prefix-cache {text}: give {', '.join(KINDS)}, or STEP:LEAST in tokens, e.g. 128:1024"
             )
         return cls(int(step), int(least), size, order)
 
 
 KINDS = {"vllm": f"{BLOCK}:0", "openai": "128:1024"}
-"""Names to steps and least hits: vLLM's blocks on GPUs, and what OpenAI says of its own cache (openai.com/index/api-prompt-caching)."""
+"""Step and shortest hit by name: vLLM's blocks on GPUs, and OpenAI's own description of its cache (openai.com/index/api-prompt-caching)."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What prompts share.
+    """Tokens of prompts, and how many of them prompts share.
 
     Attributes:
-        tokens: of all prompts.
-        unique: of them, in blocks that no prompt before has begun with.
-        cached: of them, found in the cache.
+        tokens: number of tokens of all prompts.
+        unique: number of these in blocks that no earlier prompt began with.
+        cached: number of these found in the cache.
     """
 
     tokens: int = 0
@@ -84,15 +84,15 @@ class Shared:
     cached: int = 0
 
     def __add__(self, other: "Shared") -> "Shared":
-        """Sum of two."""
+        """Add the counts of two sets of prompts."""
         return Shared(self.tokens + other.tokens, self.unique + other.unique, self.cached + other.cached)
 
 
 class Prompts:
-    """The prompts of a plan as blocks: eight bytes for each of 16 tokens."""
+    """The prompts of a plan as hashes of blocks: eight bytes for every 16 tokens."""
 
     def __init__(self) -> None:
-        """Hold none."""
+        """Start without prompts."""
         self._all: list[tuple[str, int, array[int], bool]] = []
 
     def add(self, task: str, tokens: Sequence[int], *, cacheable: bool = True) -> None:
@@ -105,7 +105,7 @@ class Prompts:
         self._all.append((task, len(tokens), keys, cacheable))
 
     def shared(self, cache: PrefixCache) -> dict[str, Shared]:
-        """Return for each task what its prompts share with those before them."""
+        """Return, for each task, how much its prompts share with earlier prompts of any task."""
         prompts: Iterable[tuple[str, int, array[int], bool]] = self._all
         if cache.order == "longest":
             prompts = sorted(self._all, key=lambda one: -one[1])
@@ -116,7 +116,7 @@ class Prompts:
         for task, length, keys, cacheable in prompts:
             new = len(keys) - _leading(keys, seen)
             seen.update(keys)
-            # The last token is always computed: its output is the first token of the answer.
+            # The last token is never cached: the model must compute it to predict the first token of the answer.
             hit = min(BLOCK * _leading(keys, held), length - 1) // cache.step * cache.step if cacheable else 0
             hit = hit if hit >= cache.least else 0
             if cacheable:
@@ -127,12 +127,12 @@ class Prompts:
 
 
 def _leading(keys: "array[int]", held: "set[int] | OrderedDict[int, None]") -> int:
-    """Return how many of the first blocks are held."""
+    """Return the number of leading blocks that are held."""
     return next((place for place, key in enumerate(keys) if key not in held), len(keys))
 
 
 def _use(held: "OrderedDict[int, None]", keys: "array[int]", room: int | None) -> None:
-    """Put blocks into the cache, the first one as the last to go."""
+    """Put blocks into the cache; the first block is dropped last, because the later ones are useless without it."""
     for key in reversed(keys):
         held[key] = None
         held.move_to_end(key)

@@ -247,7 +247,7 @@ def test_settings_are_compared_best_first(options: Options, tmp_path: Path) -> N
         ("raw", "True", "", "", "-", "0 of 3", ""),
     ]
     slip = CliRunner().invoke(app, ["report", str(runs), "--by", "colour"])
-    assert slip.exit_code == 2 and "--by colour: no run differs in it" in slip.output
+    assert slip.exit_code == 2 and "--by colour: no run has it" in slip.output
 
 
 def test_bad_input(options: Options, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     write_run(runs, options, QA, lambda *_: None, judge={})
     for words, message in (
-        ((tmp_path / "nowhere",), "nowhere: not there"),
+        ((tmp_path / "nowhere",), "nowhere: does not exist"),
         ((tmp_path / "empty",), "no run that can be used"),
         ((runs,), "no run has been judged yet; `lct judge run"),
         ((runs, "--metric", "accuracy"), "no run has been judged yet"),

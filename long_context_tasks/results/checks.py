@@ -1,0 +1,117 @@
+"""Checks of stored runs against their own cases: means, counts, scales of scores and verdicts, versions of tasks."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.judges.kinds import stored_kind
+from long_context_tasks.results.bundle.format import BundleRun, numbers_of
+from long_context_tasks.results.evaluations import Evaluation, TurnScores
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.response import NOT_SCORED
+
+CHECKS = "means and counts against the cases, scores and verdicts against their scales, versions of tasks"
+"""The checks of each run with cases, in words."""
+_CLOSE = 1e-6
+"""Tolerance for sums in another order and for the percentages of a host."""
+_REMEDY = "the file was changed or damaged; score the run again with `lct runs rescore`, or run again"
+
+
+def check_version(evaluation: Evaluation) -> None:
+    """Refuse a run of a later version of its task than this package scores.
+
+    Raises:
+        InputError: the version is later, or not a whole number.
+    """
+    if type(evaluation.version) is not int or evaluation.version < 0:
+        raise InputError(
+            f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is not a whole number; {_REMEDY}"
+        )
+    today = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).version
+    if evaluation.version > today:
+        raise InputError(
+            f"{_place(evaluation)}: version {evaluation.version} of the task, and this package has {today}; update long_context_tasks, or run "
+            "again if the file was changed"
+        )
+
+
+def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
+    """Yield the turns of a run after checking their scores.
+
+    Raises:
+        InputError: a score or a judge's verdict is outside its scale, or a score does not follow from its verdicts.
+    """
+    benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
+    card, judge = benchmark.card, evaluation.description or {}
+    rated = stored_kind(judge) is None
+    known = [scale for scale in card.points.values() if scale]
+    # A verdict has the judge's scale, which the benchmark may widen to that of its points.
+    verdicts = (0.0, max(high for _, high in known)) if known else None
+    for turn in turns:
+        for metric, value in turn.scores.items():
+            _check(evaluation, turn, metric, value, _scale(card, metric, evaluation))
+        for verdict in turn.verdicts:
+            score = verdict.get("score")
+            if not isinstance(score, int | float | None) or isinstance(score, bool):
+                raise InputError(
+                    f"{_place(evaluation)}, case {turn.case[:80]!r}: a verdict that is not a number; {_REMEDY}"
+                )
+            _check(evaluation, turn, "a verdict", score, verdicts)
+        ratings = [verdict.get("score") for verdict in turn.verdicts]
+        remade = benchmark.rating(turn.scores, ratings, judge.get("rubric")) if rated else {}
+        for metric, made in remade.items():
+            stored = turn.scores.get(metric)
+            if stored is not None and made is not None and abs(stored - made) > _CLOSE:
+                raise InputError(
+                    f"{_place(evaluation)}, case {turn.case[:80]!r}: {metric} is {stored:.6g}, but its verdicts give {made:.6g}; {_REMEDY}"
+                )
+        yield turn
+
+
+def _scale(card: Card, metric: str, evaluation: Evaluation) -> tuple[float, float] | None:
+    if metric in card.points:
+        return card.points[metric]
+    # Metrics of judges of other kinds are points if the run declares them so.
+    return None if metric in (evaluation.run.points or ()) or metric not in card.metrics else (0.0, 1.0)
+
+
+def _check(
+    evaluation: Evaluation,
+    turn: TurnScores,
+    name: str,
+    value: float | None,
+    scale: tuple[float, float] | None,
+) -> None:
+    if value is None or scale is None or scale[0] - _CLOSE <= value <= scale[1] + _CLOSE:
+        return
+    raise InputError(
+        f"{_place(evaluation)}, case {turn.case[:80]!r}: {name} of {value:g} is outside the scale of {scale[0]:g} to {scale[1]:g}; {_REMEDY}"
+    )
+
+
+def check_means(evaluation: Evaluation, run: BundleRun) -> None:
+    """Refuse a run whose results file has other means or counts than its cases give.
+
+    Raises:
+        InputError: names the first number that differs.
+    """
+    if run.scores["repeat"].max():
+        return  # hosts differ in how they average repeats
+    made = numbers_of(run)
+    made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
+    for name in (*run.row["metrics"], "n", "n_scored"):
+        stated = evaluation.numbers.get(name)
+        if stated is None:
+            continue
+        own = made.get(name, math.nan)
+        if math.isnan(stated) and math.isnan(own):
+            continue
+        if not math.isclose(stated, own, rel_tol=_CLOSE, abs_tol=_CLOSE):
+            raise InputError(
+                f"{_place(evaluation)}: {evaluation.run.task}: {name} is {stated:.6g}, but the cases give {own:.6g}; {_REMEDY}"
+            )
+
+
+def _place(evaluation: Evaluation) -> str:
+    return str(evaluation.rows or evaluation.run.result_file or evaluation.run.folder)
