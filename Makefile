@@ -141,7 +141,7 @@ $(KVPRESS_STAMP): pyproject.toml
 
 $(LOWEST_STAMP): pyproject.toml $(STAMP)
 	$(BIN)/uv venv -q --clear --python $(BIN)/python $(LOWEST_VENV)
-	$(LOWEST_UV) --resolution lowest-direct '$(TORCH)' --editable '.[lm-eval,report,agreement,law,annotation,orca,memorag]'
+	$(LOWEST_UV) --resolution lowest-direct '$(TORCH)' --editable '.[lm-eval,report,hub,build,agreement,annotation,orca,memorag]'
 	$(LOWEST_UV) editables hatchling hypothesis jiwer jsonschema pip pytest pytest-xdist
 	@touch $@
 

@@ -37,6 +37,7 @@ from long_context_tasks.corpora.plain_files import (
     without_c1,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.validated import validated
 from long_context_tasks.tokens.chunks import sentence_ends
 
@@ -352,6 +353,7 @@ def _joint(found: re.Match[str]) -> str:
 
 def _debate_of_xml(file: Path) -> Iterator[tuple[str, Debate]]:
     """Read the edited Hansard of the Canadian House of Commons; a turn without a speaker goes on with the one before."""
+    require("build", f"{file}: reading XML", "lxml")
     from lxml import etree
 
     # Some files declare an encoding that strict parsers refuse; the text is decoded already.
@@ -555,6 +557,7 @@ def _text_of(marked: str) -> str:
 
 def _tree(marked: str) -> Any:
     """Return the root of HTML or XML, None where it has nothing but comments."""
+    require("build", "reading HTML or XML", "lxml")
     from lxml import etree, html
 
     try:

@@ -22,16 +22,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from lxml import etree
 
 from long_context_tasks.corpora.plain_files import UTF8, opened, refuse_wide, without_c1
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import cache_dir
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +114,7 @@ def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[PostRow]:
         InputError: the file is missing, damaged, empty or not a dump of posts; or it declares entities, which dumps do not
             have and which could expand a small file to gigabytes.
     """
+    require("build", f"{path}: reading forum posts", "lxml")
     chunks = _read_chunks(path)
     head = b""
     for chunk in chunks:
@@ -132,6 +136,8 @@ def rows(path: Path, dropped: Counter[str] | None = None) -> Iterator[PostRow]:
 
 
 def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Iterator[PostRow]:
+    from lxml import etree
+
     chunks = _without_controls(chunks, dropped)
     prolog = _checked_prolog(path, chunks)
     # Without huge_tree, a post is limited to 10 MB and the parser's guard against entity expansion stays on.
@@ -358,6 +364,8 @@ def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]
     Raises:
         InputError: as for :func:`rows`; or an Id is not a number.
     """
+    from lxml import etree
+
     found: set[int] = set()
     chunks = _read_chunks(path)
     head = next(chunks, b"")
@@ -510,6 +518,8 @@ def html_to_text(html: str) -> str:
     >>> html_to_text("<ul>\n<li>one</li>\n<li>two</li>\n</ul>\n")
     '\n\none\ntwo\n\n'
     """
+    from lxml import etree
+
     # JSON can hold halves of surrogate pairs, at which the parser would stop: a whole pair becomes its character, a lone
     # half the replacement mark.
     html = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

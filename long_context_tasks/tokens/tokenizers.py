@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from long_context_tasks.schema import InputError, file_sha256
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.extras import require
 
 if TYPE_CHECKING:
     import tiktoken
@@ -144,6 +145,7 @@ def _cl100k() -> Tokenizer:
 
 
 def _fast(name: str, path: Path) -> Tokenizer:
+    require("hub", f"tokenizer {name}", "tokenizers")
     from tokenizers import Tokenizer as FastTokenizer
 
     tokenizer = FastTokenizer.from_file(str(path))
@@ -190,6 +192,7 @@ def _tokenizer_file(name: str) -> Path | None:
     if folder.is_dir():
         path = folder / "tokenizer.json"
         return path if path.is_file() else None
+    require("hub", f"tokenizer {name}", "huggingface_hub")
     try:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError

@@ -58,7 +58,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         points = archive.read(f"{info}/entry_points.txt").decode()
         assert f"{info}/licenses/LICENSE" in archive.namelist()
-    extras = "agreement all annotation demo docs inspect kvpress law lm-eval memorag opencompass orca ray report test vllm"
+    extras = "agreement all annotation build demo docs hub inspect kvpress lm-eval memorag opencompass orca ray report test vllm"
     assert set(metadata.get_all("Provides-Extra", [])) == set(extras.split())
     assert metadata["License-Expression"] == "Apache-2.0"
     urls = [line.partition(", ") for line in metadata.get_all("Project-URL", [])]

@@ -267,7 +267,7 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[Span]:
     Raises:
         InputError: eyecite is not installed.
     """
-    require("law", "finding citations", "eyecite")
+    require("build", "finding citations", "eyecite")
     from eyecite import get_citations
     from eyecite.models import (
         CaseCitation,
