@@ -53,7 +53,7 @@ LOWEST_UV     = $(BIN)/uv pip install -q --python $(LOWEST_VENV)/bin/python
 PYTEST = $(BIN)/python -m pytest
 FAST   = not speed and not hosts and not slow and not engines
 
-.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations lint docs env clean
+.PHONY: help demo check test test-lowest test-vllm test-kvpress test-ray speed faults audit simulations lint docs generate env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -101,6 +101,9 @@ lint: $(STAMP)  ## ruff and mypy
 docs: $(STAMP)  ## the documentation as a site in build/docs; opens from there
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/site/mkdocs.yml
 	@echo "Open in a browser: $(CURDIR)/build/docs/index.html"
+
+generate: $(STAMP)  ## write the files that are made from the cards: configs/ and docs/reference/
+	$(BIN)/python -m long_context_tasks.hosts.generated
 
 env: $(STAMP)  ## only the environment in .venv
 

@@ -323,6 +323,27 @@ def task_specs() -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
+def synthetic_tasks(source: Source = "seed") -> tuple[TaskSpec, ...]:
+    """Return the plain tasks on texts written (or recast) from a seed that take any length, in the order of the cards.
+
+    Tasks by likelihood, nano tasks and changed forms of a task, such as noisy ones, are left out.
+    """
+    return tuple(
+        spec
+        for spec in task_specs()
+        if spec.source == source
+        and spec.scoring == "generate"
+        and spec.length in ("", ANY)
+        and (not spec.variant or spec.card.source != source)
+        and not spec.card.nano
+    )
+
+
+def nano_tasks() -> tuple[TaskSpec, ...]:
+    """Return the tasks with many questions on each of few documents, in the order of the cards."""
+    return tuple(spec for spec in task_specs() if spec.card.nano)
+
+
 def has_data(spec: TaskSpec, options: Options) -> bool | None:
     """Return whether what a task reads is on this machine; None where its benchmark does not say.
 

@@ -21,7 +21,6 @@ _COMMANDS = {
     "data": "data:app",
     "demo": "demo:app",
     "gate": "gate:app",
-    "generate": "installed:generate_app",
     "judge": "judge:app",
     "new": "benchmark:new_app",
     "noise": "noise:app",

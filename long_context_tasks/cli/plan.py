@@ -120,7 +120,7 @@ def plan(
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
     from long_context_tasks.benchmarks.published_files import without_downloads
-    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+    from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
     from long_context_tasks.results.plan.cost import PlanSettings, facts_of_folder, make_plan
     from long_context_tasks.results.plan.missing import find_missing
     from long_context_tasks.tokens import get_tokenizer

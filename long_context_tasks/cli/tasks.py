@@ -71,7 +71,7 @@ def tasks(
     the headline.
     """
     from long_context_tasks.benchmarks.catalogue import members_of, task_options, task_specs
-    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+    from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 
     if paths is not None:
         _print_path(paths)

@@ -1,44 +1,65 @@
-"""Does a prompt fit the window of the model? ``template + prompt + answer budget <= window``.
+"""Checks that a prompt fits the model's window: ``template + prompt + answer budget <= window``.
 
-lm-eval and OpenCompass cut a prompt that is too long from the left, without a word in the results. Here such a case is left out
-before it is sent, named and counted. An unknown window is said so; it is never guessed.
+lm-eval and OpenCompass cut a prompt that is too long from the left and do not record it. Here such a case is left out before it is sent,
+named and counted. An unknown window is reported as unknown and never guessed.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 UNCHECKED = "unchecked"
-# A text whose likelihood is wanted needs this much room: lm-eval scores in windows, of which some of its models keep two tokens.
 LIKELIHOOD_RESERVE = 2
+"""Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two tokens."""
 PER_MESSAGE = 16
 """Tokens that a server may put around a prompt: a first token, the template of a message."""
 
 Counter = Callable[[str], int]
 
-# What servers say when a prompt is longer than their window (vLLM, OpenAI, llama.cpp, TGI, SGLang, Anthropic, ...).
-_LENGTH_REFUSAL = re.compile(
-    r"context[_ ]length|context window|maximum context|"
-    r"prompt is too long|too many (?:input )?tokens|input (?:is )?too long|exceeds? (?:the )?(?:available )?context|"
-    r"longer than the (?:model|maximum)|reduce the length|exceed_context_size",
-    re.IGNORECASE,
+# Parts of what servers answer to a prompt that is longer than their window (vLLM, OpenAI, llama.cpp, TGI, SGLang, Anthropic and others),
+# in lower case.
+_LENGTH_REFUSALS = (
+    *("context length", "context_length", "context window", "maximum context", "exceed_context_size"),
+    *("prompt is too long", "input is too long", "input too long"),
+    *("too many tokens", "too many input tokens", "reduce the length"),
+    *("longer than the model", "longer than the maximum"),
+    *("exceed context", "exceeds context", "exceed the context", "exceeds the context"),
+    *("exceed available context", "exceeds available context"),
+    *("exceed the available context", "exceeds the available context"),
 )
-# "max_model_len", "maximum input sequence length".
-_LONGEST = re.compile(r"max(?:imum)?[_ ](?:model|seq|input|prompt)([_ a-z]*)", re.IGNORECASE)
+# "max_model_len", "maximum input sequence length": what is limited, and that it is a length, with at most a few words between.
+_LIMITS = tuple(
+    f"{limit}{gap}{limited}"
+    for limit in ("max", "maximum")
+    for gap in ("_", " ")
+    for limited in ("model", "seq", "input", "prompt")
+)
 
 
 def is_length_refusal(status: int, body: str) -> bool:
-    """Whether an HTTP error is a server's way of saying that the prompt is too long.
+    """Return whether an HTTP error means that the prompt is too long.
 
     >>> is_length_refusal(400, "This model's maximum context length is 8192 tokens.")
+    True
+    >>> is_length_refusal(400, "the prompt is longer than max_model_len 8192")
     True
     >>> is_length_refusal(400, "unknown model")
     False
     """
-    return status in (400, 413, 422) and (
-        _LENGTH_REFUSAL.search(body) is not None
-        or any("len" in name.lower() for name in _LONGEST.findall(body))
+    if status not in (400, 413, 422):
+        return False
+    text = body.lower()
+    return any(phrase in text for phrase in _LENGTH_REFUSALS) or any(
+        "len" in _words_after(limit, text) for limit in _LIMITS
     )
+
+
+def _words_after(start: str, text: str) -> str:
+    """Return the letters, blanks and underscores that follow any occurrence of a text."""
+    found = []
+    for rest in text.split(start)[1:]:
+        end = next((i for i, letter in enumerate(rest) if not (letter in " _" or "a" <= letter <= "z")), None)
+        found.append(rest[:end])
+    return " ".join(found)
 
 
 @dataclass(frozen=True)
@@ -46,33 +67,41 @@ class Window:
     """The context window of a run.
 
     Attributes:
-        tokens: its size; None when unknown.
-        count: tokens of a rendered prompt, chat template included; None when it cannot be counted.
-        source: where the size comes from, for the results: ``lct_window``, ``host``, or ``unchecked``.
+        tokens: its size; None if unknown.
+        count: returns the tokens of a rendered prompt, chat template included; None if they cannot be counted.
+        source: ``lct_window``, ``host`` or ``unchecked``; written into the results.
     """
 
     tokens: int | None = None
-    count: Callable[[str], int] | None = None
+    count: Counter | None = None
     source: str = UNCHECKED
 
     @property
     def checked(self) -> bool:
-        """Whether prompts are held against the window."""
+        """Whether prompts are compared with the window."""
         return self.tokens is not None and self.count is not None
 
     def describe(self) -> str:
-        """For the results: ``8192 (host)`` or ``unchecked``."""
+        """Return the size and its source for the results: ``8192 (host)`` or ``unchecked``."""
         return f"{self.tokens} ({self.source})" if self.checked else UNCHECKED
 
     def fits(self, prompt: str, answer_budget: int) -> bool:
-        """True when prompt and answer fit, or when nothing is known."""
+        """Return whether prompt and answer fit; True if nothing is known."""
         if self.tokens is None or self.count is None:
             return True
         return self.count(prompt) + answer_budget <= self.tokens
 
 
 def at_most(count: Counter, margin: int, room: int) -> Counter:
-    """A count that need not be exact where even one token per byte would fit; encoding long prompts takes time."""
+    """Return a counter that encodes a prompt only if it could exceed the room; encoding long prompts takes time.
+
+    Otherwise it returns an upper bound: a token has at least one byte.
+
+    Args:
+        count: the exact one.
+        margin: tokens to add, for what surrounds a prompt.
+        room: tokens that are free for prompts.
+    """
 
     def bounded(text: str) -> int:
         most = len(text.encode("utf-8", "surrogatepass")) + margin

@@ -18,7 +18,6 @@ from long_context_tasks.cli import output as printed
 
 LCT = "import sys; from long_context_tasks.cli import app; sys.argv[0] = 'lct'; app(prog_name='lct')"
 NO_RESULT = {
-    ("generate",): "writes the files of a checkout",
     ("noise", "inject"): "its result is a text",
     ("orca", "train"): "hours of progress, and a folder",
 }

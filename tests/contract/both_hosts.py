@@ -16,7 +16,7 @@ from preloaded import host_ended
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.inspect.results import inspect_runs
-from long_context_tasks.hosts.lm_eval.generate import task_yaml
+from long_context_tasks.hosts.lm_eval.task_files import task_yaml
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema.response import REASONS

@@ -13,7 +13,7 @@ import pytest
 from command_lines import commands, problem_of
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.environment import known_variables
+from long_context_tasks.hosts.messages import known_variables
 
 pytestmark = pytest.mark.slow
 

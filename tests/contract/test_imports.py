@@ -112,6 +112,14 @@ def test_imports_go_one_way(module: str) -> None:
             assert rest.split(".")[1] in CATALOGUE, f"{module} knows a benchmark: {name}"
 
 
+def test_no_host_imports_another() -> None:
+    folders = [f"{PACKAGE}.hosts.{name}" for name in (*HOSTS, "own")]
+    for module in _modules():
+        own = next((folder for folder in folders if f"{module}.".startswith(f"{folder}.")), None)
+        others = tuple(f"{folder}." for folder in folders if own and folder != own)
+        assert not [name for name in _imports(module) if f"{name}.".startswith(others)], module
+
+
 @pytest.mark.parametrize("benchmark", catalogue.own_benchmark_names())
 def test_no_benchmark_imports_another(benchmark: str) -> None:
     folder = f"{PACKAGE}.benchmarks.{benchmark}"

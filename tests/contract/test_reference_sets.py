@@ -12,10 +12,16 @@ import pytest
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY, expand_tasks, resolve_options
+from long_context_tasks.benchmarks.catalogue import (
+    ANY,
+    expand_tasks,
+    nano_tasks,
+    resolve_options,
+    synthetic_tasks,
+)
 from long_context_tasks.benchmarks.checking import reference_sha256
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups, nano_tasks, synthetic_tasks
+from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.hosts.opencompass.configs import nano_datasets, synthetic_datasets
 from long_context_tasks.schema import CaseSet, Options
 from long_context_tasks.tokens import get_tokenizer

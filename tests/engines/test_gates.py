@@ -72,7 +72,7 @@ def test_half_a_cache_fails(tmp_path: Path) -> None:
     pytest.importorskip("kvpress", reason="kvpress is not installed (make test-kvpress)")
     from small_server import small_server
 
-    from long_context_tasks.hosts.lm_eval.models.presses import make_press
+    from long_context_tasks.hosts.lm_eval.models.kvpress import make_press
 
     with small_server() as whole, small_server(press=make_press("streaming_llm", 0.5, {})) as half:
         found = gate(half.url, whole.url, tmp_path)

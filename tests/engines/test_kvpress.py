@@ -9,7 +9,7 @@ import pytest
 from context_runs import reads, responses
 from tiny_model import demo_model, make_tiny_model
 
-from long_context_tasks.hosts.lm_eval.models.presses import _offered, make_press, moves_keys
+from long_context_tasks.hosts.lm_eval.models.kvpress import _offered, make_press, moves_keys
 from long_context_tasks.schema import InputError
 
 pytest.importorskip("kvpress", reason="kvpress is not installed (make test-kvpress)")

@@ -126,7 +126,7 @@ def ask_server(server: str, tasks: str, metadata: str, folder: Path, concurrent:
 def test_nano_computes_what_the_plan_says(server: str, made: Path) -> None:
     """Of the tokens of lct_nano the server computes as many as `lct plan` expects, and a text once."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
-    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+    from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.results.plan.prefixes import PrefixCache
     from long_context_tasks.tokens import CL100K, get_tokenizer

@@ -13,7 +13,7 @@ from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
 from stub_server import stub_server
 
-from long_context_tasks.hosts.lm_eval.results import REFUSED
+from long_context_tasks.hosts.lm_eval.paths import REFUSED
 from long_context_tasks.schema import InputError, Options
 
 pytestmark = [needs("lm_eval"), pytest.mark.slow]
@@ -125,9 +125,10 @@ def test_another_tasks_prompts_are_not_touched(published: Path) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.models.openai_completions import LocalChatCompletion
 
-    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
+    from long_context_tasks.hosts.lm_eval.paths import keep_answers_of_servers
+    from long_context_tasks.hosts.lm_eval.task import CaseInstance
 
-    convert_length_refusals()
+    keep_answers_of_servers()
 
     def request(kind: type[Instance], text: str) -> Instance:
         prompt = model.apply_chat_template([{"role": "user", "content": text}])

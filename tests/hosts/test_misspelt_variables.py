@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.environment import (
+from long_context_tasks.hosts.messages import (
     known_variables,
     misspelt_variables,
     warn_of_misspelt_variables,

@@ -177,17 +177,18 @@ def test_official_stands_for_the_published_files(
     ids=["its own headline", "another package's", "nothing scored", "several runs"],
 )
 def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
-    from long_context_tasks.hosts.lengths import Entry, TablePlace, cell
+    from long_context_tasks.hosts.lengths import LengthEntry, TablePlace, table
     from long_context_tasks.hosts.opencompass.summary import plain
 
-    assert cell(Entry("m", "d", TablePlace("t", "2k"), plain(found))).split(" [")[0] == shown
+    rows = table([LengthEntry("m", "d", TablePlace("t", "2k"), plain(found))])
+    assert rows[1][-1].split(" [")[0] == shown
 
 
 def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
-    from long_context_tasks.hosts.lengths import Entry, place_of
+    from long_context_tasks.hosts.lengths import LengthEntry, place_of
     from long_context_tasks.hosts.opencompass.summary import plain
 
-    return Entry("m", task, place_of(task), plain(found) if found else None, task, **more)
+    return LengthEntry("m", task, place_of(task), plain(found) if found else None, task, **more)
 
 
 def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(

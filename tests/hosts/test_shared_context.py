@@ -7,7 +7,7 @@ import pytest
 from context_runs import reads, responses
 from tiny_model import make_tiny_model
 
-from long_context_tasks.hosts.lm_eval.models.presses import find_press, make_press
+from long_context_tasks.hosts.lm_eval.models.kvpress import find_press, make_press
 from long_context_tasks.schema import InputError
 
 MEETINGS, CHOICES = "elitr_bench_qa_nano", "ada_leval_bestanswer_1k_synthetic"
@@ -132,7 +132,7 @@ def test_layers_may_keep_different_shares(whole: Any) -> None:
 def test_what_cannot_be_answered_is_named(whole: Any) -> None:
     from lm_eval.api.instance import Instance
 
-    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+    from long_context_tasks.hosts.lm_eval.task import CaseInstance
 
     foreign = Instance(
         "generate_until", {}, ("A prompt.", {"until": [], "max_gen_toks": 2}), 0, metadata=("other", 0, 1)

@@ -63,7 +63,7 @@ def test_no_host_loses_a_system_message(kind: str, tmp_path: Path, monkeypatch: 
 
 
 def test_a_request_keeps_its_text_to_the_character() -> None:
-    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+    from long_context_tasks.hosts.lm_eval.task import CaseInstance
 
     for text in ("plain", "a “quote” and \ud800 half a pair"):
         request = CaseInstance("generate_until", {}, (text, {"until": []}), 0)

@@ -18,8 +18,6 @@ from stored_runs import only, run_lm_eval
 from stub_server import stub_server
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
-from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.stored import Places, load_task, options_of, responses_to
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
@@ -242,7 +240,3 @@ def test_options_are_those_of_the_run(results: Path, data: Path, tmp_path: Path)
     assert (options.n, options.data_dir) == (None, tmp_path)
     assert options_of(run, Places(data), {"LCT_DATA_DIR": str(tmp_path)}).data_dir == data
     assert options_of(run, environ={}).data_dir == data
-
-
-def test_one_text_for_a_refusal() -> None:
-    assert REFUSED == HOST_REFUSED

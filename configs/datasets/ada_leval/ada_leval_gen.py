@@ -11,9 +11,9 @@ some of these tasks; names of other files are left to those.
     ada_leval_bestanswer_12k ada_leval_bestanswer_16k ada_leval_bestanswer_32k ada_leval_bestanswer_64k
     ada_leval_bestanswer_128k
 """
-# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 ada_leval_datasets = _configs.datasets('ada_leval_gen')
 

@@ -9,9 +9,9 @@ some of these tasks; names of other files are left to those.
     ada_leval_tsort_16k_recast ada_leval_tsort_32k_recast ada_leval_tsort_64k_recast
     ada_leval_tsort_128k_recast
 """
-# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 ada_leval_recast_datasets = _configs.datasets('ada_leval_recast_gen')
 

@@ -14,9 +14,9 @@ some of these tasks; names of other files are left to those.
     ada_leval_bestanswer_1k_nodoc ada_leval_bestanswer_2k_nodoc ada_leval_bestanswer_4k_nodoc
     ada_leval_bestanswer_8k_nodoc ada_leval_bestanswer_16k_nodoc
 """
-# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 ada_leval_variants_datasets = _configs.datasets('ada_leval_variants_gen')
 

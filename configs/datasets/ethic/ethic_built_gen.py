@@ -1,4 +1,4 @@
-"""ETHIC: your own cases only (LCT_CASES=DIR, made by `lct build`); there are no published ones.
+"""ETHIC: your own cases only (LCT_CASES=DIR, made by `lct build`); none are published.
 
     opencompass --datasets ethic_built_gen --models lct_model --config-dir configs
 
@@ -9,9 +9,9 @@ some of these tasks; names of other files are left to those.
     ethic_focused_summary_books ethic_focused_summary_debates ethic_focused_summary_medicine
     ethic_focused_summary_law
 """
-# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 ethic_built_datasets = _configs.datasets('ethic_built_gen')
 

@@ -7,9 +7,9 @@ some of these tasks; names of other files are left to those.
 
     ethic_recall_medicine_synthetic ethic_attribute_medicine_synthetic ethic_sections_medicine
 """
-# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+# Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 ethic_synthetic_datasets = _configs.datasets('ethic_synthetic_gen')
 

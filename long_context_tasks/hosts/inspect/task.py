@@ -26,9 +26,8 @@ from pydantic import JsonValue, TypeAdapter
 
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.hints import not_judged_hint
 from long_context_tasks.hosts.inspect.results import METADATA
+from long_context_tasks.hosts.messages import not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.stored import facts_of

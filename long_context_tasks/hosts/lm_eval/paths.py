@@ -1,221 +1,377 @@
-"""How lm-eval learns of our task files and models, which runs end before they begin, and which table it prints for our tasks.
+"""Everything that this package changes in lm-eval 0.4.13, which has no entry points for tasks or tables yet.
 
-lm-eval 0.4.13 searches its own folder and ``--include_path``; the start-up hook (``startup/long_context_tasks_hook.py``)
-calls ``extend_task_manager`` to make it search ours as well.
+| what is patched | why users need it |
+| --- | --- |
+| ``TaskManager.__init__`` | lm-eval searches its own folder and ``--include_path`` only; now it finds our tasks, too |
+| ``utils.make_table`` | a task of ours has some 25 numbers; the table shows the main ones, and scores by length below |
+| ``TemplateAPI.generate_until`` | one prompt that a server refuses for its length would end the run and lose all answers |
+| ``CachingLM.__getattr__`` | ``--use_cache`` would keep a refusal, also for a server with a larger window |
 
-Nothing here imports a host or anything heavy: it runs whenever lm-eval is imported, also when it runs no task of ours.
+The start-up hook (``startup/long_context_tasks_hook.py``) calls :func:`extend_task_manager` when lm-eval is imported;
+:class:`~.task.CaseTask` calls :func:`keep_answers_of_servers`. Every patch fails soft: a version of lm-eval that we have not seen runs
+without it, and one warning is logged.
 """
 
-import argparse
-import fnmatch
+import contextlib
 import functools
 import inspect
 import logging
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+logger = logging.getLogger(__name__)
+
+MODELS: Mapping[str, str] = {
+    "lct_hf": "long_context_tasks.hosts.lm_eval.models.attention:AttentionLM",
+    "lct_kvpress": "long_context_tasks.hosts.lm_eval.models.kvpress:KVPressLM",
+}
+"""Our models by the name that ``--model`` takes; each is imported when it is used."""
+
+REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
+"""Stands for the response to a prompt that the server refused."""
+
 
 def extend_task_manager(module: ModuleType) -> None:
-    """Register our models, and make the host's ``TaskManager`` search our folder too, between its own tasks and the user's ``include_path``.
+    """Make lm-eval's ``TaskManager`` search our task files, and add our models and tables.
 
-    A task in the user's ``include_path`` so still wins over one of ours with the same name. With
-    ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
+    Our folder comes after lm-eval's own and before ``include_path``, so that users can override a task of ours. Nothing heavy is imported:
+    this runs in every program that imports lm-eval.
+
+    Args:
+        module: ``lm_eval.tasks.manager``.
 
     Raises:
-        TypeError: the host's ``TaskManager`` no longer takes ``include_path``.
+        TypeError: ``TaskManager`` no longer takes ``include_path``.
     """
-    host_utils = sys.modules.get("lm_eval.utils")
-    if host_utils is not None:
-        extend_table(host_utils)
     manager = module.TaskManager
     original = manager.__init__
-    if getattr(original, "_lct_extended", False):
+    if hasattr(original, "__wrapped__"):
         return
     signature = inspect.signature(original)
     if "include_path" not in signature.parameters:
         raise TypeError("TaskManager has no argument include_path")
-    # A host without our models still gets our tasks.
-    with suppress(ImportError):
-        from long_context_tasks.hosts.lm_eval.models import register_models
-
-        register_models()
 
     @functools.wraps(original)
     def extended(self: Any, *args: Any, **kwargs: Any) -> None:
         bound = signature.bind(self, *args, **kwargs)
         given = bound.arguments.get("include_path") or []
         theirs = list(given) if isinstance(given, (list, tuple)) else [given]
-        wanted = bound.arguments.get("include_defaults", True) is not False
-        # Not the folder that the user names anyway.
-        ours = [folder for folder in _our_folder() if not _names(theirs, folder)] if wanted else []
-        if ours:
-            bound.arguments["include_path"] = [*ours, *theirs]
-            if is_command(sys.argv) and sys.argv[1:2] == ["run"]:
-                problem = template_problem(sys.argv[2:], bound.arguments.get("metadata") or {})
-                if problem:
-                    raise SystemExit(f"long_context_tasks: {problem}")
+        # With include_defaults=False the user asks for their own folders only.
+        if bound.arguments.get("include_defaults", True) is not False:
+            bound.arguments["include_path"] = [*_our_folders(theirs), *theirs]
         original(*bound.args, **bound.kwargs)
 
-    extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
-    if hasattr(manager, "match_tasks"):
-        manager.match_tasks = _checking_data(manager.match_tasks)
+    with contextlib.suppress(ImportError):  # a host without our models still gets our tasks
+        register_models()
+    if (utils := sys.modules.get("lm_eval.utils")) is not None:
+        extend_table(utils)
 
 
-def _checking_data(match: Any) -> Any:
-    """End a run whose data are missing as its tasks are matched: the host makes them only after it has loaded the model."""
+def _our_folders(theirs: Sequence[Any]) -> list[Path]:
+    """Return the folder with our task files, unless the user's folders hold it.
 
-    @functools.wraps(match)
-    def match_tasks(self: Any, task_list: list[str]) -> list[str]:
-        matched: list[str] = match(self, task_list)
-        if is_command(sys.argv) and sys.argv[1:2] == ["run"]:
-            check_data(matched, self.task_index, self.metadata or {})
-        return matched
-
-    return match_tasks
-
-
-def check_data(names: Sequence[str], index: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """End the command with the error of the first task of ours whose data are neither here nor to be fetched.
-
-    Args:
-        names: of tasks, groups and tags.
-        index: name to entry, of all that the host knows.
-        arguments: the host's metadata, which holds our options.
-
-    Raises:
-        SystemExit: names the data and the remedies.
+    If it cannot be made, lm-eval still runs its own tasks.
     """
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.benchmarks.loading import load_task
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
-    folders = _our_folder()
-    for name in names:
-        if (entry := index.get(name)) is None:
-            continue
-        if entry.cfg is None:  # a tag
-            check_data(sorted(entry.tags), index, arguments)
-        elif "group" in entry.cfg:
-            members = entry.cfg.get("task") or []
-            check_data([each for each in members if isinstance(each, str)], index, arguments)
-        elif entry.yaml_path and entry.yaml_path.parent in folders:
-            try:
-                full, options = catalogue.with_variant(name, catalogue.resolve_options(arguments))
-                if catalogue.has_data(catalogue.parse_task(full), options) is False:
-                    load_task(name, arguments)  # from a hub, where its benchmark can
-            except InputError as error:
-                raise SystemExit(f"long_context_tasks: {error}") from None
-
-
-def is_command(words: Sequence[str]) -> bool:
-    """Return whether the words of a command start lm-eval."""
-    path = Path(words[0]) if words else Path()
-    return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
-
-
-def template_problem(words: Sequence[str], model_arguments: Mapping[str, Any]) -> str:
-    """Return why tasks of ours cannot run with or without the chat template that a command asks for; empty when they can or when unknown.
-
-    The host makes all its tasks before the first of them sees the model, which takes minutes. A file given with ``--config`` is not read.
-
-    Args:
-        words: after ``lm_eval run``.
-        model_arguments: the host's metadata, which holds them.
-    """
-    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    parser.add_argument("--tasks", "-t", nargs="+", default=[])
-    parser.add_argument("--model", default="hf")
-    parser.add_argument("--config", "-C")
-    parser.add_argument("--apply_chat_template", nargs="?", const=True)
     try:
-        given, _ = parser.parse_known_args(list(words))
-    except (argparse.ArgumentError, SystemExit):
-        return ""
-    if given.config:
-        return ""
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+        ours = task_folder()
+    except Exception as error:
+        sys.stderr.write(
+            f"long_context_tasks: lm-eval does not see our tasks ({type(error).__name__}: {error})\n"
+        )
+        return []
+    # lm-eval warns of every task that it finds twice.
+    above = {ours.resolve(), *ours.resolve().parents}
+    return [] if above & {Path(folder).resolve() for folder in theirs} else [ours]
 
-    groups = lm_eval_groups()
-    specs = {spec.name: spec for spec in catalogue.task_specs()}
 
-    def without_talks(name: str) -> list[str]:
-        """The name, or what is left of it when conversations are taken out."""
-        members = catalogue.members_of(name, groups)
-        if not any(member in specs and specs[member].conversation for member in members):
-            return [name]
-        return [left for member in groups.get(name, ()) for left in without_talks(member)]
+def register_models() -> None:
+    """Add our models to lm-eval's registry."""
+    import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
+    from lm_eval.api.registry import model_registry
 
-    words = [word for listed in given.tasks for word in listed.split(",") if word]
-    asked = [name for word in words for name in (fnmatch.filter([*groups, *specs], word) or [word])]
-    members = [member for name in asked for member in catalogue.members_of(name, groups) if member in specs]
-    talks = ", ".join(dict.fromkeys(member for member in members if specs[member].conversation))
-    kept = ",".join(dict.fromkeys(left for name in asked for left in without_talks(name)))
-    if talks and not given.apply_chat_template:
-        others = f", or, for a model without one, leave conversations out: --tasks {kept}" if kept else ""
-        return f"{talks}: a conversation needs a chat template; add --apply_chat_template{others}"
-    # A server has its own template, and vLLM has some for models that bring none.
-    if not (members and given.apply_chat_template) or "base_url" in model_arguments or given.model == "vllm":
-        return ""
-    # Not before: it loads the host.
-    from long_context_tasks.hosts.lm_eval.window import has_chat_template
-
-    if has_chat_template(model_arguments) is not False:
-        return ""
-    name = model_arguments.get("tokenizer") or model_arguments.get("pretrained")
-    others = f" and conversations, which need one: --tasks {kept}" if talks else ""
-    remedy = f"leave out --apply_chat_template{others}" if kept else f"{talks} needs one"
-    return f"{name}: no chat template; {remedy}"
+    for name, target in MODELS.items():
+        if name not in model_registry:
+            model_registry.register(name, target=target)
 
 
 def extend_table(utils: Any) -> None:
-    """Make the host's ``make_table`` print runs with tasks of ours as :mod:`.table` has them; others stay as they are."""
+    """Shorten the table that lm-eval prints of our tasks, and add one of scores by length; see :mod:`.table`."""
     original = utils.make_table
     if hasattr(original, "__wrapped__"):
         return
 
     @functools.wraps(original)
     def make_table(result_dict: Any, column: str = "results", *args: Any, **kwargs: Any) -> str:
-        ours = _our_metadata(result_dict.get("configs") or {})
-        if ours:
-            from long_context_tasks.hosts.lm_eval.table import printed
+        shown, by_length = result_dict, ""
+        if any(
+            "headline" in (config.get("metadata") or {}) for config in result_dict.get("configs", {}).values()
+        ):
+            from long_context_tasks.hosts.lm_eval.table import by_length_table, with_main_metrics
 
             try:
-                return printed(functools.partial(original, **kwargs), result_dict, ours, column, *args)
-            except Exception:  # the host's own table is better than none
-                logging.getLogger(__name__).exception(
-                    "the host's own table follows, all its rows in order of name"
-                )
-        return str(original(result_dict, column, *args, **kwargs))
+                shown = with_main_metrics(result_dict, column)
+                by_length = by_length_table(result_dict, column)
+            except Exception:  # the results are written; a table must not end the run
+                logger.exception("lm-eval's own table follows, with all metrics")
+        return f"{original(shown, column, *args, **kwargs)}{by_length}"
 
     utils.make_table = make_table
 
 
-def _our_metadata(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Metadata of each task of ours, from the configs of all tasks of a run."""
-    found = {task: config.get("metadata") or {} for task, config in configs.items()}
-    return {task: metadata for task, metadata in found.items() if {"benchmark", "headline"} <= set(metadata)}
+def is_ours(request: object) -> bool:
+    """Return whether a request of lm-eval comes from a task of ours."""
+    return hasattr(request, "window_is_unchecked")
 
 
-def _our_folder() -> list[Path]:
-    """The folder with our files; none, and one line on stderr, where there is no place for it: the host has tasks of its own."""
-    from long_context_tasks.hosts.lm_eval.task_files import task_folder
+def is_api_model(model: object) -> bool:
+    """Return whether a model of lm-eval sends its prompts to a server."""
+    # Without its module no such model can exist; importing it would load HTTP clients for every local model.
+    module = sys.modules.get("lm_eval.models.api_models")
+    return module is not None and isinstance(model, module.TemplateAPI)
+
+
+def keep_answers_of_servers() -> None:
+    """Let lm-eval's API models go on after a refusal for length, and hand on thinking that has no answer.
+
+    lm-eval retries every HTTP error and then ends the run without its answers. For requests of our tasks, a refusal for length
+    becomes the response :data:`REFUSED`, which is scored as ``does_not_fit``. All other errors, and all other tasks, are left to lm-eval.
+
+    Call it once lm-eval has made its model: only then the module of API models is loaded, if at all.
+    """
+    module = sys.modules.get("lm_eval.models.api_models")
+    if module is None or hasattr(module.TemplateAPI.generate_until, "__wrapped__"):
+        return
+    try:
+        from lm_eval.api.model import CachingLM
+
+        api = module.TemplateAPI
+        for name in ("model_call", "amodel_call", "parse_generations"):
+            getattr(api, name)
+        api.generate_until = _apart_from_other_tasks(api.generate_until)
+        CachingLM.__getattr__ = _without_refusals(CachingLM.__getattr__)
+    except (AttributeError, ImportError) as error:
+        logger.warning(
+            "this version of lm-eval is not known (%s): a prompt that a server refuses for its length ends the run",
+            error,
+        )
+
+
+def _apart_from_other_tasks(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    @functools.wraps(generate)
+    def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
+        ours = [request for request in requests if is_ours(request)]
+        theirs = [request for request in requests if not is_ours(request)]
+        answers: list[str] = []
+        if ours:
+            _refuse_silent_cut(self, ours)
+            replaced = {
+                "parse_generations": _with_thinking(self.parse_generations),
+                "model_call": _converting(self),
+                "amodel_call": _converting_async(self),
+            }
+            # On the object and not on its class, so that they end with this call.
+            vars(self).update(replaced)
+            try:
+                answers = generate(self, ours, *args, **kwargs)
+            finally:
+                for name in replaced:
+                    delattr(self, name)
+        mine, others = iter(answers), iter(generate(self, theirs, *args, **kwargs) if theirs else [])
+        return [next(mine if is_ours(request) else others) for request in requests]
+
+    return generate_until
+
+
+def _refuse_silent_cut(model: Any, requests: Sequence[Any]) -> None:
+    """Refuse prompts that lm-eval would cut from the left without a message, as it does with prompts that it sends as tokens."""
+    from long_context_tasks.schema import InputError
+
+    if not model.tokenized_requests:
+        return
+    for request in requests:
+        prompt, settings = request.args
+        room = model.max_length - settings["max_gen_toks"]
+        # A token has at least one byte: most prompts need not be encoded.
+        if not request.window_is_unchecked or len(prompt.encode("utf-8", "surrogatepass")) <= room:
+            continue
+        if len(model.tok_encode(prompt)) > room:
+            raise InputError(
+                f"lm-eval would cut prompts of {request.task_name} to {room} tokens without a message: add "
+                "max_length=WINDOW or tokenized_requests=False to --model_args"
+            )
+
+
+def _with_thinking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Mark the thinking of a response without content as unfinished and use it as the content, the only part that lm-eval reads.
+
+    Servers that separate the thinking send such responses when the answer budget ends too early.
+    """
+    from long_context_tasks.schema.completion import thinking_of
+    from long_context_tasks.schema.thinking import OPEN
+
+    def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
+        checked = [_checked(output) for output in (outputs if isinstance(outputs, list) else [outputs])]
+        for choice in (choice for output in checked for choice in output["choices"]):
+            message = choice.get("message") or {}
+            if not message.get("content") and (thinking := thinking_of(message)):
+                message["content"] = OPEN + thinking
+        return parse(outputs=checked, **kwargs)
+
+    return parse_generations
+
+
+def _checked(output: Any) -> dict[str, Any]:
+    """Return the body of a response as the protocol defines it.
+
+    Raises:
+        NoCompletion: the body holds no completion, which lm-eval would score as an empty response. lm-eval tries again, and ends the
+            run with this error after its last try.
+    """
+    from long_context_tasks.schema.completion import NoCompletion, mended
 
     try:
-        return [task_folder()]
-    except Exception as error:
-        sys.stderr.write(
-            f"long_context_tasks: lm-eval does not see our tasks ({type(error).__name__}: {error})\n"
-        )
-        return []
+        return mended(output)
+    except NoCompletion as error:
+        hint = "look at the server's log, and check that base_url is the address of its completions"
+        raise NoCompletion(f"{error}; {hint}", error.code) from None
 
 
-def _names(folders: list[Any], ours: Path) -> bool:
-    return not {Path(folder).resolve() for folder in folders}.isdisjoint(
-        (ours.resolve(), *ours.resolve().parents)
-    )
+def _converting(model: Any) -> Callable[..., Any]:
+    """Return ``model_call`` with refusals for length as responses."""
+    import requests
+
+    from long_context_tasks.hosts.window import is_length_refusal
+
+    call = model.model_call
+
+    def model_call(messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
+        try:
+            outputs = call(messages, generate=generate, **kwargs)
+        except requests.HTTPError as error:
+            response = error.response
+            if response is None or not is_length_refusal(response.status_code, response.text):
+                raise
+            if len(messages) == 1:
+                return _completion([REFUSED])
+            # One prompt of a batch is too long: send each by itself.
+            each = [model_call([message], generate=generate, **kwargs) for message in messages]
+            return _completion(
+                [text for outputs in each for text in model.parse_generations(outputs=outputs)]
+            )
+        return _checked(outputs)  # here, so that lm-eval tries again
+
+    return model_call
+
+
+def _completion(texts: Sequence[str | None]) -> dict[str, Any]:
+    """Return the body of a chat completion and of a text completion in one."""
+    choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
+    return {"choices": choices}
+
+
+def _converting_async(model: Any) -> Callable[..., Any]:
+    """Return ``amodel_call`` with refusals for length as responses."""
+    import aiohttp
+
+    from long_context_tasks.hosts.window import is_length_refusal
+
+    call = model.amodel_call
+
+    async def amodel_call(
+        session: Any, sem: Any, messages: Sequence[Any], *, cache_keys: list[Any] | None = None, **kwargs: Any
+    ) -> Any:
+        watched = _WatchedSession(session)
+        try:
+            return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)
+        except aiohttp.ClientResponseError:
+            if not is_length_refusal(watched.status, watched.body):
+                raise
+            if len(messages) == 1:
+                return [REFUSED]
+            answers = []
+            for place, message in enumerate(messages):
+                keys = cache_keys[place : place + 1] if cache_keys else None
+                answers += await amodel_call(session, sem, [message], cache_keys=keys, **kwargs)
+            return answers
+
+    return amodel_call
+
+
+class _WatchedSession:
+    """Passes requests on to an aiohttp session; keeps the body of an error, and keys out of it."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.status = 0
+        self.body = ""
+
+    @contextlib.asynccontextmanager
+    async def post(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        async with self._session.post(*args, **kwargs) as response:
+            if not response.ok:
+                self.status, self.body = response.status, await response.text()
+            yield _WithoutKey(response)
+
+
+class _WithoutKey:
+    """A response whose errors do not repeat the headers of the request: lm-eval logs them, key included."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._response, name)
+
+    def raise_for_status(self) -> None:
+        with _error_without_headers():
+            self._response.raise_for_status()
+
+    async def json(self, **kwargs: Any) -> Any:
+        with _error_without_headers():  # raised for another type of content
+            return await self._response.json(**kwargs)
+
+
+@contextlib.contextmanager
+def _error_without_headers() -> Iterator[None]:
+    import aiohttp
+    from multidict import CIMultiDict, CIMultiDictProxy
+
+    try:
+        yield
+    except aiohttp.ClientResponseError as error:
+        sent = error.request_info._replace(headers=CIMultiDictProxy(CIMultiDict()))
+        raise type(error)(
+            sent, (), status=error.status, message=error.message, headers=error.headers
+        ) from None
+
+
+def _without_refusals(get: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep refusals out of lm-eval's cache: the next run may use a server with a larger window."""
+    from lm_eval.api.model import hash_args
+
+    def forget(store: Any, requests: Sequence[Any]) -> None:
+        for key in (hash_args("generate_until", one.args) for one in requests if is_ours(one)):
+            if store.get(key) == REFUSED:
+                del store[key]
+
+    @functools.wraps(get)
+    def __getattr__(self: Any, name: str) -> Any:
+        method = get(self, name)
+        if name != "generate_until":
+            return method
+
+        def generate_until(requests: Sequence[Any]) -> Any:
+            forget(self.dbdict, requests)  # a killed run leaves what its model wrote
+            answers = method(requests)
+            forget(self.dbdict, requests)
+            return answers
+
+        return generate_until
+
+    return __getattr__

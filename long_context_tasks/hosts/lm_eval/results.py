@@ -1,8 +1,9 @@
-"""Runs of lm-eval: ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``. Checked against lm_eval 0.4.13.
+"""Reads lm-eval's ``results_<time>.json`` and ``samples_<task>_<time>.jsonl``. Checked against lm_eval 0.4.13.
 
-A sample is a line with the whole prompt in it, so that files grow to gigabytes; one line is held at a time.
+Each line of samples holds a whole prompt, so that a file may have gigabytes; one line is held at a time.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.lm_eval.paths import REFUSED
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -23,40 +25,65 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import lines, loads
-from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form
+from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 
+FILTER = ",none"
+"""End of lm-eval's keys for a metric: the name of the filter, of which our tasks have none."""
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?!samples_).*?_?(?P<time>{_TIME})\.json", re.ASCII)
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", re.ASCII)
-_FILTER = ",none"
 _LIKELIHOOD = "loglikelihood_rolling"
 _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
-# The prompt of a sample stands between these, the numbers of its metrics behind the last; a quote inside a text is escaped.
-_PROMPT, _BEHIND_PROMPT = b', "arguments": {', b', "resps": '
+# The prompt of a sample is between the first two, its metrics follow the last; a quotation mark inside a text is escaped.
+_PROMPT, _AFTER_PROMPT = b', "arguments": {', b', "resps": '
 _METRICS = b', "target_hash": '
 _NAN = re.compile(rb"([:,] |\[)NaN")
-REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
-"""The reply in the log for a prompt that the server refused; ``refusals`` writes it."""
+# lm-eval takes the name of a model from the first of these arguments, and from random characters without any.
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+_RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
+
+
+def model_name(row: Mapping[str, Any]) -> str:
+    """Return the model of a run, the same for the terminal and for reports.
+
+    Args:
+        row: the run's results. A model that keeps or attends in another way (``lct_method``) is another model.
+
+    >>> model_name({"config": {"model": "hf", "model_args": {"pretrained": "some/model", "dtype": "auto"}}})
+    'some/model'
+    >>> model_name({"config": {"model": "dummy", "model_args": ""}, "model_name": "qdpv68r5"})
+    'dummy'
+    >>> model_name({"config": {"model": "lct_hf", "model_args": "pretrained=owl", "lct_method": "ntk_factor4"}})
+    'owl (ntk_factor4)'
+    """
+    settings = row.get("config") or {}
+    arguments = settings.get("model_args") or {}
+    if isinstance(arguments, str):
+        arguments = dict(part.partition("=")[::2] for part in arguments.split(","))
+    given = next((str(arguments[key]) for key in _NAMING if arguments.get(key)), "")
+    name = str(row.get("model_name") or given)
+    if not given and (not name or _RANDOM_NAME.fullmatch(name)):
+        name = str(settings.get("model") or name)
+    return f"{name} ({settings['lct_method']})" if settings.get("lct_method") else name
 
 
 def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """Return the runs whose files, given by name, lie in a folder."""
+    """Return the runs whose files, given by name, are in a folder."""
     found: list[Found] = []
     samples = {(match["time"], match["task"]): name for name in files if (match := _SAMPLES.fullmatch(name))}
     times = set()
     for name in files:
-        match = _RESULTS.fullmatch(name)
-        if match is None:
-            continue
-        times.add(match["time"])
-        found += _runs_of(folder / name, match["time"], samples)
+        if match := _RESULTS.fullmatch(name):
+            times.add(match["time"])
+            found += _runs_of(folder / name, match["time"], samples)
     for (time, task), name in samples.items():
-        if time not in times and _is_ours(folder / name):
+        path = folder / name
+        if time not in times and _is_ours(path):
             found.append(
                 (
-                    folder / name,
-                    f"{folder / name}: there is no results file of {time} beside it, so that the options of {task} are not "
-                    "known; put the file back, or run again",
+                    path,
+                    f"{path}: its results file, of {time}, is missing, so that the options of {task} are unknown; put the file "
+                    "back, or run again",
                 )
             )
     return found
@@ -109,13 +136,12 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
         raise ValueError(f"a task's name of {len(name)} characters")
     settings = row.get("config") or {}
     numbers = {
-        key.removesuffix(_FILTER): number_of(value)
+        key.removesuffix(FILTER): number_of(value)
         for key, value in row.get("results", {}).get(task, {}).items()
-        if key.endswith(_FILTER) and not key.endswith(f"_stderr{_FILTER}") and isinstance(value, int | float)
+        if key.endswith(FILTER) and not key.endswith(f"_stderr{FILTER}") and isinstance(value, int | float)
     }
-    # With --predict_only the host writes one number of its own.
+    # With --predict_only lm-eval writes one number of its own.
     numbers = {} if "bypass" in numbers else numbers
-    model, method = str(row.get("model_name") or path.parent.name), settings.get("lct_method")
     return run_with(
         metadata,
         *_OF_TASK,
@@ -128,8 +154,7 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
             "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
         },
         host=LM_EVAL,
-        # A model that keeps or attends in another way is another model.
-        model=f"{model} ({method})" if method else model,
+        model=model_name({**row, "model_name": row.get("model_name") or path.parent.name}),
         folder=path.parent,
         label=f"{name}_{time}",
         made=time,
@@ -149,7 +174,7 @@ def _read(run: StoredRun, likely: bool) -> Iterator[StoredCase]:
 
 
 def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of each sample, and the sample without its prompt."""
+    """Yield the place of each sample in its file, and the sample without its prompt."""
     if not run.files:
         raise InputError(
             f"{run.folder}: {run} ran without --log_samples, so that no responses are kept; run again with it"
@@ -182,7 +207,7 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
 def _without_prompt(line: bytes) -> bytes:
     """Drop the prompt, which is nearly all of a line, and write ``null`` for NaN; a line of another layout stays."""
     start = line.find(_PROMPT)
-    end = line.find(_BEHIND_PROMPT, start)
+    end = line.find(_AFTER_PROMPT, start)
     if 0 < start < end:
         line = line[:start] + line[end:]
     head, mark, metrics = line.rpartition(_METRICS)
@@ -196,10 +221,10 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
     verdicts: Any = ()
     if not likely:
         [text] = sample["filtered_resps"]
-        if record := _record(text):
+        if record := _record_in(text):
             responses = from_stored_form(record["response"], record["status"])
             verdicts = record["verdicts"]
-        # The host writes None as a text; a prompt that was not sent has no raw responses.
+        # lm-eval writes None as a text; a prompt that was not sent has no raw responses.
         elif sample["resps"] and sample["resps"][0] and text != REFUSED:
             responses = [Response(text)]
     scores, reasons = _scores(sample, len(responses))
@@ -216,8 +241,35 @@ def _case(sample: Mapping[str, Any], likely: bool) -> StoredCase:
     )
 
 
-def _record(text: str) -> dict[str, Any] | None:
-    """Return what tasks with a judge or several turns write in place of a response; None for a plain response."""
+def sample_record(
+    responses: Sequence[Response],
+    *,
+    conversation: bool,
+    prompts: Sequence[str] = (),
+    verdicts: Sequence[Sequence[Any]] = (),
+) -> str:
+    """Return what the sample log holds in place of a response in tasks with a judge or several turns.
+
+    A JSON text, because lm-eval writes other objects in Python's notation.
+
+    Args:
+        responses: one per turn.
+        conversation: whether the task asks its turns in one conversation.
+        prompts: a hash of the prompt of each turn that was sent.
+        verdicts: of the judge on each turn.
+    """
+    text, status = stored_form(responses, conversation=conversation)
+    record = {
+        "response": text,
+        "status": status,
+        "prompt_sha256": list(prompts),
+        "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],
+    }
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _record_in(text: str) -> dict[str, Any] | None:
+    """Return the content of a :func:`sample_record`; None for a plain response."""
     if not text.startswith("{"):
         return None
     try:
@@ -230,7 +282,7 @@ def _record(text: str) -> dict[str, Any] | None:
 def _scores(
     sample: Mapping[str, Any], turns: int
 ) -> tuple[dict[str, tuple[float | None, ...]], tuple[str | None, ...]]:
-    """Values and reasons of all turns; of a conversation the log has a list for each key."""
+    """Return the scores of all turns by metric, and the reason of each turn; a conversation has a list for each key."""
     keys = [key for key in sample.get("metrics", ()) if key in sample]
     if "n" not in keys:
         return {}, ()
@@ -245,7 +297,7 @@ def _scores(
 
 
 def _likelihood(response: Any) -> float:
-    """Read a number, which the host writes as text, in a list for each repeat."""
+    """Read a number, which lm-eval writes as text, in a list for each repeat."""
     while isinstance(response, list | tuple):
         response = response[0]
     return float(response)

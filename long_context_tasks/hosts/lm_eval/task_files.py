@@ -1,8 +1,7 @@
-"""The folder with lm-eval's YAML files: made from the cards of all benchmarks at first use, and kept in the cache.
+"""lm-eval's YAML files: a file for each task and group, made from the cards of all benchmarks at first use and kept in the cache.
 
-The folder's name is a hash of what the files are made from, so that another card, another version of this package, or another
-installed benchmark gets a folder of its own. Where the cache cannot be written, the files lie in a temporary folder as long as the
-process runs.
+The folder's name is a hash of everything that the files depend on, so that another card, another version of this package or another
+installed benchmark gets a folder of its own. If the cache cannot be written, a temporary folder serves until the process ends.
 """
 
 import atexit
@@ -13,28 +12,32 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import yaml
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
+from long_context_tasks.benchmarks.plugin import ENTRY_POINTS
 from long_context_tasks.schema.files import InputError, make_folder, write_whole
 from long_context_tasks.schema.options import cache_dir
 
 logger = logging.getLogger(__name__)
 
+NOTE = "# Made from the card of the benchmark at first use; edit the card instead.\n"
+_CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"
 _PACKAGE = Path(__file__).resolve().parents[2]
-_BENCHMARKS = (
-    "long_context_tasks.benchmarks"  # ENTRY_POINTS of benchmarks.plugin, which imports too much for here
-)
-_CODE = ("hosts/lm_eval/generate.py", "benchmarks/catalogue.py", "schema/card.py")
+_CODE = ("hosts/lm_eval/task_files.py", "benchmarks/catalogue.py", "schema/card.py")
 _COMPLETE = "complete"
-"""In a folder: how many files it has. Written last."""
+"""Name of the file that states how many files a folder has; written last."""
 
 
 def task_folder() -> Path:
-    """Return the folder with the files of all tasks and groups; make them where they are missing.
+    """Return the folder with the files of all tasks and groups; make the files if they are missing.
 
-    Nothing of the benchmarks is imported unless they have to be made.
+    No benchmark is imported unless they have to be made.
     """
     key = hashlib.sha256(b"\0".join(_made_from())).hexdigest()[:16]
     folder = cache_dir() / "lm_eval_tasks" / key
@@ -42,14 +45,14 @@ def task_folder() -> Path:
 
 
 def _made_from() -> Iterator[bytes]:
-    """What the files depend on: code, our cards, and the cards of benchmarks that other packages name in entry points."""
+    """Yield what the files depend on: code, our cards, and the benchmarks that other packages name in entry points."""
     yield from (_PACKAGE.joinpath(name).read_bytes() for name in _CODE)
     yield from (path.read_bytes() for path in sorted(_PACKAGE.glob("benchmarks/*/card.yaml")))
-    for point in sorted(importlib.metadata.entry_points(group=_BENCHMARKS)):
+    for point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS)):
         yield f"{point.name} {point.value} {point.dist and point.dist.version}".encode()
         try:
             spec = importlib.util.find_spec(point.module)
-        except ImportError:  # reported where the benchmark is used
+        except ImportError:  # reported when the benchmark is used
             continue
         for place in (spec.submodule_search_locations or ()) if spec else ():
             found = (Path(place) / name for name in ("card.yaml", "__init__.py"))
@@ -57,7 +60,7 @@ def _made_from() -> Iterator[bytes]:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Whether all files are there: whoever cleans a cache may have left some."""
+    # Whoever cleans a cache may have left some of the files.
     try:
         expected = (folder / _COMPLETE).read_text(encoding="utf-8")
     except OSError:
@@ -66,16 +69,13 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _made(folder: Path) -> Path:
-    from long_context_tasks.benchmarks.catalogue import broken_benchmarks
-    from long_context_tasks.hosts.lm_eval.generate import task_files
-
     files = task_files()
-    if broken_benchmarks():  # they may be whole the next time, with the same cards
+    if catalogue.broken_benchmarks():  # they may work the next time, with the same cards
         return _temporary(folder.name, tuple(files.items()))
     try:
         _write(files, folder)
     except InputError as error:
-        logger.info("%s: lm-eval's task files lie in a temporary folder instead", error)
+        logger.info("%s: lm-eval's task files are in a temporary folder instead", error)
         return _temporary(folder.name, tuple(files.items()))
     return folder
 
@@ -88,9 +88,8 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
     """
     remedy = "point LCT_CACHE_DIR at another folder"
     make_folder(folder, remedy=remedy)
-    for name, text in files.items():
+    for name, text in {**files, _COMPLETE: str(len(files))}.items():
         write_whole(folder / name, text, remedy=remedy)
-    write_whole(folder / _COMPLETE, str(len(files)), remedy=remedy)
 
 
 @cache
@@ -115,3 +114,109 @@ def _temporary(key: str, files: tuple[tuple[str, str], ...]) -> Path:
 def _remove(folder: Path, process: int) -> None:
     if os.getpid() == process:  # a forked process must not
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def task_files() -> dict[str, str]:
+    """Return name and text of every YAML file: those of each benchmark, and the groups over the benchmarks of this package."""
+    files: dict[str, str] = {}
+    for name in catalogue.benchmark_names():
+        files |= benchmark_files(name)
+    own = catalogue.own_benchmark_names()
+    groups = {name for benchmark in own for name in _groups(benchmark)}
+    # The benchmarks have different metrics, so that these groups have no mean.
+    return files | {
+        f"_{name}.yaml": _group_yaml(name, members, [], version=1)
+        for name, members in _suites(own, groups).items()
+    }
+
+
+def benchmark_files(benchmark: str) -> dict[str, str]:
+    """Return name and text of every YAML file of a benchmark."""
+    card = catalogue.card(benchmark)
+    own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.listed}
+    files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
+    for name, (members, metrics) in _groups(benchmark).items():
+        pooled = any(own[member].card.pooled for member in members if member in own)
+        files[f"_{name}.yaml"] = _group_yaml(name, members, metrics, card.version, pooled=pooled)
+    return files
+
+
+def task_yaml(spec: TaskSpec) -> str:
+    """Return the text of a task's file."""
+    version = catalogue.card(spec.benchmark).version
+    return f"{NOTE}task: {spec.name}\nclass: !function {_CLASS}\nmetadata:\n  version: {version}\n"
+
+
+def _group_yaml(
+    name: str, members: Sequence[str], metrics: Sequence[str], version: int, *, pooled: bool = False
+) -> str:
+    """Return the text of a group's file: the mean of its members' metrics, each member with the same weight unless pooled."""
+    aggregate: list[dict[str, object]] = [
+        {"metric": metric, "aggregation": "mean", "weight_by_size": pooled, "filter_list": "none"}
+        for metric in metrics
+    ]
+    group = {
+        "group": name,
+        "task": list(members),
+        # Without a metric that all members have, the group is a name for its members.
+        **({"aggregate_metric_list": aggregate} if aggregate else {}),
+        "metadata": {"version": version},
+    }
+    return NOTE + yaml.safe_dump(group, sort_keys=False)
+
+
+def lm_eval_groups() -> dict[str, tuple[str, ...]]:
+    """Return every group of our tasks in lm-eval with its members, tasks or groups."""
+    names = catalogue.benchmark_names()
+    groups = {
+        name: tuple(members) for benchmark in names for name, (members, _) in _groups(benchmark).items()
+    }
+    return {**groups, **_suites(names, groups.keys())}
+
+
+def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Return a benchmark's groups with their members and metrics; a task with one text and one length needs no group."""
+    card = catalogue.card(benchmark)
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for spec in catalogue.task_specs():
+        in_group = spec.length != catalogue.ANY and spec.group != spec.name and spec.listed
+        if spec.benchmark == benchmark and in_group:
+            metrics = [spec.headline] if spec.scoring == "likelihood" else list(spec.card.main_metrics)
+            groups.setdefault(spec.group, ([], metrics))[0].append(spec.name)
+    published = {name: task for name, task in card.tasks.items() if task.source == "published"}
+    # Without published tasks, the benchmark's group holds the seeded ones.
+    plain = published or {name: task for name, task in card.tasks.items() if task.source == "seed"}
+    if plain:
+        # The metrics that all tasks have, so that no group averages over some of its members only.
+        common = [
+            metric
+            for metric in dict.fromkeys(metric for task in plain.values() for metric in task.main_metrics)
+            if all(metric in task.main_metrics for task in plain.values())
+        ]
+        groups[benchmark] = [f"{benchmark}_{task}" for task in plain], common
+    return groups
+
+
+def _suites(benchmarks: Sequence[str], groups: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the groups over several benchmarks; a task with splits is a member by its group."""
+
+    def members(specs: Sequence[TaskSpec]) -> tuple[str, ...]:
+        own = [spec for spec in specs if spec.benchmark in benchmarks]
+        return tuple(
+            dict.fromkeys(spec.group if spec.split and spec.group in groups else spec.name for spec in own)
+        )
+
+    cards = {name: catalogue.card(name) for name in benchmarks}
+    suites = {
+        # Tasks by likelihood are left out: they run on local models only, and a case costs a text for each candidate.
+        "lct_synthetic": members(synthetic_tasks("seed")),
+        "lct_nano": members(nano_tasks()),
+        "lct_recast": members(synthetic_tasks("recast")),
+        "lct_official": tuple(
+            name
+            for name, card in cards.items()
+            if any(task.source == "published" for task in card.tasks.values())
+        ),
+    }
+    # lm-eval runs an empty group without a message.
+    return {name: members for name, members in suites.items() if members}

@@ -1,31 +1,34 @@
-"""The context window of a run in lm-eval: ``lct_window``, else the host's, else unknown.
+"""The context window of a run in lm-eval: ``lct_window``, else lm-eval's own, else unknown.
 
-lm-eval cuts prompts from the left to what it takes for the window. With a chat template its model can be reached and asked;
-without one the same is read from the model arguments, in the same way. Where the host would fall back on a number of its own
-(2,047 or 2,048), the run is refused: its results could not show what the model has read.
+lm-eval cuts prompts from the left to the window that it assumes. With a chat template its model can be reached and asked; without one the
+window is read from the model arguments as lm-eval does it. If lm-eval would fall back on a number of its own (2,047 or 2,048), the run is
+refused, because its results could not show which part of a prompt the model has read.
 """
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
-from long_context_tasks.hosts.lm_eval.refusals import is_api_model
+from long_context_tasks.hosts.lm_eval.paths import is_api_model
 from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, PER_MESSAGE, Counter, Window, at_most
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _NO_LIMIT = 10**9
+# Raised for a model that is not in Hugging Face's form, or not available: lm-eval reports it when it loads the model.
+_NOT_LOADED = (ImportError, KeyError, OSError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
 class RunWindow:
-    """What prompts are held against.
+    """The window of a run, and the host's own.
 
     Attributes:
-        window: the window as both hosts have it; a count is exact only where the prompt could be too long.
-        cut_at: tokens of prompt and answer beyond which the host cuts; None when it does not, or unknown.
-        count: tokens of a text as the model's tokenizer has it; None when there is none.
+        window: in the form of all hosts; its count is exact only for a prompt that could be too long.
+        cut_at: tokens of prompt and answer beyond which lm-eval cuts; None if it does not, or if unknown.
+        count: returns the tokens of a text by the model's tokenizer; None without one.
     """
 
     window: Window = field(default_factory=Window)
@@ -33,13 +36,13 @@ class RunWindow:
     count: Counter | None = None
 
     def is_cut(self, prompt: str, answer_budget: int) -> bool:
-        """Whether the host cuts a prompt that is sent: possible only when ``lct_window`` is larger than the host's."""
+        """Return whether lm-eval cuts a prompt that is sent, which is possible only if ``lct_window`` is larger than its own window."""
         if self.cut_at is None or self.count is None or (self.window.tokens or 0) <= self.cut_at:
             return False
         return self.count(prompt) + answer_budget > self.cut_at
 
     def fits_whole(self, texts: list[str]) -> bool:
-        """Whether each text can be scored in one window."""
+        """Return whether each text can be scored in one window."""
         count = self.count or self.window.count
         if self.window.tokens is None or count is None:
             return True
@@ -49,16 +52,16 @@ class RunWindow:
 def find_window(
     options: Options, arguments: Mapping[str, Any], model: Any | None, answer_budget: int = 0
 ) -> RunWindow:
-    """The window, and how to count a prompt in it.
+    """Return the window, and how to count a prompt in it.
 
     Args:
         options: of the run.
-        arguments: the host's metadata, which holds the model arguments.
-        model: the host's model where it can be reached (only with a chat template), else None.
-        answer_budget: tokens that the model may generate.
+        arguments: lm-eval's metadata, which holds the model arguments.
+        model: lm-eval's model if it can be reached (only with a chat template), else None.
+        answer_budget: number of tokens that the model may generate.
 
     Raises:
-        InputError: the host would cut prompts to a default of its own without a word.
+        InputError: lm-eval would cut prompts to a default of its own without a message.
     """
     if _sends_tokens(arguments) and "max_length" not in arguments:
         raise InputError(
@@ -66,6 +69,7 @@ def find_window(
             "max_length=WINDOW or tokenized_requests=False to --model_args"
         )
     served = "base_url" in arguments or is_api_model(model)
+    # A server's class has a max_length as well, which means nothing unless the user gave it.
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
     limit = _host_window(arguments, local, served)
@@ -82,18 +86,27 @@ def find_window(
     return RunWindow(window, limit, own_count)
 
 
+def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:
+    """Return whether requests go to a server that takes a seed, and the model arguments give none."""
+    if "seed" in arguments:
+        return False
+    if model is None:
+        return "base_url" in arguments
+    return is_api_model(model) and "seed" in inspect.signature(model._create_payload).parameters
+
+
 def has_chat_template(arguments: Mapping[str, Any]) -> bool | None:
-    """Whether the tokenizer that the host loads for a model has a chat template; None where it loads none, or cannot."""
+    """Return whether the tokenizer that lm-eval loads for a model has a chat template; None if it loads none, or cannot."""
     if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
         return None
     try:
         return bool(_tokenizer(arguments).chat_template)
-    except (AttributeError, ImportError, KeyError, OSError, TypeError, ValueError):
-        return None  # the host will say what is wrong with it
+    except (AttributeError, *_NOT_LOADED):
+        return None
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
-    """Whether these are the arguments of ``local-completions``, which encodes prompts itself by default."""
+    """Return whether these are the arguments of ``local-completions``, which encodes prompts itself by default."""
     url = str(arguments.get("base_url", "")).rstrip("/")
     text_endpoint = url.endswith("/completions") and not url.endswith("/chat/completions")
     as_tokens = str(arguments.get("tokenized_requests", "true")).lower() != "false"
@@ -102,7 +115,7 @@ def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
 
 
 def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) -> int | None:
-    """Return what the host takes for the window; None when unknown."""
+    """Return the window that lm-eval assumes; None if unknown."""
     for name in ("max_length", "max_model_len", "context_length"):
         if arguments.get(name) is not None:
             return int(arguments[name])
@@ -116,7 +129,7 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
         )
         tokenizer = getattr(model, "tokenizer", None) or _tokenizer(arguments)
         tokens = int(resolve_max_length(config, tokenizer, default=0))
-    except (ImportError, KeyError, OSError, TypeError, ValueError):
+    except _NOT_LOADED:
         try:  # a model that is not made from a Hugging Face config
             return int(model.max_length)  # type: ignore[union-attr]
         except (AttributeError, NotImplementedError, TypeError, ValueError):
@@ -132,14 +145,14 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
 def _counter(
     options: Options, arguments: Mapping[str, Any], model: Any | None, served: bool
 ) -> tuple[Counter | None, bool]:
-    """How to count, and whether the count is exact for a rendered prompt."""
+    """Return how to count, and whether the count is exact for a rendered prompt."""
     if model is not None and hasattr(model, "tok_encode"):
         return lambda text: len(model.tok_encode(text)), True
     if not served and arguments.get("pretrained"):
         try:
             return partial(_count_like_host, _tokenizer(arguments)), True
-        except (ImportError, KeyError, OSError, TypeError, ValueError):
-            pass  # not a model in Hugging Face's form, or not to be had: the host will say so
+        except _NOT_LOADED:
+            pass
     name = options.tokenizer or arguments.get("tokenizer")
     if name is None and _sends_tokens(arguments):
         name = arguments.get("model") or arguments.get("pretrained")
@@ -154,7 +167,7 @@ def _counter(
 
 
 def _count_like_host(tokenizer: Any, text: str) -> int:
-    """Tokens as lm-eval's ``hf`` encodes a prompt: with what the tokenizer adds of itself, but never a second BOS."""
+    """Count tokens as lm-eval's ``hf`` encodes a prompt: with the tokenizer's own special tokens, but never a second BOS."""
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     if first is not None and text.startswith(tokenizer.decode(first)):
         return len(tokenizer.encode(text, add_special_tokens=False))

@@ -15,9 +15,8 @@ from typing import Any
 
 from long_context_tasks.attention.models import attention_settings, describe, read_attention, setting_names
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import TaskSpec
-from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.lm_eval.generate import nano_tasks, synthetic_tasks
+from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
+from long_context_tasks.hosts.messages import warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.schema import InputError

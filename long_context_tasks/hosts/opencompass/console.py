@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from long_context_tasks.hosts.environment import end_in_one_line
+from long_context_tasks.hosts.messages import end_in_one_line
 from long_context_tasks.schema.secrets import without_secrets
 
 FOLLOWED = "_LCT_FOLLOWED"

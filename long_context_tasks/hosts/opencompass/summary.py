@@ -22,7 +22,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.lengths import (
     HEADING,
-    Entry,
+    LengthEntry,
     Result,
     TablePlace,
     markdown,
@@ -127,7 +127,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         """See the host for the arguments."""
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
-        self._stale: list[Entry] = []
+        self._stale: list[LengthEntry] = []
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Write and print both tables.
@@ -172,7 +172,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         if failures:
             raise SystemExit(1)
 
-    def _entries(self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[Entry]:
+    def _entries(self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[LengthEntry]:
         """Every result that this run should have."""
         combinations = self.cfg.get("model_dataset_combinations") or [
             {"models": self.model_cfgs, "datasets": self.dataset_cfgs}
@@ -185,7 +185,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     found = raw.get(name, {}).get(dataset)
                     result = None if found is None else plain(found)
                     task, change = str(config.get("lct_task")), _change(result, config)
-                    yield Entry(name, dataset, _place(config, result), result, task, change)
+                    yield LengthEntry(name, dataset, _place(config, result), result, task, change)
 
     def _pick_up_results(self) -> Any:
         """As the host does, but results of other options stay out of its table."""
@@ -219,7 +219,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             )
         return said
 
-    def _failure(self, entry: Entry) -> str:
+    def _failure(self, entry: LengthEntry) -> str:
         path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)
         where = f"see {path.resolve()}" if path else f"no log in {Path(self.work_dir).resolve() / 'logs'}"
         return f"FAILED: {entry.dataset} on {entry.model}: {error + '; ' if error else ''}{where}"

@@ -29,8 +29,7 @@ from long_context_tasks.attention.models import use_attention
 from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.hints import left_out, not_judged_hint
+from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import Progress, show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Reply, Sender, check_roles, find_window, model_facts

@@ -1,4 +1,4 @@
-"""``lm_eval --model lct_hf``: the host's Hugging Face model with another attention."""
+"""``lm_eval --model lct_hf``: lm-eval's Hugging Face model with another attention."""
 
 from typing import Any
 
@@ -8,23 +8,23 @@ from long_context_tasks.attention.models import setting_names, use_attention
 
 
 class AttentionLM(HFLM):  # type: ignore[misc]
-    """A model of the host's class ``hf`` that attends as ``attention`` says."""
+    """lm-eval's model ``hf`` with one of the attentions of this package."""
 
     def __init__(self, pretrained: Any, attention: str, **options: Any) -> None:
         """Load the model, then change its attention.
 
         Args:
-            pretrained: as of ``hf``.
-            attention: ``rerope``, ``leaky_rerope`` or ``infllm``.
-            options: settings of the attention; the rest is as of ``hf``.
+            pretrained: as for ``hf``.
+            attention: ``rerope``, ``leaky_rerope``, ``infllm`` or ``ntk``.
+            options: settings of the attention; all others as for ``hf``.
 
         Raises:
-            InputError: an attention, a setting or a model that does not fit.
+            InputError: an unknown attention or setting, or a model that cannot take it.
         """
         settings = {name: options.pop(name) for name in sorted(setting_names() & options.keys())}
         super().__init__(pretrained=pretrained, **options)
         self.method = use_attention(self.model, attention, settings)
 
     def get_model_info(self) -> dict[str, Any]:
-        """Return the host's facts of the model, with the method, by which reports tell it from the model's own attention."""
+        """Return lm-eval's facts of the model and the method, which makes it another model in reports."""
         return {**super().get_model_info(), "lct_method": self.method}

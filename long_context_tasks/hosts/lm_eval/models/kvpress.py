@@ -1,53 +1,59 @@
-"""``lm_eval --model lct_kvpress``: methods that drop a part of a context's cache, from NVIDIA's kvpress.
+"""``lm_eval --model lct_kvpress``: methods of NVIDIA's kvpress (checked against 0.5.5), which drop a part of a context's cache.
 
-The press works while the context is read, before any question is known; the question and the answer keep all their keys and values.
+A press works while the context is read, before any question is known; question and answer keep all their keys and values.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
 
-from long_context_tasks.hosts.lm_eval.models.presses import make_press, moves_keys
 from long_context_tasks.hosts.lm_eval.models.shared_context import ReadContext, SharedContextLM
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.extras import require
+
+# Abstract ones, one that works while answers are written, one that needs the question.
+_NOT_OFFERED = ("BasePress", "ScorerPress", "PrefillDecodingPress", "FinchPress")
+# These give the remaining keys new positions, or add keys: the question follows the content of the cache, not the context.
+_NEW_POSITIONS = ("KeyRerotationPress", "RestoreKVPress")
 
 
 class KVPressLM(SharedContextLM):
-    """A causal model of transformers whose cache of a context is compressed before it is asked."""
+    """A causal model of transformers whose cache of a context is compressed before the questions."""
 
     def __init__(
         self, pretrained: Any, press: str | None = None, ratio: float | None = None, **arguments: Any
     ) -> None:
         """Load the model.
 
+        Args:
+            pretrained: as for ``hf``.
+            press: see :func:`make_press`; ``none`` keeps the whole cache.
+            ratio: likewise.
+            arguments: settings of the press, which begin with ``press_``; all others as for ``hf``.
+
         Raises:
-            InputError: see :func:`~long_context_tasks.hosts.lm_eval.models.presses.make_press`.
+            InputError: see :func:`make_press`.
         """
         settings = {key[6:]: arguments.pop(key) for key in list(arguments) if key.startswith("press_")}
-        whole = str(press).lower() == "none"
-        self._press = None if whole else make_press(str(press), ratio, settings)
-        self.method = (
-            ""
-            if whole
-            else "_".join(
-                [
-                    str(press),
-                    *([] if ratio is None else [f"{ratio:g}"]),
-                    *(f"{key}{settings[key]}" for key in sorted(settings)),
-                ]
-            )
-        )
+        self._press, self.method = None, ""
+        if str(press).lower() != "none":
+            self._press = make_press(str(press), ratio, settings)
+            share = [] if ratio is None else [f"{ratio:g}"]
+            given = [f"{key}{settings[key]}" for key in sorted(settings)]
+            self.method = "_".join([str(press), *share, *given])
         super().__init__(pretrained, **arguments)
 
     def get_model_info(self) -> dict[str, Any]:
-        """Return the host's facts of the model, with the method, by which reports tell it from the whole cache."""
+        """Return lm-eval's facts of the model and the method, which makes it another model in reports."""
         return {**super().get_model_info(), **({"lct_method": self.method} if self.method else {})}
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:
-        """Read a context and keep what the press leaves of its keys and values."""
+        """Read a context and keep the keys and values that the press leaves."""
         if self._press is None:
             return super().read(ids)
         with self._press(self.model):
@@ -58,10 +64,109 @@ class KVPressLM(SharedContextLM):
         """Score texts with the whole cache.
 
         Raises:
-            InputError: there is a press; a text to score has no context and question.
+            InputError: there is a press, which needs a context and a question.
         """
         if self._press is not None:
             raise InputError(
                 "tasks by likelihood have no question apart from the context: use press=none or leave them out"
             )
         return super().loglikelihood_rolling(requests, disable_tqdm)  # type: ignore[no-any-return]
+
+
+def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> Any:
+    """Return a press of kvpress.
+
+    Args:
+        name: of a press, or of one around another: ``key_rerotation+streaming_llm``.
+        ratio: share of the context's cache that is dropped, at least 0 and below 1; None for presses that take other settings instead.
+        settings: of the press, or of the inner one.
+
+    Raises:
+        InputError: kvpress is missing, an unknown name or setting, a ratio that the press does not take, or a missing ratio.
+    """
+    if ratio is not None and not 0 <= ratio < 1:
+        raise InputError(f"ratio={ratio}: the share of the cache that is dropped is from 0 below 1")
+    known = _offered()
+    kinds = [find_press(part, known) for part in name.split("+")]
+    left = dict(settings)
+    press: Any = None
+    for kind in reversed(kinds):
+        fields = set(signature(kind).parameters)
+        own = {key: left.pop(key) for key in list(left) if key in fields}
+        if press is not None and "press" not in fields:
+            raise InputError(f"press={name}: {kind.__name__} takes no other press; leave one of them out")
+        if press is None and "press" in _required(kind):
+            raise InputError(f"press={name}: needs a press inside; write {name}+snapkv")
+        try:
+            press = kind(**own) if press is None else kind(press=press, **own)
+        except (AssertionError, TypeError, ValueError) as error:
+            raise InputError(f"press={name}: kvpress refuses its settings ({error!r})") from error
+    if left:
+        raise InputError(
+            f"press={name}: has no setting {', '.join(left)}; it has {', '.join(sorted(fields))}"
+        )
+    try:
+        press.compression_ratio = 0.5 if ratio is None else float(ratio)
+    except AttributeError as error:
+        if ratio is not None:
+            raise InputError(
+                f"press={name} takes no ratio but settings of its own: press_NAME=VALUE, of {', '.join(sorted(fields))}"
+            ) from error
+    else:
+        if ratio is None:
+            raise InputError(f"press={name}: how much is dropped? add ratio=0.5")
+    return press
+
+
+def _offered() -> dict[str, Any]:
+    # OpenCompass needs numpy 1, kvpress numpy 2.
+    require("kvpress", "press, in an environment without OpenCompass,", "kvpress")
+    import kvpress
+
+    kinds = {name: getattr(kvpress, name) for name in kvpress.__all__ if name not in _NOT_OFFERED}
+    return {
+        name: kind
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, kvpress.BasePress) and _required(kind) <= {"press"}
+    }
+
+
+def _required(kind: Any) -> set[str]:
+    # Some presses around another one have None as the default of the inner press, and need it all the same.
+    absent = {"press": (Parameter.empty, None)}
+    parameters = signature(kind).parameters.items()
+    return {
+        name for name, parameter in parameters if parameter.default in absent.get(name, (Parameter.empty,))
+    }
+
+
+def find_press(name: str, known: Mapping[str, Any]) -> Any:
+    """Return the class of a press.
+
+    Args:
+        name: of the class, with or without ``Press``; capitals, ``_`` and ``-`` do not matter.
+        known: classes by name.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    by_plain = {plain(key): kind for key, kind in known.items()}
+    if plain(name) not in by_plain:
+        names = ", ".join(sorted((key.removesuffix("Press") for key in known), key=str.lower))
+        raise InputError(f"press={name}: unknown; kvpress has {names}; none keeps the whole cache")
+    return by_plain[plain(name)]
+
+
+def plain(name: str) -> str:
+    """Return a press's name in the one form of all its spellings.
+
+    >>> plain("StreamingLLMPress"), plain("streaming_llm"), plain("Snap-KV")
+    ('streamingllm', 'streamingllm', 'snapkv')
+    """
+    return re.sub(r"[_\s-]|press$", "", name.lower())
+
+
+def moves_keys(press: Any) -> bool:
+    """Return whether the question follows the remaining keys in the cache, and not the whole context."""
+    inner = getattr(press, "press", None)
+    return type(press).__name__ in _NEW_POSITIONS or (inner is not None and moves_keys(inner))

@@ -19,7 +19,7 @@ from lm_eval.models.utils_hf import stop_sequences_criteria
 from tqdm import tqdm
 from transformers import DynamicCache, LogitsProcessorList, RepetitionPenaltyLogitsProcessor
 
-from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+from long_context_tasks.hosts.lm_eval.task import CaseInstance
 from long_context_tasks.schema import InputError
 
 _GAP = re.compile(r"\n\n+")

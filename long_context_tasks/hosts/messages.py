@@ -1,0 +1,120 @@
+"""Messages about a run that all hosts share: misspelt variables, cases without an answer, tasks without a judge, our errors in one line."""
+
+import difflib
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import TracebackType
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.schema import InputError, LoadedTask
+
+logger = logging.getLogger(__name__)
+
+OTHER_VARIABLES = (
+    *("LCT_API_BASE", "LCT_API_MODEL", "LCT_ATTENTION", "LCT_BATCH_SIZE", "LCT_CACHE_DIR"),
+    *("LCT_COLLECT_CASES", "LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL"),
+    *("LCT_EVAL_GPUS", "LCT_FAULTS", "LCT_GPUS", "LCT_MEMORY_CASES", "LCT_MODEL", "LCT_MODEL_TYPE"),
+    *("LCT_NO_HOOK", "LCT_OVERHEAD_CASES", "LCT_OVERHEAD_COMMAND", "LCT_PRESET"),
+    *("LCT_QUERIES_PER_SECOND", "LCT_RUNS", "LCT_RUN_SEED", "LCT_SHARED"),
+    *("LCT_SLURM_ARGS", "LCT_SLURM_PARTITION", "LCT_SLURM_QOS", "LCT_SLURM_SEQUENTIAL"),
+    *("LCT_SYNTHETIC_CASES", "LCT_SYNTHETIC_SEED", "LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P"),
+    *("LCT_VLLM", "LCT_WORKERS"),
+)
+"""Variables that are not options of a run: for config files, the demo, the start-up hook and tests."""
+_FAMILIES = ("LCT_API_", "LCT_JUDGE_")  # a user's own keys, named in judge files
+# At 0.8, LCT_LENGHT resembles LCT_LENGTH and LCT_TASK resembles LCT_TASKS, but another program's names do not.
+_SIMILARITY = 0.8
+
+
+def known_variables() -> tuple[str, ...]:
+    """Return every variable that this package reads."""
+    of_benchmarks = (
+        name for each in catalogue.benchmark_names() for name in catalogue.benchmark(each).variables
+    )
+    options = (f"LCT_{name.upper()}" for name in sorted(catalogue.option_names()))
+    return (*options, *of_benchmarks, *OTHER_VARIABLES)
+
+
+def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return unknown variables that resemble a known one, with its name.
+
+    >>> misspelt_variables({"LCT_LENGHT": "2k", "LCT_N": "5", "LCT_OF_ANOTHER_PROGRAM": "1"})
+    {'LCT_LENGHT': 'LCT_LENGTH'}
+    """
+    unknown = [
+        name
+        for name in sorted(environ)
+        if name.startswith("LCT_") and name not in OTHER_VARIABLES and not name.startswith(_FAMILIES)
+    ]
+    if not unknown:  # most runs: no benchmark is asked for its variables
+        return {}
+    known = known_variables()
+    near = {
+        name: difflib.get_close_matches(name, known, n=1, cutoff=_SIMILARITY)
+        for name in unknown
+        if name not in known
+    }
+    return {name: found[0] for name, found in near.items() if found}
+
+
+def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None:
+    """Warn of every misspelt variable, once in a process; values are not logged."""
+    for name, meant in misspelt_variables(os.environ if environ is None else environ).items():
+        _warn(name, meant)
+
+
+@cache
+def _warn(name: str, meant: str) -> None:
+    logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)
+
+
+def end_in_one_line() -> None:
+    """Let an :class:`InputError` that nothing catches end this process without a traceback; its text is all that users need."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show_error
+
+
+def _show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, InputError):
+        sys.stderr.write(f"{kind.__name__}: {error}\n")
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
+    """Name the cases that got no answer.
+
+    Args:
+        task: of the run.
+        ids: of the cases without an answer.
+        n: number of cases in the run.
+        why: the verb phrase, "do not fit the window".
+        window: described, for the results.
+    """
+    part = " from the first turn that does not fit" if task.is_conversation else ""
+    shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+    return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}"
+
+
+NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
+
+
+def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
+    """Return how to judge the responses of a task that has no verdicts.
+
+    Args:
+        name: of the task.
+        results: folder with the responses; None if they are not kept, or if it is unknown.
+        why: the reason.
+    """
+    missing = f"{name}: not judged: {why}"
+    if results is None:
+        return (
+            f"{missing}; --output_path RESULTS --log_samples keeps the responses, then: "
+            "lct judge run RESULTS --judge judge.yaml"
+        )
+    return f"{missing}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
