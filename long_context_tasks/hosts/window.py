@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 UNCHECKED = "unchecked"
+REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
+"""Stands for the response to a prompt that the server refused."""
 LIKELIHOOD_RESERVE = 2
 """Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two tokens."""
 PER_MESSAGE = 16

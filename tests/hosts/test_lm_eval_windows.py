@@ -13,7 +13,7 @@ from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
 from stub_server import stub_server
 
-from long_context_tasks.hosts.lm_eval.paths import REFUSED
+from long_context_tasks.hosts.window import REFUSED
 from long_context_tasks.schema import InputError, Options
 
 pytestmark = [needs("lm_eval"), pytest.mark.slow]

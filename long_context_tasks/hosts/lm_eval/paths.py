@@ -30,9 +30,6 @@ MODELS: Mapping[str, str] = {
 }
 """Our models by the name that ``--model`` takes; each is imported when it is used."""
 
-REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
-"""Stands for the response to a prompt that the server refused."""
-
 
 def extend_task_manager(module: ModuleType) -> None:
     """Make lm-eval's ``TaskManager`` search our task files, and add our models and tables.
@@ -140,7 +137,7 @@ def keep_answers_of_servers() -> None:
     """Let lm-eval's API models go on after a refusal for length, and hand on thinking that has no answer.
 
     lm-eval retries every HTTP error and then ends the run without its answers. For requests of our tasks, a refusal for length
-    becomes the response :data:`REFUSED`, which is scored as ``does_not_fit``. All other errors, and all other tasks, are left to lm-eval.
+    becomes the response ``REFUSED`` (see :mod:`~long_context_tasks.hosts.window`), which is scored as ``does_not_fit``. All other errors, and all other tasks, are left to lm-eval.
 
     Call it once lm-eval has made its model: only then the module of API models is loaded, if at all.
     """
@@ -246,7 +243,7 @@ def _converting(model: Any) -> Callable[..., Any]:
     """Return ``model_call`` with refusals for length as responses."""
     import requests
 
-    from long_context_tasks.hosts.window import is_length_refusal
+    from long_context_tasks.hosts.window import REFUSED, is_length_refusal
 
     call = model.model_call
 
@@ -279,7 +276,7 @@ def _converting_async(model: Any) -> Callable[..., Any]:
     """Return ``amodel_call`` with refusals for length as responses."""
     import aiohttp
 
-    from long_context_tasks.hosts.window import is_length_refusal
+    from long_context_tasks.hosts.window import REFUSED, is_length_refusal
 
     call = model.amodel_call
 
@@ -354,6 +351,8 @@ def _error_without_headers() -> Iterator[None]:
 def _without_refusals(get: Callable[..., Any]) -> Callable[..., Any]:
     """Keep refusals out of lm-eval's cache: the next run may use a server with a larger window."""
     from lm_eval.api.model import hash_args
+
+    from long_context_tasks.hosts.window import REFUSED
 
     def forget(store: Any, requests: Sequence[Any]) -> None:
         for key in (hash_args("generate_until", one.args) for one in requests if is_ours(one)):

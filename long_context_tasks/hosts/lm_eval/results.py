@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.lm_eval.paths import REFUSED
 from long_context_tasks.hosts.stored import (
     DAMAGE,
     LM_EVAL,
@@ -23,6 +22,7 @@ from long_context_tasks.hosts.stored import (
     run_with,
     short,
 )
+from long_context_tasks.hosts.window import REFUSED
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form

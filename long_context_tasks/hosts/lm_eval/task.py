@@ -26,7 +26,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.lm_eval.paths import REFUSED, keep_answers_of_servers
+from long_context_tasks.hosts.lm_eval.paths import keep_answers_of_servers
 from long_context_tasks.hosts.lm_eval.results import sample_record
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template, takes_run_seed
 from long_context_tasks.hosts.messages import (
@@ -37,6 +37,7 @@ from long_context_tasks.hosts.messages import (
     warn_of_misspelt_variables,
 )
 from long_context_tasks.hosts.stored import facts_of
+from long_context_tasks.hosts.window import REFUSED
 from long_context_tasks.schema import Case, CaseScores, InputError, Message, prompt_hash
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.files import loads

@@ -19,8 +19,7 @@ from pathlib import Path
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
-from long_context_tasks.benchmarks.plugin import ENTRY_POINTS
+from long_context_tasks.benchmarks.catalogue import ENTRY_POINTS, TaskSpec, nano_tasks, synthetic_tasks
 from long_context_tasks.schema.files import InputError, make_folder, write_whole
 from long_context_tasks.schema.options import cache_dir
 
