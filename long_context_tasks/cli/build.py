@@ -1,7 +1,8 @@
-"""`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
+"""`lct build`: write test cases of any length from a user's own documents, or from a seed."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -19,53 +20,214 @@ from long_context_tasks.cli.options import (
     typed_options,
     with_more_options,
 )
-from long_context_tasks.cli.output import print_table, say
+from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.case_folder import Shard, read_manifest
+from long_context_tasks.schema.case_folder import Shard, merge_shards, read_manifest, sharded
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
     from long_context_tasks.engines import Engine
 
+T = TypeVar("T")
 _MERGE = "merge"
 """In the place of a builder: put shards together."""
+_PANEL = "All tasks"
 _WIDEST = 140
-"""Characters of a table with a column for each task; a wider one has a line for each task and reason instead."""
+"""Characters of a table with a column for each task; a wider table gets a row for each task and reason instead."""
+_WORDS = "lct_build_words"
+app = typer.Typer(add_completion=False)
 
 
-def show_label_quality(folder: Path) -> None:
-    """Print how well the annotator's labels agree with a person's; the case folder's manifest has the figures."""
-    from long_context_tasks.stats import Interval
+class _BuildCommand(TyperCommand):
+    """`lct build` with options for the source and the settings of the builder that is named first, else of all builders."""
 
-    rows = [
-        [
-            row["domain"],
-            f"{row['n']} of {row['total']}",
-            *(f"{100 * row[name]:.1f}" for name in ("f1", "precision", "recall")),
-            interval_text(Interval(100 * row["interval"]["low"], 100 * row["interval"]["high"]), 1),
-        ]
-        for row in read_manifest(folder)["options"]["label_quality"]
-    ]
-    columns = ["domain", "chunks", "F1 %", "precision %", "recall %", "95 % interval of F1"]
-    print_table("labels against those made by hand", columns, rows)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the words, from which :meth:`get_params` takes the builder."""
+        ctx.meta[_WORDS] = tuple(args)
+        return list(super().parse_args(ctx, args))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Add the builders' options when the command runs or shows its help, so that `lct --help` loads no builder."""
+        from long_context_tasks.benchmarks import catalogue
+
+        own, words = super().get_params(ctx), ctx.meta.get(_WORDS, ())
+        flags = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
+        if words:
+            with suppress(InputError):  # a misspelt name, which the command itself reports
+                named = [] if words[0] == _MERGE else [catalogue.builder(words[0])]
+                params = with_more_options(own, _options(named))
+                if flags <= {flag for each in params for flag in each.opts}:
+                    return params
+        # An option of another builder gets an error that names both, so the options of all are read.
+        return with_more_options(own, _options(catalogue.builders().values()))
 
 
-def short_names(tasks: Sequence[str]) -> list[str]:
-    """Return names of tasks without the words with which all of them begin or end.
+def _options(builders: "Iterable[Builder]") -> list[MoreOption]:
+    """Return the source and settings of some builders, each name once."""
+    options: dict[str, MoreOption] = {}
+    for builder in builders:
+        if (source := builder.source) is not None:
+            options.setdefault(source.name, MoreOption(source.name, Path, source.help, panel=source.panel))
+        for option in field_options(builder.settings):
+            options.setdefault(option.name, option)
+    return list(options.values())
 
-    >>> short_names(["toy_sort_2k_noisy", "toy_sort_4k_noisy"]), short_names(["toy_recall_books 4k"])
-    (['2k', '4k'], ['books 4k'])
+
+@app.command(
+    cls=_BuildCommand,
+    epilog=examples(
+        "lct build BUILDER --length 4k,32k --n 50 --seed 7 --out cases/",
+        "lct build BUILDER --help",
+        "lct build BUILDER --length 128k --out cases/ --shard 2/7 --jobs 16",
+        "lct build merge --out cases/",
+    ),
+)
+def build(
+    ctx: typer.Context,
+    builder: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=complete_family,
+            help="Name of a builder; without one, all builders are listed.",
+            show_default=False,
+        ),
+    ] = "",
+    length: Annotated[
+        str,
+        typer.Option(
+            help="Lengths with commas: 2k, 128k, 1m, 4096. '...' stands for the published lengths between its neighbours: "
+            "2k,...,128k.",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = "",
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for the cases, with a folder for each builder. Hosts read it with lct_cases. Default: cases",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = Path("cases"),
+    shard: Annotated[
+        str,
+        typer.Option(
+            help="Make only one part of the cases, from 1/7 to 7/7, e.g. on each of 7 machines; then `lct build merge`.",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = "",
+    jobs: Jobs = 1,
+    engine: EngineName = "",
+    as_json: Json = False,
+) -> None:
+    """Build test cases of any length; the hosts run them with the option lct_cases.
+
+    `lct build BUILDER --help` lists the options of one builder. A failed build leaves nothing behind and keeps earlier cases. The bytes do
+    not depend on the number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
     """
-    words = [task.split("_") for task in tasks]
-    for end in (0, -1):
-        while min(map(len, words)) > 1 and len({own[end] for own in words}) == 1:
-            words = [own[1:] if end == 0 else own[:-1] for own in words]
-    return ["_".join(own) for own in words]
+    from long_context_tasks.benchmarks.building import ready_build
+    from long_context_tasks.engines import engine_of
+
+    typed = typed_options(ctx)
+    if builder == _MERGE:
+        if length or shard or engine or jobs > 1 or typed:
+            raise InputError(
+                f"lct build {_MERGE} takes only --out, the folder with the shards; leave out the rest"
+            )
+        _merge(out)
+        return
+    ready = ready_build(builder, length, typed)
+    part = Shard.read(shard) if shard else None
+    if part is not None and not ready.builder.sharded:
+        raise InputError(
+            f"{builder}: cases are chosen from all places in the texts, so a shard would repeat the work of the whole build; leave out "
+            "--shard, and give --jobs for more processes"
+        )
+    folder = part.folder(out / builder) if part else out / builder
+    with engine_of(jobs, engine) as running:
+        reports = ready.write(folder, _work(running, part))
+    _show_reports(reports, ready.settings.measure.name, folder if part else out)
+    give(None, folder=folder)
+    if typed.get("check_labels") is not None:
+        _show_label_quality(folder)
+
+
+def _work(engine: "Engine", shard: "Shard | None") -> "Work":
+    """Return work with progress bars on stderr, shown on a terminal after a second."""
+    from tqdm import tqdm
+
+    from long_context_tasks.benchmarks.building import Work
+
+    class Bars(Work):
+        def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
+            return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
+
+    return Bars(engine, shard)
+
+
+def _merge(out: Path) -> None:
+    """Merge the shards of all builds in a folder."""
+    folders = sharded(out)
+    if not folders:
+        raise InputError(
+            f"{out}: there are no shards; build them with --shard 1/2 and so on, or correct --out"
+        )
+    for folder in folders:
+        counts = merge_shards(folder)
+        print_table(
+            f"cases in {folder}",
+            ["task", "cases"],
+            [[task, f"{n:,}"] for task, n in counts.items()],
+            values=[{"task": task, "cases": n} for task, n in counts.items()],
+        )
+    say("the shards are no longer needed")
+    give(None, folders=folders)
+
+
+def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> None:
+    """Print the cases built, the reasons why places or questions gave none, the sources read, and warnings."""
+    built = [report for report in reports if report.tokens]
+    if not built:  # a shard of a small build
+        typer.echo(f"no cases in {out}", err=True)
+        return
+    # Builders report NaN if guessing has no meaningful accuracy.
+    guessing = not all(math.isnan(report.random_guess) for report in built)
+    values: list[dict[str, Any]] = []
+    for report in built:
+        sizes = report.tokens
+        values.append(
+            {"task": report.task, "cases": len(sizes), "clusters": report.clusters}
+            | {"mean": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
+            | ({"guess %": 100 * report.random_guess} if guessing else {})
+            | dict(report.figures)
+        )
+    print_table(
+        f"cases in {out} (tokens: {tokens})",
+        list(values[0]),
+        [list(map(_cell, row.values())) for row in values],
+        values=values,
+    )
+    if any(report.dropped for report in built):
+        _show_reasons(built)
+    if sources := [source for report in reports for source in report.sources]:
+        names = [name for name in sources[0] if name != "doubts"]  # doubts are printed as warnings
+        print_table(
+            "read",
+            names,
+            [[_cell(source[name]) for name in names] for source in sources],
+            values=sources,
+        )
+    _show_encodings({name: found for report in reports for name, found in report.encodings.items()})
+    for note in (note for report in reports for note in report.notes):
+        typer.echo(f"warning: {note}", err=True)
 
 
 def _show_reasons(reports: "Sequence[TaskReport]") -> None:
-    """Table of why places of books, questions or documents gave no case, by length."""
+    """Print the reasons why places in books, questions or documents gave no case, by length."""
     title = "places, questions or documents that gave no case"
     names = short_names([report.task for report in reports])
     reasons = dict.fromkeys(reason for report in reports for reason in report.dropped)
@@ -86,46 +248,21 @@ def _show_reasons(reports: "Sequence[TaskReport]") -> None:
     print_table(title, ["why", *names], rows, values=values)
 
 
-def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> None:
-    """Print a table of what was built, and why some places or questions gave no case."""
-    built = [report for report in reports if report.tokens]
-    if not built:  # a shard of few cases
-        typer.echo(f"no cases in {out}", err=True)
-        return
-    # Not a number where guessing is not worth a figure.
-    guessing = not all(math.isnan(report.random_guess) for report in built)
-    values: list[dict[str, Any]] = []
-    for report in built:
-        sizes = report.tokens
-        values.append(
-            {"task": report.task, "cases": len(sizes), "clusters": report.clusters}
-            | {"mean": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
-            | ({"guess %": 100 * report.random_guess} if guessing else {})
-            | dict(report.figures)
-        )
-    print_table(
-        f"cases in {out} (tokens: {tokens})",
-        list(values[0]),
-        [list(map(_cell, row.values())) for row in values],
-        values=values,
-    )
-    if any(report.dropped for report in built):
-        _show_reasons(built)
-    if sources := [source for report in reports for source in report.sources]:
-        names = [name for name in sources[0] if name != "doubts"]  # these are printed as warnings
-        print_table(
-            "read",
-            names,
-            [[_cell(source[name]) for name in names] for source in sources],
-            values=sources,
-        )
-    _show_encodings({name: found for report in reports for name, found in report.encodings.items()})
-    for note in (note for report in reports for note in report.notes):
-        typer.echo(f"warning: {note}", err=True)
+def short_names(tasks: Sequence[str]) -> list[str]:
+    """Return names of tasks without the words with which all of them begin or end.
+
+    >>> short_names(["toy_sort_2k_noisy", "toy_sort_4k_noisy"]), short_names(["toy_recall_books 4k"])
+    (['2k', '4k'], ['books 4k'])
+    """
+    words = [task.split("_") for task in tasks]
+    for end in (0, -1):
+        while min(map(len, words)) > 1 and len({own[end] for own in words}) == 1:
+            words = [own[1:] if end == 0 else own[:-1] for own in words]
+    return ["_".join(own) for own in words]
 
 
 def _show_encodings(encodings: Mapping[str, str]) -> None:
-    """List the files that are not UTF-8; the JSON lists all."""
+    """Print the files that are not UTF-8; the JSON lists all files."""
     from long_context_tasks.corpora.plain_files import UTF8
 
     others = [[name, found] for name, found in encodings.items() if found != UTF8]
@@ -141,170 +278,26 @@ def _show_encodings(encodings: Mapping[str, str]) -> None:
         )
 
 
+def _show_label_quality(folder: Path) -> None:
+    """Print the agreement of the annotator's labels with a person's, as the manifest of the case folder records it."""
+    from long_context_tasks.stats import Interval
+
+    rows = [
+        [
+            row["domain"],
+            f"{row['n']} of {row['total']}",
+            *(f"{100 * row[name]:.1f}" for name in ("f1", "precision", "recall")),
+            interval_text(Interval(100 * row["interval"]["low"], 100 * row["interval"]["high"]), 1),
+        ]
+        for row in read_manifest(folder)["options"]["label_quality"]
+    ]
+    columns = ["domain", "chunks", "F1 %", "precision %", "recall %", "95 % interval of F1"]
+    print_table("labels compared with those made by hand", columns, rows)
+
+
 def _cell(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
     return f"{value:.1f}" if isinstance(value, float) and value <= 100 else f"{round(value):,}"
-
-
-app = typer.Typer(add_completion=False)
-T = TypeVar("T")
-
-
-_ARGUMENTS = "lct_build_arguments"
-
-
-class _BuildCommand(TyperCommand):
-    """`lct build` with options for the source and the settings of the named builder; without one, of all builders."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the arguments, from which :meth:`get_params` sees the builder."""
-        ctx.meta[_ARGUMENTS] = tuple(args)
-        return list(super().parse_args(ctx, args))
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Add the builders' options when the command runs or shows its help, so that `lct --help` loads no builder."""
-        from long_context_tasks.benchmarks import catalogue
-
-        own = super().get_params(ctx)
-        typed = ctx.meta.get(_ARGUMENTS, ())
-        flags = {word.partition("=")[0] for word in typed if word.startswith("--")}
-        try:
-            named = with_more_options(own, _options([catalogue.builder(typed[0])])) if typed else None
-        except InputError:
-            named = None
-        if named is not None and flags - {"--help"} <= {flag for each in named for flag in each.opts}:
-            return named
-        # With an option of another builder, all are read, so that the error can name it.
-        return with_more_options(own, _options(catalogue.builders().values()))
-
-
-def _options(builders: "Iterable[Builder]") -> list[MoreOption]:
-    """Return sources and settings of builders, each name once."""
-    options: dict[str, MoreOption] = {}
-    for builder in builders:
-        if (source := builder.source) is not None:
-            options.setdefault(source.name, MoreOption(source.name, Path, source.help, panel=source.panel))
-        for option in field_options(builder.settings):
-            options.setdefault(option.name, option)
-    return list(options.values())
-
-
-@app.command(
-    cls=_BuildCommand,
-    epilog=examples(
-        "lct build BUILDER --length 4k,32k --n 50 --seed 7 --out cases/",
-        "lct build BUILDER --length 128k --out cases/ --shard 2/7 --jobs 16",
-        "lct build merge --out cases/",
-    ),
-)
-def build(
-    ctx: typer.Context,
-    builder: Annotated[
-        str,
-        typer.Argument(
-            autocompletion=complete_family,
-            help="What to build; without it, or with a wrong name, all builders are listed.",
-            show_default=False,
-        ),
-    ] = "",
-    length: Annotated[
-        str,
-        typer.Option(
-            help="Lengths with commas: 2k, 128k, 1m, 4096. '...' stands for the published lengths between its neighbours: "
-            "2k,...,128k.",
-            rich_help_panel="All tasks",
-            show_default=False,
-        ),
-    ] = "",
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Folder for the cases; each builder gets a folder in it. Hosts read it with lct_cases. Default: cases",
-            rich_help_panel="All tasks",
-            show_default=False,
-        ),
-    ] = Path("cases"),
-    shard: Annotated[
-        str,
-        typer.Option(
-            help="Make only this part of the cases, from 1/7 to 7/7, on as many machines; then `lct build merge`.",
-            rich_help_panel="All tasks",
-            show_default=False,
-        ),
-    ] = "",
-    jobs: Jobs = 1,
-    engine: EngineName = "",
-    as_json: Json = False,
-) -> None:
-    """Build test cases of any length; both hosts run on them with the option lct_cases.
-
-    A build that fails leaves nothing behind; an earlier folder of the same builder stays as it was until the new one is whole.
-    The bytes are the same with any number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
-    """
-    from long_context_tasks.benchmarks.building import ready_build
-    from long_context_tasks.cli.output import give
-    from long_context_tasks.engines import engine_of
-
-    if builder == _MERGE:
-        _merge(out, bool(length or shard or engine or jobs > 1 or typed_options(ctx)))
-        return
-    typed = typed_options(ctx)
-    ready = ready_build(builder, length, typed)
-    part = Shard.read(shard) if shard else None
-    if part is not None and not ready.builder.sharded:
-        raise InputError(
-            f"{builder}: cases are chosen among all that the texts give, so a shard would do the work of all; leave out --shard, "
-            "and give --jobs for more processes"
-        )
-    folder = part.folder(out / builder) if part else out / builder
-    with engine_of(jobs, engine) as running:
-        reports = ready.write(folder, _work(running, part))
-    show_reports(reports, ready.settings.measure.name, folder if part else out)
-    give(None, folder=folder)
-    if typed.get("check_labels") is not None:
-        show_label_quality(folder)
-
-
-def _merge(out: Path, others: bool) -> None:
-    """Put together all builds of which there are shards in a folder."""
-    from long_context_tasks.cli.output import give
-    from long_context_tasks.schema.case_folder import merge_shards, sharded
-
-    if others:
-        raise InputError(
-            f"lct build {_MERGE} takes only --out, the folder with the shards; leave out the rest"
-        )
-    folders = sharded(out)
-    if not folders:
-        raise InputError(
-            f"{out}: there are no shards; build them with --shard 1/2 and so on, or correct --out"
-        )
-    for folder in folders:
-        counts = merge_shards(folder)
-        rows = [[task, f"{n:,}"] for task, n in counts.items()]
-        print_table(
-            f"cases in {folder}",
-            ["task", "cases"],
-            rows,
-            values=[{"task": task, "cases": n} for task, n in counts.items()],
-        )
-    say("the shards are no longer needed")
-    give(None, folders=folders)
-
-
-def _work(engine: "Engine", shard: "Shard | None") -> "Work":
-    """Work with bars and a rate on stderr, where somebody can see them and it takes a while."""
-    from tqdm import tqdm
-
-    from long_context_tasks.benchmarks.building import Work
-
-    class Bars(Work):
-        def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-            return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
-
-    return Bars(engine, shard)
