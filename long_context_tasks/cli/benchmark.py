@@ -1,4 +1,4 @@
-"""`lct new` and `lct check`: begin a benchmark of your own, and see what is missing or wrong in it."""
+"""`lct new` and `lct check`: start your own benchmark, and find the faults in one."""
 
 import keyword
 import re
@@ -21,28 +21,28 @@ _SKELETON = Path(__file__).with_name("skeleton")
 @new_app.command(epilog=examples("lct new riddles", "lct new riddles --out ~/benchmarks"))
 def new(
     name: Annotated[
-        str, typer.Argument(help="Small letters, digits and _; the first part of every task's name.")
+        str, typer.Argument(help="Lower-case letters, digits and _; the first part of every task's name.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder in which the folder NAME is made.")
+        Path, typer.Option("--out", "-o", help="Folder in which the folder NAME is created.")
     ] = Path(),
     as_json: Json = False,
 ) -> None:
     """Write the skeleton of a benchmark: a package with card, cases from a seed, prompt, scoring, a test and its entry point.
 
-    It works as it is; change one thing after the other, and run `lct check NAME` in between.
+    The skeleton works; change it step by step, and run `lct check NAME` after each step.
     """
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise InputError(
-            f"{name!r} cannot name a benchmark: give small letters, digits and single underscores"
+            f"{name!r} cannot name a benchmark: give lower-case letters, digits and single underscores"
         )
     if name in benchmark_names():
-        raise InputError(f"{name}: there is a benchmark of this name")
+        raise InputError(f"{name}: a benchmark of this name exists; choose another name")
     folder = out / name
     if folder.exists():
-        raise InputError(f"{folder}: is there already; choose another name or folder")
+        raise InputError(f"{folder}: already exists; choose another name or folder")
     class_name = "".join(word.capitalize() for word in name.split("_"))
     written = []
     with whole_folder(folder, remedy=_OTHER) as part:
@@ -61,19 +61,19 @@ def new(
 
 @check_app.command(epilog=examples("lct check riddles", "lct check riddles --write"))
 def check(
-    name: Annotated[str, typer.Argument(help="Which benchmark.", autocompletion=complete_benchmark)],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark.", autocompletion=complete_benchmark)],
     write: Annotated[
         bool,
         typer.Option(
-            "--write", help="Write the hashes of cases from seeds, against which later checks compare."
+            "--write", help="Write the hashes of cases from seeds, with which later checks compare."
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is missing or wrong in a benchmark: functions, cases, prompts, scores of example answers.
+    """Check a benchmark: functions, cases, prompts, scores of example answers.
 
-    It reads a few cases of one task of each kind, and compares the hashes of cases that are written from seeds. Exit code 1 when
-    something is wrong.
+    Reads a few cases of one task of each kind, and compares the hashes of cases that are written from seeds. Exit code 1 if the check
+    finds a fault.
     """
     from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
     from long_context_tasks.benchmarks.published_files import without_downloads

@@ -1,4 +1,4 @@
-"""`lct coverage`: which share of their context the cases of any benchmark need."""
+"""`lct coverage`: measure the share of their context that the cases of any benchmark need."""
 
 import math
 from collections import Counter
@@ -34,34 +34,33 @@ def coverage(
         str,
         typer.Argument(
             help="A folder of built cases (or of such folders); a .jsonl[.gz] file, or a folder of them, with the columns id, task, "
-            "domain, length, context, question, answer (context and question are needed) or as RULER, LongBench, L-Eval, ZeroSCROLLS, "
-            "InfiniteBench and Loong publish theirs; or the name of a task, or of a group, with published data.",
+            "domain, length, context, question, answer (only context and question are required) or in the form of RULER, LongBench, "
+            "L-Eval, ZeroSCROLLS, InfiniteBench or Loong; or the name of a task or group with published data.",
             show_default=False,
         ),
     ],
     judge: OneJudge = None,
     n: Annotated[
-        int, typer.Option(help="Cases sampled of each task, domain and length; 0 takes all.", min=0)
+        int, typer.Option(help="Cases sampled from each task, domain and length; 0 takes all.", min=0)
     ] = 50,
-    seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     tasks: OnlyTasks = "",
     length: Annotated[
-        str, typer.Option(help="Only these lengths, with commas. Default: all, each in a row of its own.")
+        str, typer.Option(help="Only these lengths, with commas. Default: all, each in its own row.")
     ] = "",
-    chunk_tokens: Annotated[int, typer.Option(help="Most tokens of a chunk.", min=32)] = 512,
+    chunk_tokens: Annotated[int, typer.Option(help="Maximum number of tokens of a chunk.", min=32)] = 512,
     tokenizer: Annotated[
-        str, typer.Option(help="In which chunks are counted: cl100k, or a Hugging Face folder or id.")
+        str, typer.Option(help="Tokenizer that counts the chunks: cl100k, or a Hugging Face folder or id.")
     ] = "cl100k",
     data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of the figures of every case, JSON.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="JSON file for the figures of every case.")] = Path(
         "coverage.json"
     ),
     as_json: Json = False,
 ) -> None:
     """Measure information coverage: the share of chunks that an evaluator model finds necessary for the question.
 
-    One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
-    chunk was judged.
+    Each chunk takes one call. Replies are cached, so the same command asks only for missing ones. Exit code 1 if no chunk was judged.
     """
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.coverage.measure import check_evaluator, measure
@@ -72,7 +71,7 @@ def coverage(
         raise InputError(f"--out {out}: give the name of a file in a folder that exists")
     config = load_judge(judge)
     if config is None:
-        raise InputError("no evaluator is named: add --judge FILE, a YAML file as for judges")
+        raise InputError("no evaluator is named: add --judge FILE, a judge file")
     check_evaluator(config)
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks), words(length))
     measure_in = get_tokenizer(tokenizer)
@@ -99,51 +98,51 @@ def coverage(
 
 
 def item_sources(
-    what: str, options: "Options", tasks: Sequence[str] = (), lengths: Sequence[str] = ()
+    name: str, options: "Options", tasks: Sequence[str] = (), lengths: Sequence[str] = ()
 ) -> "Sequence[ItemSource]":
-    """Return the cases that a user names, by task, domain and length, in their order.
+    """Return the cases that a user names, grouped by task, domain and length.
 
     Args:
-        what: a case folder, a folder of case folders or of JSON Lines files, such a file, or the name of a task with published data
-            or of a group.
-        options: for a task by name: ``lct_data_dir`` and the like.
-        tasks: only these; all when empty.
-        lengths: only these; all when empty.
+        name: a case folder, a folder of case folders or of JSON Lines files, such a file, or the name of a task or group with published
+            data.
+        options: options of a task that is given by name, such as ``lct_data_dir``.
+        tasks: only these; all if empty.
+        lengths: only these; all if empty.
 
     Raises:
-        InputError: there are none, or they are damaged.
+        InputError: no cases are found, or they are damaged.
     """
     from long_context_tasks.coverage.items import file_cases, folder_cases, length_name
 
     wanted = [length_name(length) for length in lengths]
-    path = Path(what).expanduser()
+    path = Path(name).expanduser()
     found: list[ItemSource]
     if path.is_dir():
         found = folder_cases(path, _split_of, tasks)
     elif path.is_file():
         found = file_cases(path, tasks)
-    elif names := _published(what):
+    elif names := _published(name):
         found = [
             source
-            for name in names
-            if not tasks or name in tasks
-            for source in _loaded(name, options, wanted)
+            for task in names
+            if not tasks or task in tasks
+            for source in _loaded(task, options, wanted)
         ]
     else:
         raise InputError(
-            f"{what}: neither a folder of cases, nor a .jsonl file, nor a task or a group of tasks (see `lct tasks`); correct the name"
+            f"{name}: not a folder of cases, a .jsonl file, a task or a group of tasks; `lct tasks` lists the tasks"
         )
     if not found:
-        raise InputError(f"{what}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
+        raise InputError(f"{name}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
     there = dict.fromkeys(source.length for source in found)
     if missing := [length for length in wanted if length not in there]:
-        known = ", ".join(filter(None, there)) or "texts of the length that they have"
-        raise InputError(f"{what}: holds no cases of {', '.join(missing)}, only {known}; correct --length")
+        known = ", ".join(filter(None, there)) or "texts of one length each"
+        raise InputError(f"{name}: holds no cases of {', '.join(missing)}, only {known}; correct --length")
     return [source for source in found if not wanted or source.length in wanted]
 
 
 def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[ItemSource]":
-    """The cases of a task by name; those of a task of any length are written for each length."""
+    """Load the cases of a task; a task of any length is loaded once for each length."""
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.coverage.items import split_cases
@@ -165,7 +164,7 @@ def _split_of(task: str) -> "Split":
 
 
 def _published(name: str) -> list[str]:
-    """The tasks that a name stands for: itself, or the members of the group that hosts know by it; none for another name."""
+    """Return the task of a name, or the members of the group that it names; empty for other names."""
     from long_context_tasks.benchmarks import catalogue
 
     specs = catalogue.task_specs()
@@ -180,7 +179,7 @@ def _published(name: str) -> list[str]:
 
 
 def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
-    """Say how many chunks have no judgement, why, and what to do about each."""
+    """Report the chunks without a judgement, with reasons and remedies."""
     from long_context_tasks.coverage.measure import CUT
     from long_context_tasks.judges import ENDPOINT_FAILED
 
@@ -189,15 +188,13 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         return
     total = sum(group.n_chunks for group in groups)
     remedies = {
-        ENDPOINT_FAILED: "calls were not answered; run the same command again to ask for them",
+        ENDPOINT_FAILED: "calls were not answered; run the same command again to repeat them",
         CUT: f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file",
     }
-    no_score = (
-        "replies hold no score, and the same command would not ask again; give the judge file other seeds, more asks, or another "
-        "model"
-    )
+    no_score = "replies hold no score, and the same command would not ask again; put other seeds, more asks or another model into the judge file"
     typer.echo(
-        f"warning: {failures.total()} of {total} chunks have no judgement and are outside the means", err=True
+        f"warning: {failures.total()} of {total} chunks have no judgement and are left out of the means",
+        err=True,
     )
     for reason, count in sorted(failures.items()):
         typer.echo(f"  {count} {remedies.get(reason, no_score)}", err=True)
@@ -220,7 +217,7 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     title = f"Information coverage, % of chunks ({config.name})"
     print_table(title, columns, rows, ("domain", "length"), values)
     if any(group.n_judged < group.n_chunks for group in groups):
-        say("* of the chunks that were judged")
+        say("* only of the chunks that were judged")
 
 
 def _write(

@@ -102,7 +102,7 @@ def test_a_name_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
 def test_what_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "zebra").mkdir()
     done = lct("new", "zebra", "--out", tmp_path)
-    assert done.code == 2 and "is there already" in done.err and not list((tmp_path / "zebra").iterdir())
+    assert done.code == 2 and "already exists" in done.err and not list((tmp_path / "zebra").iterdir())
 
 
 def test_benchmarks_of_this_package_are_checked_without_their_files() -> None:

@@ -264,7 +264,7 @@ def test_what_is_no_set_of_cases_is_refused(tmp_path: Path) -> None:
     for what, message in (
         ("x.jsonl", r"x.jsonl, row 2: not JSON"),
         ("x.txt", r"must be a .jsonl"),
-        ("nothing", "neither a folder of cases, nor a .jsonl file, nor a task or a group"),
+        ("nothing", "not a folder of cases, a .jsonl file, a task or a group"),
         ("empty", "not a folder of cases"),
     ):
         with pytest.raises(InputError, match=message):
@@ -305,7 +305,7 @@ def test_replies_without_a_score_stay_outside_and_are_reported(tmp_path: Path) -
     assert result.exit_code == 0 and "8 of 40 chunks have no judgement" in result.output
     assert "8 replies hold no score" in result.output and "other seeds" in result.output
     assert "run the same command again" not in result.output
-    assert "100.0*" in result.output and "* of the chunks that were judged" in result.output
+    assert "100.0*" in result.output and "* only of the chunks that were judged" in result.output
     [group] = found["groups"]
     assert group["chunks_judged"] == 32 and group["coverage"] == 1 and group["reasons"] == {"unparsable": 4}
     assert group["chunks_failed"] == {"unparsable": 8}
