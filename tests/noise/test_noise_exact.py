@@ -17,17 +17,14 @@ from long_context_tasks.schema import InputError
 TAGS = re.compile(r"\([A-Z]+\d*\)|\[[^\]\s]*\]|</?[^>\s]*>")
 TARGETS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
 LINE = "(PERSON4) So, we are going to discuss the [PROJECT2] demo with [PERSON10]'s colleagues on 17 June <laugh/>."
-TEXT = "\n".join(
-    [
-        LINE,
-        "",
-        "We will send you the paper tomorrow.",
-        "  (PERSON1) Yeah.  ",
-        "Uh-huh.",
-        "(PERSON2) <unintelligible/>",
-    ]
-    * 40
-)
+OTHERS = [
+    "",
+    "We will send you the paper tomorrow.",
+    "  (PERSON1) Yeah.  ",
+    "Uh-huh.",
+    "(PERSON2) <unintelligible/>",
+]
+TEXT = "\n".join([LINE, *OTHERS] * 40)
 
 
 def jiwer_rate(reference: str, hypothesis: str) -> float:
@@ -35,28 +32,19 @@ def jiwer_rate(reference: str, hypothesis: str) -> float:
 
 
 def assert_kept(before: str, after: str) -> None:
-    """Lines, tags and their places in the lines' order."""
-    old, new = before.split("\n"), after.split("\n")
-    assert len(old) == len(new)
-    for a, b in zip(old, new, strict=True):
+    """Compare the lines and, in each, the tags in their order."""
+    for a, b in zip(before.split("\n"), after.split("\n"), strict=True):
         assert TAGS.findall(a) == TAGS.findall(b)
         assert bool(a.split()) == bool(b.split())
 
 
-@pytest.fixture(scope="module")
-def transcripts(shared: Path) -> dict[str, str]:
-    """The 18 meetings, unpacked in memory only."""
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_real_transcripts_reach_the_target_as_jiwer_measures_it(shared: Path, target: float) -> None:
     archives = Archives(shared / "data" / "elitr_bench")
     if not archives.folder.is_dir():
         pytest.skip(f"no {archives.folder}")
-    return archives.transcripts("dev") | archives.transcripts("test")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
-def test_real_transcripts_reach_the_target_as_jiwer_measures(
-    transcripts: dict[str, str], target: float
-) -> None:
+    transcripts = archives.transcripts("dev") | archives.transcripts("test")
     assert len(transcripts) == 18
     for key, text in transcripts.items():
         noisy = inject(text, default_rules(), target, noise_seed(0, key, target))
@@ -77,8 +65,7 @@ def test_a_text_with_every_kind_of_tag(target: float) -> None:
 
 def test_all_three_kinds_of_errors_occur() -> None:
     words = " ".join(["we will talk about the results of the last experiment and its data"] * 100)
-    noisy = inject(words, default_rules(), 0.4, 1)
-    counts = jiwer.process_words(words, noisy.text)
+    counts = jiwer.process_words(words, inject(words, default_rules(), 0.4, 1).text)
     assert min(counts.substitutions, counts.deletions, counts.insertions) > 10
 
 
@@ -88,11 +75,8 @@ def test_words_without_a_rule_become_words_that_sound_alike() -> None:
     assert "night" in noisy and set(noisy) <= {"knight", "night", "speech", "model"}
 
 
-def test_zero_changes_nothing() -> None:
-    assert inject(TEXT, default_rules(), 0.0, 1).text == TEXT
-
-
 def test_a_higher_rate_holds_the_errors_of_a_lower_one() -> None:
+    assert inject(TEXT, default_rules(), 0.0, 1).text == TEXT
     words = [f"word{n}" for n in range(400)]
     rules = Rules({word: {word: 9, f"{word}x": 1} for word in words}, language="xx")
     low, high = (inject("\n".join(words), rules, wer, 5).text.split("\n") for wer in (0.2, 0.5))
@@ -100,7 +84,7 @@ def test_a_higher_rate_holds_the_errors_of_a_lower_one() -> None:
     assert changed and all(high[n] == low[n] for n in changed)
 
 
-def test_seeds_of_documents_and_rates_differ_and_stay() -> None:
+def test_seeds_of_documents_and_rates_differ() -> None:
     seeds = {noise_seed(s, d, w) for s in (0, 1) for d in ("a", "b") for w in (0.2, 0.4)}
     assert len(seeds) == 8
     assert noise_seed(0, "meeting_en_dev_001", 0.2) == 1523853918
@@ -149,7 +133,6 @@ def test_any_text(lines: list[str], wer: float, seed: int) -> None:
     ("arguments", "message"),
     [
         ((TEXT, 1.2), "word error rate 1.2"),
-        ((TEXT, -0.1), "word error rate -0.1"),
         ((TEXT, float("nan")), "word error rate nan"),
         (("  \n ", 0.4), "no words"),
         (("(PERSON1) [PROJECT2] ...", 0.4), "only tags"),
@@ -164,7 +147,6 @@ def test_bad_input(arguments: tuple[object, ...], message: str) -> None:
 
 
 def test_tags_of_other_transcripts_stay() -> None:
-    """Curly brackets and times of captions are no words, whatever the rate."""
     line = "00:01:02.000 --> 00:01:09.000 (ANNA) Well {vocalsound} I saw the {disfmarker} road {gap}"
     noisy = inject(f"{line}\n" * 20, default_rules(), 0.8, 1).text
     for tag in ("00:01:02.000", "-->", "00:01:09.000", "(ANNA)", "{vocalsound}", "{disfmarker}", "{gap}"):

@@ -34,17 +34,17 @@ PAIRS = [
 ]
 
 
-def test_rules_count_what_each_word_came_out_as() -> None:
+def test_rules_count_the_forms_of_each_word() -> None:
     counts = learn(PAIRS).counts
     assert counts["anon"] == {"an on": 1}
     assert counts["the"] == {"the": 1, "": 2}
     assert counts["model"] == {"model": 1}
     assert counts[""] == {"uh": 1}
     assert "person1" not in counts
-    assert counts["percent"] == {"percent": 1} and "two" not in counts  # writing of numbers, not hearing
+    assert counts["percent"] == {"percent": 1} and "two" not in counts  # numbers differ in writing only
 
 
-def test_rare_errors_that_look_unlike_are_left_out() -> None:
+def test_rare_errors_of_another_spelling_are_left_out() -> None:
     counts = learn([("a model", "a market")] * 2 + [("a model", "a motel"), ("a model", "a burger")]).counts
     assert counts["model"] == {"market": 2, "motel": 1}
 
@@ -82,7 +82,7 @@ def test_official_alignment_is_the_best(left: list[str], right: list[str], gap: 
         ("ananas", "banana", 1.0, [(-1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, -1)]),
     ],
 )
-def test_ties_are_broken_as_biopython_does(
+def test_ties_are_broken_as_by_biopython(
     left: str, right: str, gap: float, path: list[tuple[int, int]]
 ) -> None:
     first, second = (list(text) if gap else text.split() for text in (left, right))
@@ -90,35 +90,29 @@ def test_ties_are_broken_as_biopython_does(
     assert align(scores, gap) == path
 
 
-def test_official_rules_of_empty_sides() -> None:
-    rules = dict(official_rules([("a b", ""), ("", "c")]))
-    assert rules["<unk>"] == {
-        "p_insert": pytest.approx(1 / 3),
-        "p_delete": pytest.approx(2 / 3),
-        "p_transmit": 0.0,
-        "p_substitute": 0.0,
-    }
-    assert rules[""] == {"c": 1.0} and rules["a"] == {}
-    with pytest.raises(InputError, match="no words"):
-        official_rules([("", "")])
-
-
 @pytest.mark.parametrize(
     ("pairs", "characters", "rates", "rules"),
     [  # as the official code writes them
+        pytest.param(
+            [("a b", ""), ("", "c")],
+            False,
+            [1 / 3, 2 / 3, 0, 0],
+            [("a", {}), ("b", {}), ("", {"c": 1})],
+            id="empty",
+        ),
         pytest.param(
             [("a - b", "a - b"), ("b -", "b x")],
             False,
             [1 / 6, 2 / 6, 3 / 6, 0],
             [("a", {}), ("", {"x": 1}), ("b", {})],
-            id="hyphens alone on both sides are a deletion",
+            id="hyphens on both sides are a deletion",
         ),
         pytest.param(
             [("- Covid-19 said", "a Corbett 19 said"), ("it was", "i twas a")],
             True,
             [0, 0, 1, 3 / 4],
             [("Covid19", {"Corbett": 1}), ("said", {}), ("it", {"i": 1}), ("was", {"twas a": 1})],
-            id="distances are without hyphens, a reference of hyphens counts for nothing",
+            id="distances are without hyphens, a reference of hyphens is not counted",
         ),
         pytest.param(
             [("cut well-known", "cut well - know n")],
@@ -129,14 +123,14 @@ def test_official_rules_of_empty_sides() -> None:
         ),
     ],
 )
-def test_official_rules_of_hyphens(
+def test_official_rules(
     pairs: list[tuple[str, str]],
     characters: bool,
     rates: list[float],
     rules: list[tuple[str, dict[str, float]]],
 ) -> None:
     first, *others = official_rules(pairs, characters=characters)
-    assert list(first[1].values()) == rates
+    assert list(first[1].values()) == pytest.approx(rates)
     assert others == rules
 
 
@@ -157,13 +151,17 @@ def test_a_draw_just_below_a_border_takes_the_form_below_it() -> None:
     assert [table.forms[result.cells[place]] for place in drawn] == ["a", "b"]
 
 
-def test_official_mode_names_rules_that_cannot_be_scaled() -> None:
-    with pytest.raises(InputError, match="cannot be scaled"):
-        inject("yes yes", Rules({"yes": {"no": 1}}), 0.4, 0, "official")
-    with pytest.raises(InputError, match="only zero counts"):
-        inject("yes yes", Rules({"yes": {"no": 0}}), 0.4, 0, "official")
-    with pytest.raises(InputError, match="NUL"):
-        inject("yes\0yes", default_rules(), 0.4, 0, "official")
+@pytest.mark.parametrize(
+    ("text", "rules", "message"),
+    [
+        ("yes yes", Rules({"yes": {"no": 1}}), "cannot be scaled"),
+        ("yes yes", Rules({"yes": {"no": 0}}), "only zero counts"),
+        ("yes\0yes", default_rules(), "NUL"),
+    ],
+)
+def test_official_mode_names_unusable_input(text: str, rules: Rules, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        inject(text, rules, 0.4, 0, "official")
 
 
 def test_default_rules() -> None:
@@ -176,7 +174,7 @@ def test_default_rules() -> None:
 
 
 @pytest.mark.parametrize("name", ["rules.jsonl", "rules.jsonl.gz"])
-def test_rules_come_back_equal(tmp_path: Path, name: str) -> None:
+def test_rules_are_read_as_written(tmp_path: Path, name: str) -> None:
     rules = learn(PAIRS)
     rules.write(tmp_path / name)
     first = (tmp_path / name).read_bytes()
@@ -186,7 +184,7 @@ def test_rules_come_back_equal(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_rules_are_read_as_the_official_loader_does(tmp_path: Path) -> None:
+def test_rules_are_read_as_by_the_official_loader(tmp_path: Path) -> None:
     path = tmp_path / "rules"
     path.write_text(
         '{"<unk>": {"p_insert": 0.1}}\n{"a": {"b": 1}}\n\n{"two words": {"c": 1}}\n{"a": {"d": 2}}\n'
@@ -203,7 +201,6 @@ def test_rules_are_read_as_the_official_loader_does(tmp_path: Path) -> None:
         (b'{"a": {"b": 1}}\n\n{"a": 3}', "line 3: not a rule"),
         (b'{"a": {"b": -1}}', "line 1: not a rule"),
         (b'{"a": {"b": NaN}}', "line 1: not a rule"),
-        (b'{"a": {"b": Infinity}}', "line 1: not a rule"),
         (b'{"a": {"b": true}}', "line 1: not a rule"),
         (b"[1]", "line 1: not a rule"),
         (b"\xff\xfe", "cannot be read"),
@@ -225,7 +222,6 @@ def test_bad_rules(tmp_path: Path, content: bytes | None, message: str) -> None:
         ("{", "row 2: not JSON"),
         ("[]", "row 2: not a JSON object"),
         ('{"ref": "a"}', "row 2: ref and hyp"),
-        ('{"ref": "a", "hyp": null}', "row 2: ref and hyp"),
         ('{"truth": "a", "asr_hypothesis": ["b", 1]}', "row 2: truth and asr_hypothesis"),
     ],
 )
@@ -236,26 +232,19 @@ def test_malformed_pairs(tmp_path: Path, line: str, message: str) -> None:
         list(read_pairs(path))
 
 
-def test_pairs_of_some_sources(tmp_path: Path) -> None:
+def test_pairs_of_some_sources_and_of_red_ace_as_published(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl.gz"
-    rows = [{"ref": "a", "hyp": "b", "source": "x/1"}, {"reference": "c", "hypothesis": "", "source": "y"}]
+    red_ace = {"truth": "it was cold", "asr_model": "default", "asr_hypothesis": ["it", "twas", "cold"]}
+    rows = [
+        {"ref": "a", "hyp": "b", "source": "x/1"},
+        {"reference": "c", "hypothesis": "", "source": "y"},
+        red_ace,
+    ]
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
-    assert list(read_pairs(path)) == [("a", "b"), ("c", "")]
+    assert list(read_pairs(path)) == [("a", "b"), ("c", ""), ("it was cold", "it twas cold")]
     assert list(read_pairs(path, sources=["x"])) == [("a", "b")]
     with pytest.raises(InputError, match="no pairs of the sources z"):
         list(read_pairs(path, sources=["z"]))
-
-
-def test_pairs_of_red_ace_as_published(tmp_path: Path) -> None:
-    path = tmp_path / "dev.jsonl"
-    row = {
-        "id": "1-2-0003",
-        "truth": "it was cold",
-        "asr_model": "default",
-        "asr_hypothesis": ["it", "twas", "cold"],
-    }
-    path.write_text(json.dumps(row | {"confidence_scores": [0.9, 0.4, 0.8], "error_labels": [0, 1, 0]}))
-    assert list(read_pairs(path)) == [("it was cold", "it twas cold")]
 
 
 def test_the_word_error_rate_splits_at_white_space() -> None:
@@ -270,7 +259,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("m.txt").write_text("we are ready")
     Path("empty.txt").write_text("\n")
     Path("pairs.jsonl").write_text("\n".join(json.dumps({"ref": a, "hyp": b}) for a, b in PAIRS))
-    Path("wordless.jsonl").write_text('{"ref": " ", "hyp": "a"}')
+    Path("wordless.jsonl").write_text('{"ref": " ", "hyp": ""}')
     Path("cut.jsonl").write_text('{"ref": "a b", "hyp": "a"}\n{"ref": "a')
 
 
@@ -303,6 +292,7 @@ def test_command() -> None:
         ("inject --wer 0.4 --mode loud m.txt", "is not one of"),
         ("learn pairs.jsonl -o no/folder/rules", "no/folder/rules: cannot be written"),
         ("learn wordless.jsonl -o rules", "wordless.jsonl: the references hold no words"),
+        ("learn wordless.jsonl -o rules --official-rules words", "wordless.jsonl: the pairs hold no words"),
         ("learn cut.jsonl -o rules", "cut.jsonl, row 2: not JSON"),
         ("learn pairs.jsonl -o rules --language de1", "--language de1: give a code"),
         ("learn pairs.jsonl -o rules --language de --official-rules words", "leave out one"),
@@ -316,15 +306,13 @@ def test_bad_input_of_the_command(words: str, message: str) -> None:
 
 
 GERMAN = (
-    "Wir haben gestern über den Haushalt gesprochen, und heute müssen wir noch entscheiden, wer das Geld bekommt. "
+    "Wir haben gestern über den Haushalt gesprochen, und heute müssen wir entscheiden, wer das Geld bekommt. "
     * 5
 )
 
 
 @pytest.mark.parametrize("mode", ["exact", "official"])
-@pytest.mark.parametrize(
-    "text", [GERMAN, "张三：我们今天讨论预算。\n" * 40, "李四：同意。", "Мы вчера говорили о бюджете. " * 9]
-)
+@pytest.mark.parametrize("text", [GERMAN, "张三：我们今天讨论预算。\n" * 40, "李四：同意。"])
 def test_rules_for_english_refuse_other_languages(text: str, mode: str) -> None:
     with pytest.raises(
         InputError, match=r"the text is not English and the rules are for English; learn .*--language"
@@ -333,22 +321,18 @@ def test_rules_for_english_refuse_other_languages(text: str, mode: str) -> None:
 
 
 def test_rules_that_name_their_language_are_used_for_it(tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text(
-        json.dumps({"ref": "den Haushalt heute", "hyp": "den Haushalt Häute"}) + "\n", encoding="utf-8"
-    )
-    text = tmp_path / "text.txt"
+    pairs, text, rules = (tmp_path / name for name in ("pairs.jsonl", "text.txt", "rules.jsonl"))
+    pairs.write_text(json.dumps({"ref": "den Haushalt heute", "hyp": "den Haushalt Häute"}), encoding="utf-8")
     text.write_text(GERMAN, encoding="utf-8")
     for words, code in (((), 2), (("--language", "de"), 0)):
-        rules = tmp_path / "rules.jsonl"
-        assert lct("noise", "learn", str(pairs), "-o", str(rules), *words)[0] == 0
+        assert lct("noise", "learn", pairs, "-o", rules, *words).code == 0
         assert Rules.read(rules).language == "".join(words[1:])
-        found, out, errors = lct("noise", "inject", str(text), "--wer", "0.6", "--rules", str(rules))
-        assert found == code, errors
-        assert "häute" in out if words else "do not name their language" in errors
+        done = lct("noise", "inject", text, "--wer", "0.6", "--rules", rules)
+        assert done.code == code, done.err
+        assert "häute" in done.out if words else "do not name their language" in done.err
 
 
-def test_words_of_a_trade_and_short_texts_are_english_enough() -> None:
+def test_technical_words_and_short_texts_are_english_enough() -> None:
     text = (
         "The quinoxaline batch of Przybylski's reactor, xylometazoline too, is in vat 7 as we said on Monday. "
         * 3

@@ -1,10 +1,7 @@
-"""Our tasks in lm-eval beside a minimal task of its own that serves the same bytes from ids: time, and hardly more memory.
+"""Our tasks in lm-eval compared with a minimal task that serves the same bytes from ids: time, and hardly more memory.
 
-The minimal task is a YAML file whose documents are ids and whose prompts are read from one file by offset. Both go through
-the host's evaluator with its dummy model, each in a process of its own.
-
-``LCT_OVERHEAD_CASES=1000`` sets the number of cases; ``LCT_OVERHEAD_COMMAND=1`` takes the command ``lm_eval`` itself, which also
-scans its own 14,000 task files.
+The minimal task is a YAML file whose documents are ids and whose prompts are read from one file by offset. Both run in the host's
+evaluator with its dummy model, each in its own process. ``LCT_OVERHEAD_CASES=1000`` sets the number of cases.
 """
 
 import json
@@ -28,7 +25,6 @@ pytestmark = pytest.mark.speed
 
 SCRIPT = Path(__file__).with_name("lm_eval_process.py")
 N = int(os.environ.get("LCT_OVERHEAD_CASES", "200"))
-WHOLE_COMMAND = os.environ.get("LCT_OVERHEAD_COMMAND", "") not in ("", "0")
 MOST_MEMORY = 1.2
 # Characters of a prompt of 128k tokens.
 SIZE = 512_000
@@ -119,19 +115,6 @@ def run(folder: str, task: str, metadata: dict[str, object]) -> tuple[float, int
     """Seconds of processor time, and kilobytes at the peak."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
     command = [sys.executable, str(SCRIPT), folder, task, json.dumps(metadata)]
-    if WHOLE_COMMAND:
-        program = Path(sys.executable).with_name("lm_eval")
-        options = [
-            "--model",
-            "dummy",
-            "--tasks",
-            task,
-            "--include_path",
-            folder,
-            "--metadata",
-            json.dumps(metadata),
-        ]
-        command = [str(program), *options]
     with subprocess.Popen(
         command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -140,7 +123,7 @@ def run(folder: str, task: str, metadata: dict[str, object]) -> tuple[float, int
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, output[-3000:]
-    assert WHOLE_COMMAND or f"\nn {N}\n" in output
+    assert f"\nn {N}\n" in output
     return used.ru_utime + used.ru_stime, used.ru_maxrss
 
 
