@@ -1,7 +1,6 @@
-"""Readers of novels: Project Gutenberg texts, folders of chapter files, JSON Lines.
+"""Read novels: texts of Project Gutenberg, folders of chapter files, JSON Lines.
 
-One call, :func:`read_books`, recognises what it is given; every form ends as the same :class:`Book`: whole
-paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora.gutenberg` for what is removed).
+Every form becomes a :class:`Book`: whole paragraphs of the story without front matter, headings and notes.
 """
 
 import re
@@ -13,9 +12,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, model_validator
 
+from long_context_tasks.corpora.blocks import Block
 from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.gutenberg import clean
-from long_context_tasks.corpora.headings import Block
 from long_context_tasks.corpora.plain_files import (
     Id,
     SourceRow,
@@ -36,15 +35,15 @@ class Book:
     """A novel.
 
     Attributes:
-        id: Name of its file or folder without the ending, or the ``id`` of its JSON line.
-        title: From the text's header, else the id.
-        paragraphs: The story in reading order, one line each.
-        chapters: Index of the first paragraph of each chapter, ascending, beginning with 0.
+        id: name of its file or folder without the ending, or the ``id`` in its JSON line.
+        title: title in the text's header, or the id.
+        paragraphs: the story in reading order, one line each.
+        chapters: index of the first paragraph of each chapter, ascending from 0.
         form: "novel" (any prose), "letters", "play" or "verse".
-        headings: Titles of the headings that were removed.
-        warnings: What is doubtful in the numbers of its headings, one sentence each.
-        dropped: Words of the file that are not in the paragraphs, by reason
-            (:data:`~long_context_tasks.corpora.gutenberg.REASONS`); empty if paragraphs were given as such.
+        headings: titles of the removed headings.
+        warnings: doubts about the numbers of its headings, one sentence each.
+        dropped: number of words of the file that are not in the paragraphs, by reason
+            (:data:`~long_context_tasks.corpora.gutenberg.REASONS`); empty if the paragraphs were given as such.
     """
 
     id: str
@@ -57,8 +56,8 @@ class Book:
     dropped: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
-# A chapter is a text or a list of paragraphs.
 _Chapter = Annotated[list[str], BeforeValidator(lambda held: [held] if isinstance(held, str) else held)]
+"""A text or a list of paragraphs."""
 
 
 class _BookRow(SourceRow):
@@ -93,16 +92,15 @@ class _BookRow(SourceRow):
 
 
 def read_books(path: Path) -> Iterator[Book]:
-    """Yield the books at ``path``, files sorted by name, of JSON Lines in file order; one in memory at a time.
+    """Yield the books at a path, one in memory at a time; files are sorted by name, rows keep their order.
 
     Args:
-        path: A ``.txt``/``.txt.gz`` file with one book; or a ``.jsonl``/``.jsonl.gz`` file with objects of ``id``,
-            ``title`` (optional) and ``text``, ``paragraphs`` or ``chapters``; or a folder of such files, and of folders
-            with a text file for each chapter of a book in natural order (2 before 10). For their encodings
-            see :func:`~long_context_tasks.corpora.plain_files.encoding_of`.
+        path: a ``.txt[.gz]`` file with one book; or a ``.jsonl[.gz]`` file with objects of ``id``, ``title`` (optional) and
+            ``text``, ``paragraphs`` or ``chapters``; or a folder of such files, and of folders with a text file for each
+            chapter of a book in natural order (2 before 10).
 
     Raises:
-        InputError: Nothing to read, a file that is no text, a book without a story, two books with one id.
+        InputError: there is nothing to read, a file is not text, a book has no story, or two books have the same id.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
@@ -156,7 +154,7 @@ def _from_text(book_id: str, title: str, text: str) -> Book:
 
 
 def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
-    """Make a book of chapter texts: each begins a chapter, whatever headings it has."""
+    """Build a book from texts, each of which begins a chapter."""
     paragraphs: list[str] = []
     chapters: list[int] = []
     forms: Counter[str] = Counter()
@@ -172,6 +170,6 @@ def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """Sort "2" before "10", the same on every system."""
+    """Return a sort key with 2 before 10 that is the same on every system."""
     pieces = re.split(r"(\d+)", path.name.lower())
     return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in pieces if p], path.name

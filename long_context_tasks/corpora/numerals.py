@@ -1,6 +1,6 @@
-"""Read the numbers of headings: Arabic, Roman, and words of eleven languages, with or without a keyword such as "chapter".
+"""Read the numbers of headings: Arabic, Roman, and in words of eleven languages, with or without a keyword such as "chapter".
 
-The words are data, in ``headings.yaml``.
+The words are data in ``headings.yaml``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _CYRILLIC = str.maketrans("ХІ", "XI")
 _NUMERAL = re.compile(r"\d{1,4}|[IVXLCХІ]+[l1]*|[ivxlc]+")
 _SCANNED = re.compile(r"(?<=[IVXLC])[l1]+$")
 _APOSTROPHES = ("'", "’")
-_PHRASES = ("story", "back", "notes", "front", "contents", "ends")
+_PHRASES = ("story", "back", "notes", "front", "contents", "ends", "note")
+_MAY_CONTINUE = " ..."
 _MOST_WORDS_OF_A_PHRASE = 8
 _GAP = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W_]+")
-# What stands between a keyword and its number, and within a number in words.
-_BETWEEN = re.compile(r"[.,]?\s+(?!\s)")
-_WITHIN = re.compile(r"[-\s\u2010\u2011]|\s?[-\u2010\u2011]\s?")
-# "2nd", "XIIe", "3.º", "1:a", "5-я"
+_AFTER_KEYWORD = re.compile(r"[.,]?\s+(?!\s)")
+_WITHIN_WORDS = re.compile(r"[-\s\u2010\u2011]|\s?[-\u2010\u2011]\s?")
 _ORDINAL_END = re.compile(
+    # "3.º", "1:a", "2nd", "5-я"
     r"[.:]?[ºª°]|:(?:a|e|te)\b|(?<=\d)(?:st|nd|rd|th|de|o|a|ste)\b|(?<=\d)-?(?:я|й|ая|ый|е)\b"
-    # "Le" and "Ce" are words.
+    # "XIIe"; not after L, C, D and M, as "Le" and "Ce" are words
     r"|(?<=[\dIVX])(?:er|re|ère|e|ème|ième)\b"
 )
 _NUMBER_SIGN = re.compile(
@@ -43,7 +43,7 @@ _BEFORE_TITLE = frozenset(".:;—–-")
 
 
 def roman(numeral: str) -> int:
-    """Value of a Roman numeral.
+    """Return the value of a Roman numeral.
 
     >>> roman("XXXIX"), roman("iv"), roman("CXXXV")
     (39, 4, 135)
@@ -53,7 +53,7 @@ def roman(numeral: str) -> int:
 
 
 def folded(text: str) -> str:
-    """Return a text in small letters without accents.
+    """Return a text in lower case without accents.
 
     >>> folded("CAPÍTULO"), folded("Ósmy")
     ('capitulo', 'osmy')
@@ -64,7 +64,7 @@ def folded(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the letters and digits of a title, folded: what two printings of it have in common.
+    """Return the folded letters and digits of a title, which two printings of it share.
 
     >>> plain("The Prison-Door.") == plain("  THE PRISON DOOR")
     True
@@ -74,16 +74,17 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Language:
-    """What headings of a language are made of, all :func:`folded`.
+    """The words of headings in a language, all :func:`folded`.
 
     Attributes:
-        numbers: value of every number in words, 1 to 99, without spaces and hyphens; 0 for the last.
-        ordinals: those of them that stand before a keyword.
-        keywords: English name of every keyword.
-        rare: keywords that are ordinary words too.
-        articles: what may stand before an ordinal.
-        phrases: kind of every heading without a number: "contents", "front", "notes", "back", "story" or "ends".
-        months: their names.
+        numbers: value of each number in words from 1 to 99, without spaces and hyphens; 0 for "last".
+        ordinals: numbers that precede a keyword.
+        keywords: English name of each keyword.
+        rare: keywords that are also ordinary words.
+        articles: words that may precede an ordinal.
+        phrases: kind of each heading without a number, one of the keys of ``headings.yaml``.
+        open_phrases: those of them that may continue.
+        months: names of months.
     """
 
     numbers: Mapping[str, int]
@@ -92,22 +93,23 @@ class Language:
     rare: frozenset[str]
     articles: frozenset[str]
     phrases: Mapping[str, str]
+    open_phrases: frozenset[str]
     months: frozenset[str]
 
 
-def _spellings(listed: str, endings: list[str] | None = None) -> list[list[str]]:
-    """Return the spellings of each number of a list, with each of the endings."""
+def _spellings(listed: str, endings: Sequence[str] = ("",)) -> list[list[str]]:
     return [
-        [folded(word).replace("-", "") + ending for word in place.split("|") for ending in endings or [""]]
+        [folded(word).replace("-", "") + ending for word in place.split("|") for ending in endings]
         for place in listed.split()
     ]
 
 
-def _language(data: Mapping[str, Any]) -> Language:
+def _numbers(data: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the cardinals and the ordinals of a language from 1 to 99."""
     endings = [folded(ending.strip("-")) for ending in data.get("endings", "-").split()]
     units = {"u": _spellings(data["cardinals"]), "o": _spellings(data["ordinals"], endings)}
     tens = {
-        # Some languages make 13 of ten and three too.
+        # Some languages form 13 from ten and three, as they form 23.
         "T": [units["u"][9], *_spellings(data["tens"])],
         "O": [units["o"][9], *_spellings(data["ordinal_tens"], endings)],
     }
@@ -119,18 +121,32 @@ def _language(data: Mapping[str, Any]) -> Language:
         for (i, spelled), (j, below) in product(enumerate(tens[ten], 1), enumerate(units[unit][:9], 1)):
             for word, other in product(spelled, below):
                 made[join.format(**{ten: word, unit: other})] = 10 * i + j
-    for made, one, ten in ((cardinals, "u", "T"), (ordinals, "o", "O")):
+    for made, unit, ten in ((cardinals, "u", "T"), (ordinals, "o", "O")):
         made |= {word: 10 * i for i, spelled in enumerate(tens[ten], 1) for word in spelled}
-        made |= {word: i for i, spelled in enumerate(units[one], 1) for word in spelled}
+        made |= {word: i for i, spelled in enumerate(units[unit], 1) for word in spelled}
     ordinals |= dict.fromkeys(_spellings(data["last"])[0], 0)
+    return cardinals, ordinals
+
+
+def _language(data: Mapping[str, Any]) -> Language:
+    cardinals, ordinals = _numbers(data)
+    phrases, open_phrases = {}, set()
+    for kind in _PHRASES:
+        owners = ("", *data.get("owners", ())) if kind in ("front", "contents") else ("",)
+        for owner, phrase in product(owners, data.get(kind, ())):
+            words = plain(owner + phrase.removesuffix(_MAY_CONTINUE))
+            phrases[words] = kind
+            if phrase.endswith(_MAY_CONTINUE):
+                open_phrases.add(words)
     return Language(
-        cardinals | ordinals,
-        frozenset(ordinals),
-        {folded(word): name for name, words in data["keywords"].items() for word in words.split()},
-        frozenset(map(folded, data["rare"].split())),
-        frozenset(map(folded, data["articles"].split())),
-        {plain(phrase): kind for kind in _PHRASES for phrase in data.get(kind, ())},
-        frozenset(word for month in _spellings(data["months"]) for word in month),
+        numbers=cardinals | ordinals,
+        ordinals=frozenset(ordinals),
+        keywords={folded(word): name for name, words in data["keywords"].items() for word in words.split()},
+        rare=frozenset(map(folded, data["rare"].split())),
+        articles=frozenset(map(folded, data["articles"].split())),
+        phrases=phrases,
+        open_phrases=frozenset(open_phrases),
+        months=frozenset(word for month in _spellings(data["months"]) for word in month),
     )
 
 
@@ -142,15 +158,25 @@ def languages() -> Mapping[str, Language]:
 
 
 @cache
-def _everywhere() -> Sequence[Language]:
-    """Return one language with the numbers and articles of all."""
+def _everywhere() -> Language:
+    """Return one language with the words of all but no keywords; words of several languages have the meaning of the first."""
     spoken = list(languages().values())
-    numbers = {word: value for language in reversed(spoken) for word, value in language.numbers.items()}
-    ordinals = frozenset().union(*(language.ordinals for language in spoken))
-    articles = frozenset().union(*(language.articles for language in spoken))
-    phrases = {words: kind for language in reversed(spoken) for words, kind in language.phrases.items()}
-    months = frozenset().union(*(language.months for language in spoken))
-    return (Language(numbers, ordinals, {}, frozenset(), articles, phrases, months),)
+    return Language(
+        numbers={word: value for language in reversed(spoken) for word, value in language.numbers.items()},
+        ordinals=frozenset().union(*(language.ordinals for language in spoken)),
+        keywords={},
+        rare=frozenset(),
+        articles=frozenset().union(*(language.articles for language in spoken)),
+        phrases={words: kind for language in reversed(spoken) for words, kind in language.phrases.items()},
+        open_phrases=frozenset().union(*(language.open_phrases for language in spoken)),
+        months=months(),
+    )
+
+
+@cache
+def months() -> frozenset[str]:
+    """Return the names of months in all languages, :func:`folded`."""
+    return frozenset().union(*(language.months for language in languages().values()))
 
 
 @cache
@@ -163,7 +189,7 @@ def _by_keyword() -> Mapping[str, tuple[Language, ...]]:
 @cache
 def _beginnings() -> frozenset[str]:
     """Return the words with which a number, or its keyword, may begin."""
-    [everywhere] = _everywhere()
+    everywhere = _everywhere()
     return frozenset(_by_keyword()) | frozenset(everywhere.numbers) | everywhere.articles
 
 
@@ -172,11 +198,11 @@ class Numbered:
     """A number in a line.
 
     Attributes:
-        value: the number; 0 for the last.
+        value: the number; 0 for "last".
         kind: "arabic", "roman", "lower roman" or "word".
         end: offset in the line after the number, and after its keyword if that follows.
-        keyword: English name of what is counted; empty without a keyword.
-        rare: whether the keyword is an ordinary word too.
+        keyword: English name of what is counted, or an empty string.
+        rare: whether the keyword is also an ordinary word.
     """
 
     value: int
@@ -187,10 +213,10 @@ class Numbered:
 
 
 def numeral_at(line: str, place: int = 0) -> Numbered | None:
-    """Return the Arabic or Roman number that stands at a place of a line.
+    """Return the Arabic or Roman number at an offset of a line.
 
-    >>> numeral_at("XIIe nuit"), numeral_at("Civil"), numeral_at("12th")
-    (Numbered(value=12, kind='roman', end=4, keyword='', rare=False), None, Numbered(value=12, kind='arabic', end=4, keyword='', rare=False))
+    >>> numeral_at("XIIe nuit").value, numeral_at("Civil"), numeral_at("12th").end
+    (12, None, 4)
     """
     if (found := _NUMERAL.match(line, place)) is None:
         return None
@@ -208,8 +234,8 @@ def numeral_at(line: str, place: int = 0) -> Numbered | None:
     return Numbered(roman(numeral), "lower roman" if numeral.islower() else "roman", end)
 
 
-def word_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
-    """Return the longest number in words that stands at a place of a line, in one of the languages."""
+def _words_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool = False) -> Numbered | None:
+    """Return the longest number in words at an offset of a line, in one of the languages."""
     joined, best, begun = "", None, False
     for _ in range(_MOST_WORDS):
         if (token := _TOKEN.match(line, place)) is None:
@@ -221,11 +247,24 @@ def word_at(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool 
                 if not ordinal or joined in language.ordinals:
                     best = Numbered(language.numbers[joined], "word", token.end())
                     break
-        # Every number of several words begins with one.
-        if not begun or (within := _WITHIN.match(line, token.end())) is None:
+        # The first word of a number of several words is a number itself.
+        if not begun or (within := _WITHIN_WORDS.match(line, token.end())) is None:
             break
         place = within.end()
     return best
+
+
+def _words_after_article(
+    line: str, place: int, spoken: Sequence[Language], *, ordinal: bool
+) -> Numbered | None:
+    token = _TOKEN.match(line, place)
+    if (
+        token
+        and any(folded(token[0]) in language.articles for language in spoken)
+        and (space := _AFTER_KEYWORD.match(line, token.end()))
+    ):
+        place = space.end()
+    return _words_at(line, place, spoken, ordinal=ordinal)
 
 
 @lru_cache(4096)
@@ -236,61 +275,73 @@ def read(line: str) -> Numbered | None:
     [('chapter', 12), ('part', 3), ('chapter', 1), ('chapter', 1), ('', 7)]
     """
     token = _TOKEN.match(line)
-    first = folded(token[0]) if token else ""
-    if token is None or (first not in _beginnings() and not _NUMERAL.match(line)):
-        sign = _NUMBER_SIGN.match(line)
+    sign = _NUMBER_SIGN.match(line)
+    if token is None or (folded(token[0]) not in _beginnings() and not _NUMERAL.match(line)):
         return numeral_at(line, sign.end()) if sign else None
-    spoken = _by_keyword().get(first, ())
-    if spoken and (between := _BETWEEN.match(line, token.end())):
-        place = sign.end() if (sign := _NUMBER_SIGN.match(line, between.end())) else between.end()
-        found = numeral_at(line, place) or _after_article(line, place, spoken, ordinal=False)
-        if found:
-            rare = all(first in language.rare for language in spoken)
-            return replace(found, keyword=spoken[0].keywords[first], rare=rare)
-    if sign := _NUMBER_SIGN.match(line):
+    if found := _after_keyword(line, token):
+        return found
+    if sign:
         return numeral_at(line, sign.end())
-    everywhere = _everywhere()
+    return _before_keyword(line) or numeral_at(line) or _words_at(line, 0, [_everywhere()])
+
+
+def _after_keyword(line: str, token: re.Match[str]) -> Numbered | None:
+    """Return the number after a keyword: "Chapter 3", "Kapitel Nr. 3", "Book the Second"."""
+    word = folded(token[0])
+    spoken = _by_keyword().get(word, ())
+    between = _AFTER_KEYWORD.match(line, token.end())
+    if not spoken or between is None:
+        return None
+    sign = _NUMBER_SIGN.match(line, between.end())
+    place = sign.end() if sign else between.end()
+    found = numeral_at(line, place) or _words_after_article(line, place, spoken, ordinal=False)
+    return _counting(found, word, spoken) if found else None
+
+
+def _before_keyword(line: str) -> Numbered | None:
+    """Return the number before a keyword: "3. Kapitel", "Dritter Theil"."""
     numeral = numeral_at(line)
-    found = numeral or _after_article(line, 0, everywhere, ordinal=True)
-    if (
-        found
-        and (between := _BETWEEN.match(line, found.end))
-        and (token := _TOKEN.match(line, between.end()))
-    ):
-        spoken = _by_keyword().get(folded(token[0]), ())
-        if numeral is None:
-            # The number is one of a language that has the keyword.
-            found = _after_article(line, 0, spoken, ordinal=True) if spoken else None
-            spoken = spoken if found and between.end() > found.end else ()
-        if found and spoken and (numeral is None or token[0][0].isupper() or numeral.kind != "lower roman"):
-            word = folded(token[0])
-            rare = all(word in language.rare for language in spoken)
-            return replace(found, keyword=spoken[0].keywords[word], rare=rare, end=token.end())
-    return numeral or word_at(line, 0, everywhere)
+    found = numeral or _words_after_article(line, 0, [_everywhere()], ordinal=True)
+    if found is None or (between := _AFTER_KEYWORD.match(line, found.end)) is None:
+        return None
+    token = _TOKEN.match(line, between.end())
+    spoken = _by_keyword().get(folded(token[0]), ()) if token else ()
+    if token is None or not spoken:
+        return None
+    if numeral is None:
+        # The word must be a number in a language that has the keyword.
+        found = _words_after_article(line, 0, spoken, ordinal=True)
+        if found is None or between.end() <= found.end:
+            return None
+    elif numeral.kind == "lower roman" and not token[0][0].isupper():
+        return None
+    return replace(_counting(found, folded(token[0]), spoken), end=token.end())
 
 
-def _after_article(line: str, place: int, spoken: Sequence[Language], *, ordinal: bool) -> Numbered | None:
-    """Return the number in words at a place of a line, or after an article there."""
-    token = _TOKEN.match(line, place)
-    if token and any(folded(token[0]) in language.articles for language in spoken):
-        place = next((space.end() for space in [_BETWEEN.match(line, token.end())] if space), place)
-    return word_at(line, place, spoken, ordinal=ordinal)
+def _counting(found: Numbered, word: str, spoken: Sequence[Language]) -> Numbered:
+    rare = all(word in language.rare for language in spoken)
+    return replace(found, keyword=spoken[0].keywords[word], rare=rare)
+
+
+def keyword_of(line: str) -> str:
+    """Return the English name of what the number at the beginning of a line counts, or an empty string."""
+    found = read(line)
+    return found.keyword if found else ""
 
 
 def readings(line: str) -> Iterator[tuple[str, Numbered]]:
-    """Yield every number of a short line that has other words, with the line's shape: what lines that count the same have in common.
+    """Yield each number of a short line with other words, preceded by the shape that lines of the same series share.
 
     >>> [shape for shape, _ in readings("The Story of Day II")], [shape for shape, _ in readings("Adventure IV. The Mail")]
     (['the story of day #'], ['adventure #.', 'adventure #. the mail'])
     """
-    everywhere = _everywhere()
     words = [*_TOKEN.finditer(line)]
     if len(words) > _MOST_WORDS_OF_A_LINE:
         return
     place = 0
     for token in words:
         if token.start() < place or not (
-            number := numeral_at(line, token.start()) or word_at(line, token.start(), everywhere)
+            number := numeral_at(line, token.start()) or _words_at(line, token.start(), [_everywhere()])
         ):
             continue
         place = number.end
@@ -307,7 +358,7 @@ def readings(line: str) -> Iterator[tuple[str, Numbered]]:
 
 
 def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
-    """Return the places of the longest count among numbers: each is higher than the last one by at most ``step``.
+    """Return the places of the longest count among numbers, in which each exceeds the one before by at most ``step``.
 
     Args:
         values: numbers in the order of a text.
@@ -319,7 +370,7 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
     """
     longest: dict[
         int, tuple[int, int]
-    ] = {}  # by value: length of the longest count that ends there, and its place
+    ] = {}  # value -> length of the longest count that ends with it, and place
     before: list[int | None] = []
     best = (0, -1)
     for place, value in enumerate(values):
@@ -340,13 +391,14 @@ def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
 
 
 def phrase_of(line: str) -> str:
-    """Return what a line is that is a whole heading without a number: "contents", "front", "notes", "back", "story", "ends" or "closing"
-    (of a part); else "".
+    """Return the kind of a heading without a number, or an empty string.
+
+    The kinds are "contents", "front", "notes", "back", "story", "note", "ends", and "closing" for the end of a part.
 
     >>> [phrase_of(line) for line in ("Vorwort zur zweiten Auflage.", "Fin", "Fin de la première partie", "The end of the night")]
     ['front', 'ends', 'closing', '']
     """
-    [everywhere] = _everywhere()
+    everywhere = _everywhere()
     words = line.split()
     if words and words[0].lower() == "the":
         del words[0]
@@ -355,49 +407,16 @@ def phrase_of(line: str) -> str:
     if kind := everywhere.phrases.get(plain(" ".join(words))):
         return kind
     for length in range(1, len(words)):
-        kind = everywhere.phrases.get(plain(" ".join(words[:length])), "")
-        if kind == "front":
-            return kind
-        if kind == "ends" and any(map(_is_keyword, words[length:])):
+        begun = plain(" ".join(words[:length]))
+        if begun in everywhere.open_phrases:
+            return everywhere.phrases[begun]
+        if everywhere.phrases.get(begun) == "ends" and any(map(_is_keyword, words[length:])):
             return "closing"
     return ""
 
 
-@cache
-def _date() -> re.Pattern[str]:
-    [everywhere] = _everywhere()
-    month = rf"\b(?:{'|'.join(sorted(everywhere.months))})\b"
-    day = r"(?<!\d)\d{1,2}(?:[^\W\d]{1,2}\b|[.:]?[ºª°]|:[ae]\b)?(?!\d)"
-    return re.compile(
-        # A place, a weekday or an article comes first.
-        rf"[\W_]*(?P<before>[^\W\d_][^!?;:]{{0,45}}?\W+?)?[\W_]*(?:(?P<day>{day}\W{{1,3}}(?:(?:of|de|di|d)\W{{1,3}})?{month})"
-        rf"|{month}\W{{1,3}}(?:the )?(?:{day}|\d{{2}}(?:\d\d|-+)))(?:,? (?:(?:de|del|anno) )?\d{{2}}(?:\d\d|-+))?(?P<rest>.*)$",
-        re.DOTALL,
-    )
-
-
-_LONGEST_DATE = 90  # characters of a paragraph that is one, with its place
-_BEFORE_DATE = re.compile(r"(?:.*[,.] |)(?:\w+[,.]? ){0,2}$", re.DOTALL)
-_AFTER_DATE = re.compile(r"[.,:;_)\]]*\s?[—–_-]|[.:_)\]]+\s|[^\w]*$")
-
-
-def is_dated(text: str) -> bool:
-    """Return whether a paragraph is a date, perhaps with a place, or begins with one as letters and diaries do.
-
-    >>> [is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "Den 10. September.")]
-    [True, True, True, True]
-    >>> is_dated("On the 3rd of May they left the house, and nobody saw them again before the snow was gone, and the road free.")
-    False
-    """
-    found = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
-    if found is None:
-        return False
-    short = len(text) <= _LONGEST_DATE and not set("!?") & set(found["rest"].lstrip(" .,;:)]!?"))
-    return short or bool(_BEFORE_DATE.match(found["before"] or "") and _AFTER_DATE.match(found["rest"]))
-
-
 def any_keyword(line: str) -> str:
-    """Return the English name of the first keyword of a line that is not an ordinary word too; empty without one."""
+    """Return the English name of the first keyword of a line that is not also an ordinary word, or an empty string."""
     for word in line.split():
         for language in _by_keyword().get(plain(word), ()):
             if plain(word) not in language.rare:
@@ -406,7 +425,7 @@ def any_keyword(line: str) -> str:
 
 
 def _is_keyword(word: str) -> bool:
-    """Return whether a word is a keyword, with an ending of at most two letters ("Teils", "tomu")."""
+    """Return whether a word is a keyword with an ending of at most two letters ("Teils", "tomu")."""
     letters = plain(word)
     return any(
         letters.startswith(keyword[: max(3, len(keyword) - 1)]) and len(letters) <= len(keyword) + 2

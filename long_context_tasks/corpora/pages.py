@@ -1,17 +1,18 @@
-"""Remove what only printed pages have: their numbers and running heads, which cut paragraphs in two."""
+"""Remove the numbers and running heads of printed pages, which cut paragraphs in two."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from long_context_tasks.corpora.headings import WORDS_A_PAGE, Block, Page, ends_sentence
+from long_context_tasks.corpora.blocks import Block, ends_sentence
 from long_context_tasks.corpora.numerals import any_keyword, count_in, plain
 
 CUT = "\x00"
-"""Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
-# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47"; in capitals, some of them may be misread: "THE L0NG R0AD 47".
+"""Marks the place of a removed note, picture or page number; a paragraph that it cut in two is joined again."""
+WORDS_A_PAGE = 600  # a series of digits whose median distance is less may number pages
+# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47". Scanners misread capitals: "THE L0NG R0AD 47".
 _HEAD = re.compile(
     r"\[?(?P<page>\d{1,4})\]? (?P<right>\D.{3,59})|(?P<left>.{3,59}\D) \[?(?P<number>\d{1,4})\]?"
 )
@@ -29,24 +30,24 @@ _NUMBER = re.compile(
     r"[\s\[({\-–—|]*(?:(?:page|pg|p)\.?\s*)?(?P<number>\d{1,4})[\s\])}.\-–—|]*", re.IGNORECASE
 )
 _FEWEST_NUMBERS = 4
-_SHARE = 0.6  # of the numbers on lines of their own that are in the count
-_CUTTING = 0.2  # of them that stand within a sentence
+_SHARE = 0.6  # of the numbers on lines of their own that count up
+_CUTTING = 0.2  # of them that are within a sentence
 _MOST_PAGES_APART = 3
 
 
 def without_pages(blocks: list[Block]) -> list[Block]:
-    """Return the blocks with the mark of an aside in place of the heads and numbers of pages."""
+    """Return the blocks with :data:`CUT` in place of the heads and numbers of pages."""
     return _without_numbers(_without_heads(blocks))
 
 
 def _without_heads(blocks: list[Block]) -> list[Block]:
-    """Put the mark of an aside in place of the heads of scanned pages: a title that comes again, beside a page's number."""
+    """Replace the heads of scanned pages: a repeated title next to a page's number."""
     heads = {
         i: head for i, block in enumerate(blocks) if len(block.lines) == 1 and (head := head_of(block.text))
     }
     if len(heads) < _FEWEST_HEADS:
         return blocks
-    before = Page(blocks).before
+    before = [0, *accumulate(block.size for block in blocks)]
     places: dict[str, list[int]] = {}
     for i, (title, _) in heads.items():
         places.setdefault(title, []).append(i)
@@ -55,7 +56,7 @@ def _without_heads(blocks: list[Block]) -> list[Block]:
     shouted = [
         shouted[k] for k in count_in([heads[i][1] for i in shouted], again=False, step=_MOST_HEADS_MISSED)
     ]
-    # Lines of a contents page stand close.
+    # Lines of a table of contents are close.
     if len(shouted) < _FEWEST_SHOUTED or before[shouted[-1]] - before[
         shouted[0]
     ] < _FEWEST_WORDS_A_PAGE * len(shouted):
@@ -63,14 +64,14 @@ def _without_heads(blocks: list[Block]) -> list[Block]:
     places[""] = shouted
     for same in places.values():
         pages = [heads[i][1] for i in same]
-        # Chapters are numbered beside the same word too, and are longer than pages.
+        # Chapters have numbers next to the same word too, but are longer than pages.
         if (
             len(same) >= _FEWEST_HEADS
             and pages == sorted(set(pages))
             and before[same[-1]] - before[same[0]] < WORDS_A_PAGE * (pages[-1] - pages[0])
         ):
             sure += same
-    # Heads with the titles of chapters stand between those with the title of the book.
+    # Heads with the titles of chapters are between those with the title of the book.
     cut = {
         i
         for a, b in pairwise(sorted(sure))
@@ -93,14 +94,14 @@ def _without_heads(blocks: list[Block]) -> list[Block]:
 
 
 def head_of(text: str) -> tuple[str, int] | None:
-    """Return the letters of what may be the head of a page, and its number."""
+    """Return the letters and the number of a line that may be the head of a page."""
     if len(text) > _MOST_HEAD or not (text[0] in _OF_PAGES or text[-1] in _OF_PAGES):
         return None
     found = _HEAD.fullmatch(text)
     if found is None:
         return None
     title = found["right"] or found["left"]
-    # "Kapitel 3" is none.
+    # "Kapitel 3" is a heading.
     if " " not in title or any_keyword(title) or (_NO_TITLE.search(title) and not is_shouted(title)):
         return None
     return plain(title), int(found["page"] or found["number"])
@@ -115,7 +116,7 @@ def is_shouted(text: str) -> bool:
 
 
 def _without_numbers(blocks: list[Block]) -> list[Block]:
-    """Put marks in place of page numbers that have a line of their own directly above, below or within a paragraph."""
+    """Replace page numbers that have a line of their own directly above, below or within a paragraph."""
     lines = [
         (i, k, int(found["number"]))
         for i, block in enumerate(blocks)
@@ -132,7 +133,7 @@ def _without_numbers(blocks: list[Block]) -> list[Block]:
     ]
     if len(counted) < max(_FEWEST_NUMBERS, _SHARE * len(lines)):
         return blocks
-    # Chapters are numbered on lines of their own too, and begin with a sentence.
+    # Numbers of chapters have lines of their own too, but do not cut sentences.
     if sum(_cuts(blocks, i, k) for i, k, _ in counted) < _CUTTING * len(counted):
         return blocks
     places: dict[int, list[int]] = {}
@@ -150,13 +151,13 @@ def is_page_number(block: Block) -> bool:
 
 
 def _cuts(blocks: Sequence[Block], i: int, k: int) -> bool:
-    """Return whether line ``k`` of a block has an unfinished sentence above it."""
+    """Return whether an unfinished sentence precedes line ``k`` of a block."""
     above = blocks[i].lines[k - 1] if k else blocks[i - 1].text if i else ""
     return bool(above) and not ends_sentence(above)
 
 
 def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
-    """Return a block without these lines; where one was above or below the others, with a mark in a block of its own."""
+    """Return a block without some lines; a number above or below the others leaves a mark in a block of its own."""
     last = len(block.lines) - 1
     kept = tuple(line for k, line in enumerate(block.lines) if k not in numbers)
     parts = [Block((CUT,), block.gap)] if 0 in numbers else []

@@ -1,4 +1,4 @@
-"""What a writer returns: paragraphs with the answers that are known because the writer decided them."""
+"""Paragraphs with known answers, and ways to write exactly as much text as a length needs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """One paragraph.
+    """A paragraph with its answers.
 
     Attributes:
-        text: without line breaks.
-        labels: what a recall task asks for and this paragraph has, as the text writes it, in order, each once.
-        reported: end of the first sentence of an abstract that reports on a study; 0 if there is none.
+        text: the paragraph without line breaks.
+        labels: the answers of a recall task in this paragraph, as they are written, in order, each once.
+        reported: offset of the end of the first sentence of an abstract that reports on a study, or 0.
     """
 
     text: str
@@ -25,20 +25,15 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Document:
-    """A text of any genre.
-
-    Attributes:
-        title: for people.
-        paragraphs: in order.
-    """
+class LabelledText:
+    """A text whose answers are known."""
 
     title: str
     paragraphs: tuple[Paragraph, ...]
 
 
 class Growing(Generic[T]):
-    """The beginning of an endless text. What is written for one length is kept, and begins the longer ones.
+    """The beginning of an endless text. A part is written once, so that a longer text begins with the shorter one.
 
     >>> numbers = Growing(iter(range(100)))
     >>> next(iter(numbers)), [number for number, _ in zip(numbers, "abc")]
@@ -46,25 +41,25 @@ class Growing(Generic[T]):
     """
 
     def __init__(self, written: Iterator[T]) -> None:
-        """Take what writes the text, part by part."""
+        """Begin a text whose parts an iterator writes."""
         self._written = written
         self._kept: list[T] = []
 
     def __iter__(self) -> Iterator[T]:
-        """Yield the parts from the first one on."""
+        """Yield the parts from the beginning."""
         yield from self._kept
         for part in self._written:
             self._kept.append(part)
             yield part
 
     def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
-        """Return the first parts: of at least so many characters, ``least`` parts, and at most one part more.
+        """Return the fewest parts that reach a number of characters and a number of parts.
 
         Raises:
-            InputError: no characters are asked for.
+            InputError: ``characters`` is not positive.
         """
         if characters <= 0:
-            raise InputError("a text without a token cannot be written: ask for at least 1 token")
+            raise InputError("a text of no tokens cannot be written; ask for at least 1 token")
         taken: list[T] = []
         length = 0
         for part in self:
@@ -75,14 +70,16 @@ class Growing(Generic[T]):
         return tuple(taken)
 
 
-def begun(title: str, written: Iterator[Paragraph], characters_per_token: float) -> Callable[[int], Document]:
-    """Return what gives the beginning of a document: at least so many tokens, and at most one paragraph more."""
+def begun(
+    title: str, written: Iterator[Paragraph], characters_per_token: float
+) -> Callable[[int], LabelledText]:
+    """Return a function from a number of tokens to the beginning of a text, which has at most one paragraph more."""
     kept = Growing(written)
 
-    def first(num_tokens: int) -> Document:
-        # Paragraphs are joined by an empty line.
+    def first(num_tokens: int) -> LabelledText:
+        # An empty line joins paragraphs.
         paragraphs = kept.first(num_tokens * characters_per_token, lambda paragraph: len(paragraph.text) + 2)
-        return Document(title, paragraphs)
+        return LabelledText(title, paragraphs)
 
     return first
 
@@ -94,10 +91,17 @@ def filled(
     least: int,
     most: int,
 ) -> tuple[str, int]:
-    """Add sentences that say nothing to a text until it fills a length; return it with its tokens.
+    """Add neutral sentences to a text until it fills a length.
 
-    Additions are tried in order; ``extended`` makes the text with some of them. It is long enough at ``least`` tokens, and stays
-    below where the additions do not suffice; no addition brings it above ``most``.
+    Args:
+        additions: the sentences, which are tried in order.
+        extended: makes the text with some of them.
+        count: number of tokens of a text.
+        least: tokens at which the text is long enough; it is shorter if the additions do not suffice.
+        most: tokens that the text never exceeds.
+
+    Returns:
+        The text and its number of tokens.
     """
     added: list[str] = []
     text = extended(added)

@@ -1,4 +1,4 @@
-"""Numbers in words, and numbers that are divided into what a recall task asks for and what stands beside it."""
+"""Write numbers in words, and divide the numbers of a text into answers of a recall task and distractors."""
 
 import math
 from collections.abc import Callable
@@ -14,8 +14,7 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 
-SHARE = 0.38
-"""Share of the numbers that may be what is asked for."""
+SHARE = 0.38  # of the numbers, which may be answers
 _MASK = (1 << 64) - 1
 
 
@@ -41,18 +40,18 @@ def ordinal(day: int) -> str:
     return f"{day}{ending}"
 
 
-class Numbers:
-    """Draws numbers of either part of one text.
+class DividedNumbers:
+    """Draw answers and distractors of a text.
 
-    In a long text nearly every small number would sooner or later be both asked for and not, and a list of every number would
-    be a right answer. So each text divides the whole numbers: one part may only be what is asked for, the rest only what is not.
+    In a long text nearly every small number would be an answer in one place and a distractor in another, and a list of all
+    numbers would be right. So a key divides the whole numbers: some are only used as answers, the others only as distractors.
 
     Attributes:
-        is_asked: a number to whether it belongs to those that are asked for; nothing but the key decides.
+        is_asked: whether a number may be an answer.
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
-        """Divide the numbers by a key; draw them with ``random``."""
+        """Divide the numbers by a key, and draw them with ``random``."""
 
         @cache
         def is_asked(number: int) -> bool:
@@ -63,9 +62,9 @@ class Numbers:
         self.random, self.is_asked = random, is_asked
 
     def draw(self, low: int, high: int, *, asked: bool) -> int:
-        """Draw a number from ``low`` to ``high`` of one part; small numbers are as likely as those ten times as large.
+        """Draw a number from ``low`` to ``high`` on a logarithmic scale.
 
-        Where the range has none of that part, it grows upwards until there is one.
+        If the range has no number of that part, it grows upwards until it has one.
         """
         ratio, random, is_asked, exp = math.log((high + 1) / low), self.random, self.is_asked, math.exp
         for _ in range(40):
@@ -80,6 +79,6 @@ class Numbers:
         return number
 
     def within(self, low: int, high: int, *, asked: bool) -> int | None:
-        """Draw a number of a range, each as likely; None where the range has none of that part."""
+        """Draw a number from ``low`` to ``high`` uniformly, or None if the range has no number of that part."""
         found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
         return found[int(self.random() * len(found))] if found else None

@@ -1,8 +1,7 @@
-"""Invented names of people, places, and products, as many as a text needs.
+"""Invent names of people, places and products.
 
-All of them are made of the same parts, and about a third of the surnames, places, and products take a name that one of another kind has in
-the same text: what a name stands for is seen from its sentence alone. There are about half a million names. Equal seeds give equal
-names in equal order.
+About half a million names are made from the same parts, and about a third of the surnames, places and products share a name with
+one of another kind in the same text, so that only its sentence shows the meaning of a name. Equal seeds give equal names in equal order.
 """
 
 import re
@@ -11,8 +10,7 @@ from random import Random
 
 from long_context_tasks.synthetic.wording import Dice, stream, words
 
-SHARED = 0.5
-"""Chance that a name is drawn from those of all kinds; it is a new one where its own kind has it."""
+SHARED = 0.5  # chance that a name is drawn from the names of all kinds, unless its own kind has it already
 
 
 @cache
@@ -26,19 +24,16 @@ def _rude() -> re.Pattern[str]:
 
 
 class Vocabulary:
-    """Gives names; no two of a kind are equal.
-
-    First names may come again with another surname.
-    """
+    """Invent names of which no two of a kind are equal, except for first names."""
 
     def __init__(self, seed: int) -> None:
-        """Give names by a seed."""
+        """Begin with no names."""
         self.dice = Dice(Random(stream(seed, "vocabulary")).random)
         self.names: list[str] = []
         self.used: dict[str, set[str]] = {"surname": set(), "place": set(), "product": set()}
 
     def first(self, female: bool) -> str:
-        """Return a first name; it may come again."""
+        """Return a first name, which may be repeated."""
         return self._made("woman_tail" if female else "man_tail")
 
     def surname(self) -> str:
@@ -63,7 +58,7 @@ class Vocabulary:
         return name
 
     def _made(self, tail: str) -> str:
-        """Make a name that reads well: no letter comes twice where its parts meet."""
+        """Make a name without a doubled letter or vowel between its parts."""
         while True:
             head, end = self._head("" if tail == "tail" else "given"), self.dice.pick(_parts(tail))
             name = (head + end).capitalize()
@@ -72,7 +67,6 @@ class Vocabulary:
                 return name
 
     def _head(self, given: str) -> str:
-        """Return a listed head or, as often, one made of sounds."""
         pick = self.dice.pick
         if self.dice.chance(0.5):
             return pick(_parts(given or "head"))

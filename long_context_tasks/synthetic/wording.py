@@ -1,9 +1,9 @@
-"""Sentence plans: small text files with choices and fields, compiled once and filled quickly.
+"""Compile sentence plans from text files with choices and fields, and fill them.
 
-A plan is a line of text. ``[a|b]`` chooses one alternative (they nest), ``<name>`` stands for any line of the list of
-that name, ``{A.his}`` is a field that the writer fills, "a" and "an" are set right at the end. Lists begin with ``== name``;
-lines that begin with ``#`` are comments. In lists that are varied, words stand for one another (``alike.txt``), and some
-sentences of a list ``part.name`` get an opening of the list ``opening.part``, if there is one.
+A plan is a line of text. ``[a|b]`` chooses one alternative (they nest), ``<name>`` chooses a line of the list with that name,
+``{A.his}`` is a field that the writer fills; "a" and "an" are corrected at the end. Lists begin with ``== name``, comments
+with ``#``. In varied lists, words are exchanged for synonyms (``alike.txt``), and some sentences of a list ``part.name`` get
+an opening from the list ``opening.part``, if it exists.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Plan = tuple[tuple[int, Any], ...]
-"""Parts: a text, a field (role, form), plans to choose from, or texts to choose from."""
+"""Parts of a sentence, each with its kind: a text, a field (role, form), a choice of plans, or a choice of texts."""
 TEXT, FIELD, CHOICE, WORDS = 0, 1, 2, 3
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
-# A pattern that begins with letters or marks, not with what stands before them, is found several times as fast.
+# Patterns that begin with the letters themselves and look behind later are several times as fast.
 ARTICLE = re.compile(r"([Aa])(?<![\w.'-].)(?:\(n\)|n)? (?=([A-Za-z]+|8|11\b|18))(?!n\b)")
 _AN = re.compile(
     r"(?!(?:uni(?!n|m)|us[aeu]|util|eu|one|once|ubi|ur[aei]n)\w*)[aeiou8]|1|hono|hour|heir|honest",
@@ -33,7 +33,7 @@ _SENTENCE_START = re.compile(r"[.?!](?:(?<=\.)\")? [a-z]")
 
 @cache
 def lines_of(file: str | Path) -> dict[str, tuple[str, ...]]:
-    """Read the lists of one data file, here or elsewhere: name of the list -> its lines, in order."""
+    """Return the lists of a data file: name of the list -> its lines in order."""
     lists: dict[str, list[str]] = {}
     name = ""
     for line in (FOLDER / file).read_text(encoding="utf-8").splitlines():
@@ -46,30 +46,32 @@ def lines_of(file: str | Path) -> dict[str, tuple[str, ...]]:
 
 
 def words(file: str | Path, name: str) -> tuple[str, ...]:
-    """Return the lines of one list as they stand."""
+    """Return the lines of a list."""
     return lines_of(file)[name]
 
 
 @cache
 def items(file: str | Path, name: str) -> tuple[str, ...]:
-    """Return the words of a list whose lines have several, cut at commas."""
+    """Return the entries of a list whose lines have several, separated by commas."""
     return tuple(word for line in words(file, name) for word in line.split(", "))
 
 
 @cache
 def records(file: str, name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the lines of one list, cut at `` | ``."""
+    """Return the lines of a list, each split at `` | ``."""
     return tuple(tuple(part.strip() for part in line.split(" | ")) for line in lines_of(file)[name])
 
 
 @cache
 def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ...]]:
-    """Compile every list of the files; a ``<name>`` may refer to a list of any of them.
+    """Compile the lists of some files, which may refer to each other.
 
-    Lists whose names begin with one of ``varied`` are varied.
+    Args:
+        files: names of files in ``data``.
+        varied: beginnings of the names of lists whose words are varied.
 
     Raises:
-        KeyError: a plan names a list that does not exist.
+        KeyError: a plan refers to a list that does not exist.
         ValueError: brackets do not match, or lists refer to each other in a circle.
     """
     sources = {name: lines for file in files for name, lines in lines_of(file).items()}
@@ -91,7 +93,7 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
 
 
 def _packed(plan: Plan) -> Plan:
-    """Return a plan that gives the same texts of the same draws in fewer parts: texts go into the words to choose from beside them."""
+    """Merge neighbouring texts, so that filling a plan takes fewer steps; the same draws give the same sentence."""
     parts: list[tuple[int, Any]] = []
     for kind, payload in plan:
         part = _choice(tuple(map(_packed, payload))) if kind == CHOICE else (kind, payload)
@@ -122,7 +124,7 @@ def _alike() -> tuple[dict[str, tuple[str, ...]], re.Pattern[str]]:
 
 
 def _varied(plan: Plan) -> Plan:
-    """Return a plan in which words are exchanged for others, each as a choice."""
+    """Replace words of a plan by choices among their synonyms."""
     parts: list[tuple[int, Any]] = []
     for kind, payload in plan:
         if kind == TEXT:
@@ -146,7 +148,7 @@ def _exchanged(text: str) -> Plan:
 
 
 def compile_plan(line: str, lookup: Callable[[str], tuple[Plan, ...]]) -> Plan:
-    """Compile one line of text into a plan."""
+    """Compile a line of text into a plan; ``lookup`` returns the plans of a list."""
     tokens = TOKEN.findall(line)
     if "".join(tokens) != line:
         raise ValueError(f"cannot read the sentence plan {line!r}")
@@ -171,7 +173,7 @@ def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan,
             parts.append((CHOICE, tuple(options)))
         elif token.startswith("<"):
             found = lookup(token[1:-1])
-            # A list of one line that is one choice is as good as the choice itself.
+            # A list with a single line needs no choice.
             parts.extend(found[0] if len(found) == 1 else [(CHOICE, found)])
         elif token.startswith("{"):
             role, _, form = token[1:-1].partition(".")
@@ -185,7 +187,7 @@ def _sequence(tokens: list[str], start: int, lookup: Callable[[str], tuple[Plan,
 def expand(
     plan: Plan, fill: Callable[[tuple[str, str]], str], random: Callable[[], float], out: list[str]
 ) -> None:
-    """Append the words of a plan to ``out``; ``fill`` turns a field (role, form) into text."""
+    """Append the words of a plan to ``out``; ``fill`` returns the text of a field (role, form)."""
     for kind, payload in plan:
         if kind == TEXT:
             out.append(payload)
@@ -208,7 +210,7 @@ def repair(text: str) -> str:
 
 
 def without_gaps(text: str, marks: str) -> str:
-    """Return a text without what empty choices leave: several blanks, and blanks before marks.
+    """Remove the traces of empty choices: repeated spaces, and spaces before marks.
 
     >>> without_gaps("one  word , then", ".,")
     'one word, then'
@@ -226,15 +228,15 @@ def capital(text: str) -> str:
 
 
 def stream(seed: int, name: str) -> int:
-    """Derive the seed of one of several independent streams of random numbers."""
+    """Return the seed of an independent stream of random numbers."""
     return int.from_bytes(hashlib.sha256(f"{name}:{seed}".encode()).digest()[:8], "big")
 
 
 class Dice:
-    """Draws from one stream of random numbers; the same draws on every Python version and machine."""
+    """Draw from a stream of random numbers; the draws are the same on every Python version and machine."""
 
     def __init__(self, random: Callable[[], float]) -> None:
-        """Draw with ``random``, which gives numbers from 0 to 1."""
+        """Draw with ``random``, which returns numbers from 0 to 1."""
         self.random = random
 
     def chance(self, probability: float) -> bool:
@@ -242,7 +244,7 @@ class Dice:
         return self.random() < probability
 
     def below(self, number: int) -> int:
-        """Draw a whole number from 0 on."""
+        """Draw a whole number from 0 to ``number - 1``."""
         return int(self.random() * number)
 
     def whole(self, low: int, high: int) -> int:
@@ -254,7 +256,7 @@ class Dice:
         return options[int(self.random() * len(options))]
 
     def sample(self, options: Iterable[T], number: int) -> list[T]:
-        """Choose so many different options, in random order."""
+        """Choose ``number`` different options in random order."""
         rest, random = list(options), self.random
         return [rest.pop(int(random() * len(rest))) for _ in range(number)]
 
@@ -263,11 +265,11 @@ class Dice:
         return self.sample(options, len(options))
 
 
-class Writer(Dice):
-    """Fills sentence plans; ``fields`` has the texts of their fields, or :meth:`fill` of a kind makes them."""
+class PlanWriter(Dice):
+    """Fill sentence plans with the texts in ``fields``; a subclass may make them in :meth:`fill`."""
 
     def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
-        """Write by the plans of some data files; see :func:`plans`."""
+        """Use the plans of some data files, see :func:`plans`."""
         super().__init__(random)
         self.plans = plans(*files, varied=varied)
         self.varied = varied

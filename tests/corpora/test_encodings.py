@@ -10,8 +10,10 @@ import pytest
 from run_commands import lct
 
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.documents import read_debates, read_opinions, read_reviews
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.opinions import read_opinions
 from long_context_tasks.corpora.plain_files import encoding_of, read_text
+from long_context_tasks.corpora.reviews import read_reviews
 from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
 from long_context_tasks.schema import InputError
 

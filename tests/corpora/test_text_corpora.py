@@ -12,13 +12,9 @@ from typing import Any
 
 import pytest
 
-from long_context_tasks.corpora.documents import (
-    Study,
-    read_debates,
-    read_opinions,
-    read_reviews,
-    without_columns,
-)
+from long_context_tasks.corpora.debates import read_debates, without_columns
+from long_context_tasks.corpora.opinions import read_opinions
+from long_context_tasks.corpora.reviews import Study, read_reviews
 from long_context_tasks.schema import InputError
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,7 +12,7 @@ KNOWN = {
     "benchmarks.ethic.build.attribute._FIRM": "searches 120 characters",
     "benchmarks.ethic.build.attribute._PARTICLES": "searches 120 characters",
     "tokens.chunks._LAST_WORD": "searches 12 characters",
-    "corpora.documents._RUNS_ON": "searches 200 characters",
+    "corpora.debates._CONTINUES": "searches 200 characters",
     "corpora.forms._CUE": "reads 200 characters",
     "schema.orders._GAP": "reads 60 characters",
     "schema.extras._REQUIREMENT": "reads the metadata of this package",

@@ -22,7 +22,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, 
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.recast.renaming import rename
 from long_context_tasks.stats.intervals import cluster_t
-from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.synthetic.document import LabelledText, Paragraph
 
 LENGTH = 2000
 _OPTION = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -33,7 +33,7 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
     """Return the options of a case in their right order, with new names and with the real ones."""
     real: dict[str, str] = {}
 
-    def write(seed: int, tokens: int) -> Document:
+    def write(seed: int, tokens: int) -> LabelledText:
         real.clear()
         paragraphs: list[Paragraph] = []
         for unit, own in taken(folder, domain, seed, tokens):
@@ -41,7 +41,7 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
             words = (_WORD.findall("\n".join(texts)) for texts in (renamed, own))
             real.update(zip(*words, strict=True))
             paragraphs += map(Paragraph, renamed)
-        return Document("", tuple(paragraphs))
+        return LabelledText("", tuple(paragraphs))
 
     settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
     genres = {domain: Genre(lambda seed: partial(write, seed), ())}

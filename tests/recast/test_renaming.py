@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.documents import read_debates
+from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.recast.renaming import Names, names_of, rename
 
 STORY = """“You are late, Mr. Hunter,” said Lizzy. Her sister, Jane Hunter, laughed. Lizzy's hat lay on the floor, and the Hunters went out.

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from long_context_tasks.synthetic.document import Document
-from long_context_tasks.synthetic.trials import Review, begin_abstracts, begin_review
+from long_context_tasks.synthetic.document import LabelledText
+from long_context_tasks.synthetic.trials import WrittenReview, begin_abstracts, begin_review
 
 
 class Kind(NamedTuple):
@@ -21,16 +21,16 @@ class Kind(NamedTuple):
     shown: Callable[[Any], str]
 
 
-def text_of(document: Document) -> str:
+def text_of(document: LabelledText) -> str:
     """Return the text of a document."""
     return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
 
 
-def labels_of(document: Document) -> set[str]:
+def labels_of(document: LabelledText) -> set[str]:
     return {label for paragraph in document.paragraphs for label in paragraph.labels}
 
 
-def _of_review(review: Review) -> str:
+def _of_review(review: WrittenReview) -> str:
     studies = (f"ID: {one.id}\nTitle: {one.title}\nAbstract: {one.abstract}\n\n" for one in review.studies)
     return f"{review.background}\n\n{''.join(studies)}"
 

@@ -13,7 +13,7 @@ from kinds import labels_of, text_of
 from trials_reader import comparisons, conclusion, counts, in_digits
 
 from long_context_tasks.benchmarks.ethic.synthetic.fit import shorter_forms
-from long_context_tasks.synthetic.numbers import Numbers, in_words
+from long_context_tasks.synthetic.numbers import DividedNumbers, in_words
 from long_context_tasks.synthetic.trials import TrialWriter, begin_abstracts, begin_review
 
 
@@ -52,7 +52,7 @@ def test_numbers() -> None:
     said = [in_words(number, link=" ", dash=" ") for number in (0, 13, 40, 1050)]
     assert said == ["zero", "thirteen", "forty", "one thousand fifty"]
     assert in_digits("Forty-two of one hundred and eight, and five more") == "42 of 108, and 5 more"
-    numbers = Numbers(7, random.Random(1).random)
+    numbers = DividedNumbers(7, random.Random(1).random)
     asked = [numbers.is_asked(number) for number in range(10_000)]
     assert 0.35 < sum(asked) / len(asked) < 0.41
     for part in (True, False):

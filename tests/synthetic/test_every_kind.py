@@ -27,7 +27,8 @@ def _written(name: str) -> str:
     if name == "meeting":
         meeting = write_meeting(20, 3000, 2)
         return "\n".join([meeting.transcript, *map(repr, meeting.questions)])
-    return repr(KINDS[name].parts(KINDS[name].begin(5)(3000)))
+    # The hashes are older than the name of the class.
+    return repr(KINDS[name].parts(KINDS[name].begin(5)(3000))).replace("WrittenStudy(", "Study(")
 
 
 GOLDEN = {

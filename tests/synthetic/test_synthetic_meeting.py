@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from meeting_reader import answer, guesses, plain, rejects
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.meeting import POSITIONS, Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.meeting import POSITIONS, MeetingQuestion, SyntheticMeeting, write_meeting
 from long_context_tasks.synthetic.meeting.points import TYPES, draw_values, kinds
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -25,7 +25,7 @@ TAG = re.compile(r"\[(?:PERSON|PROJECT|ORGANIZATION|LOCATION)\d+\]")
 
 
 @cache
-def short_meetings() -> tuple[tuple[Meeting, MeetingQuestion], ...]:
+def short_meetings() -> tuple[tuple[SyntheticMeeting, MeetingQuestion], ...]:
     """One question each, from three hundred seeds."""
     meetings = [write_meeting(place, 950, 1, first=place) for place in range(304)]
     return tuple((meeting, meeting.questions[0]) for meeting in meetings)

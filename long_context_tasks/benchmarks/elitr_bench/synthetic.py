@@ -34,7 +34,7 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
 )
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.schema.case_folder import cached_folder
-from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.meeting import MeetingQuestion, SyntheticMeeting, write_meeting
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 
@@ -138,7 +138,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
 
 def _meeting(
     length: int, settings: MeetingSettings, place: int, family: str, tokenizer: Tokenizer
-) -> Meeting:
+) -> SyntheticMeeting:
     """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     conv, number = _is_conv(family), questions_at(length, family)
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16

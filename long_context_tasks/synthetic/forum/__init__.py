@@ -1,9 +1,10 @@
-"""Constraint matching: a question with eight requirements for a part, one answer that meets them all, others that miss one to three.
+"""Write forum questions with eight requirements for a part, an answer that meets them all, and others that miss one to three.
 
-Each other answer misses one requirement, in turn, and some also miss one or both of two more. What most answers have is then not always
-what is asked for, so the question has to be read; and whoever leaves out some requirements is left with the answers that miss only
-those. Values of a measure lie near its bound on either side; a kind that is ruled out is named in the question and in answers that
-miss it. Every answer also speaks of a part that it does not recommend, with values on either side.
+Each other answer misses one requirement, in turn, and some also miss one or both of two more. The values of most answers are
+then not always those that are asked for, so that the question has to be read; and a reader who skips some requirements cannot
+exclude the answers that miss only those. Values of a measure are near its bound on either side; a kind that is ruled out is
+named in the question and in answers that miss it. Every answer also mentions a part that it does not recommend, with values on
+either side.
 """
 
 from collections.abc import Mapping
@@ -12,15 +13,13 @@ from functools import cache
 from random import Random
 
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import Writer, capital, items, repair, stream, words
+from long_context_tasks.synthetic.wording import PlanWriter, capital, items, repair, stream, words
 
 FILE = "forum.txt"
 POINTS = 8
-KINDS = 3
-"""Most requirements that ask for a kind, not for a measure."""
-_NEAR = 5  # steps of a measure from the bound at most
-_OPEN = 2
-"""Requirements that up to half of the answers miss, so that frequent values do not tell what is asked for."""
+KINDS = 3  # most requirements for a kind, not for a measure
+_NEAR = 5  # most steps of a measure from its bound
+_OPEN = 2  # requirements that up to half of the answers miss, so that frequent values do not show them
 _RELATIONS = ("max", "min", "between")
 
 Value = int | str
@@ -28,26 +27,26 @@ Value = int | str
 
 @cache
 def measures() -> Mapping[str, range]:
-    """Return the measures with the values that they may have."""
+    """Return the measures with their possible values."""
     rows = (line.split(", ") for line in words(FILE, "measures"))
     return {name: range(int(low), int(high) + 1, int(step)) for name, _, low, high, step in rows}
 
 
 @cache
 def kinds() -> Mapping[str, tuple[str, ...]]:
-    """Return the kinds with the values that they may have."""
+    """Return the kinds with their possible values."""
     return {name: items(FILE, f"{name}.values") for name in items(FILE, "kinds")}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One thing that a question asks for.
+class Requirement:
+    """A requirement of a question.
 
     Attributes:
         trait: a measure or a kind.
         relation: "max", "min" or "between" for measures, bounds included; "is" or "neither" for kinds.
-        values: the bounds, or the words that are asked for or ruled out.
-        right, wrong: values that a part may have so that it meets the point or misses it.
+        values: the bounds, or the words that are required or ruled out.
+        right, wrong: values of parts that meet the requirement or miss it.
     """
 
     trait: str
@@ -57,16 +56,16 @@ class Point:
     wrong: tuple[Value, ...]
 
 
-class Requirements(Writer):
-    """A question of a forum and its answers, as many as wanted: the same for the same seed, whatever else was asked for.
+class Requirements(PlanWriter):
+    """A forum question with any number of answers, each of which depends on the seed and its number only.
 
     Attributes:
-        seed: of both.
-        points: what is asked for, in order.
+        seed: seed of the question and its answers.
+        points: the requirements in the order of the question.
     """
 
     def __init__(self, seed: int) -> None:
-        """Draw a device and what its new part must be like."""
+        """Draw a device and the requirements for its new part."""
         super().__init__(Random(stream(seed, "requirements")).random, FILE)
         self.seed = seed
         device, _, aim = self.say("devices").partition(" to ")
@@ -78,53 +77,55 @@ class Requirements(Writer):
         self._wishes = " ".join(self._wish(point) for point in self.points)
         self._texts = {name: repair(self.say(name)).rstrip() for name in ("open", "conditions", "close")}
 
-    def _point(self, trait: str) -> Point:
+    def _point(self, trait: str) -> Requirement:
         if trait in kinds():
             kind = tuple(self.shuffled(kinds()[trait]))
             if self.chance(0.4):
-                return Point(trait, "is", kind[:1], kind[:1], kind[1:])
-            return Point(trait, "neither", kind[:2], kind[2:], kind[:2])
+                return Requirement(trait, "is", kind[:1], kind[:1], kind[1:])
+            return Requirement(trait, "neither", kind[:2], kind[2:], kind[:2])
         values, relation = measures()[trait], self.pick(_RELATIONS)
         low = self.whole(_NEAR, len(values) - 1 - 2 * _NEAR)
         high = low + self.whole(2, _NEAR)
         below, above = values[low - _NEAR : low], values[high + 1 : high + 1 + _NEAR]
         if relation == "max":
-            return Point(
+            return Requirement(
                 trait, relation, (values[high],), tuple(values[high - _NEAR + 1 : high + 1]), tuple(above)
             )
         if relation == "min":
-            return Point(trait, relation, (values[low],), tuple(values[low : low + _NEAR]), tuple(below))
+            return Requirement(
+                trait, relation, (values[low],), tuple(values[low : low + _NEAR]), tuple(below)
+            )
         inside, outside = tuple(values[low : high + 1]), (*below[-2:], *above[:2])
-        return Point(trait, relation, (values[low], values[high]), inside, outside)
+        return Requirement(trait, relation, (values[low], values[high]), inside, outside)
 
-    def _wish(self, point: Point) -> str:
+    def _wish(self, point: Requirement) -> str:
         relations = _RELATIONS if point.trait in measures() else ("is", "neither")
         self.fields |= {"v": str(point.values[0]), "w": str(point.values[-1])}
         return repair(self.written(self.plans[point.trait][relations.index(point.relation)]))
 
     def question(self, asides: str = "") -> str:
-        """Return the question, with sentences that say nothing after its opening."""
+        """Return the question, with neutral sentences after its opening."""
         texts = self._texts
         middle = f"{asides}\n" if asides else ""
         return f"\n{texts['open']}\n{middle}{texts['conditions']} {self._wishes}\n{texts['close']}\n"
 
     def asides(self) -> list[str]:
-        """Return sentences that an asker may add and that say nothing of devices, parts and values."""
-        writer = _Part(self, "asides")
+        """Return neutral sentences for a question, without devices, parts and values."""
+        writer = _PartWriter(self, "asides")
         return [repair(writer.written(plan)) for plan in writer.shuffled(self.plans["aside"])]
 
     def missed(self, number: int) -> frozenset[int]:
-        """Return the places of the requirements that an answer misses: none of answer 0, one to three of any other."""
+        """Return the indices of the requirements that an answer misses: none for answer 0, one to three for others."""
         if not number:
             return frozenset()
         turn, place = divmod(number - 1, POINTS)
-        missed = _Part(self, f"turn {turn}").shuffled(range(POINTS))[place]
-        also = _Part(self, f"also {number}")
+        missed = _PartWriter(self, f"turn {turn}").shuffled(range(POINTS))[place]
+        also = _PartWriter(self, f"also {number}")
         return frozenset((missed, *(open_ for open_, share in self._open.items() if also.chance(share))))
 
     def answer(self, number: int) -> str:
-        """Return an answer: number 0 meets every requirement."""
-        part = _Part(self, f"answer {number}")
+        """Return an answer; number 0 meets every requirement."""
+        part = _PartWriter(self, f"answer {number}")
         text = part.told(self.missed(number))
         if part.chance(0.5):
             text.insert(part.below(3), repair(part.say("filler")))
@@ -133,8 +134,8 @@ class Requirements(Writer):
         return "\n" + "\n".join(text) + "\n"
 
 
-class _Part(Writer):
-    """Writes of one part; with the random numbers of one answer."""
+class _PartWriter(PlanWriter):
+    """Describe a part with the random numbers of one answer."""
 
     def __init__(self, asked: Requirements, name: str) -> None:
         super().__init__(Random(stream(asked.seed, name)).random, FILE)
@@ -145,7 +146,7 @@ class _Part(Writer):
         return f"{vocabulary.product()} {self.pick('ABCDEFGHKLMNPRSTUVWXZ')}{self.whole(10, 99)}"
 
     def _described(self, subject: str, values: Mapping[str, Value]) -> str:
-        """Return sentences on a part's traits, two to four in each."""
+        """Return sentences with two to four traits of a part each."""
         said = []
         for trait in self.shuffled(list(values)):
             self.fields["v"] = str(values[trait])
@@ -160,7 +161,7 @@ class _Part(Writer):
         return " ".join(text)
 
     def told(self, missed: frozenset[int]) -> list[str]:
-        """Return what is said of the recommended part and of another one, in any order."""
+        """Return the descriptions of the recommended part and of a rejected one in random order."""
         points = self.asked.points
         values = {
             point.trait: self.pick(point.wrong if place in missed else point.right)

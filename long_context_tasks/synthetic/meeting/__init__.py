@@ -1,7 +1,7 @@
-"""Meeting transcripts of any length, in the form of ELITR-Bench, with questions whose answers the writer knows.
+"""Write meeting transcripts of any length in the form of ELITR-Bench, with questions whose answers are known.
 
-Between the points that are asked about, the talk goes on: it settles others of the same kinds, people report, ask and digress.
-See :mod:`.points` for how a point is settled, :mod:`.talk` for what is said beside.
+Between the decisions that are asked about, the talk continues: it settles others of the same kinds, and people report, ask and
+digress. :mod:`.points` settles them, and :mod:`.talk` writes everything else.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.meeting.points import (
     TYPES,
     Lines,
-    Point,
+    MeetingPoint,
     asked,
     change,
     discuss,
@@ -26,14 +26,13 @@ from long_context_tasks.synthetic.wording import capital, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 POSITIONS = ("B", "M", "E", "S")
-"""Where an answer stands: in the first, second or last third, or in several places; named as in ELITR-Bench."""
-SHORTEST = 700
-"""Tokens of the shortest transcript that has room for a point and what stands around it."""
+"""Place of an answer: in the first, second or last third, or in several places; named as in ELITR-Bench."""
+SHORTEST = 700  # tokens of a transcript with room for one point
 
 Tokens = int | Callable[[Sequence["MeetingQuestion"]], int]
 _DRAFTS = 12
-_GAP = 30  # tokens: less is left free in front of a passage
-_SMALL = 8  # tokens that are left free in the end
+_GAP = 30  # most tokens that stay unused before a passage
+_SMALL = 8  # most tokens that stay unused at the end
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,12 @@ class MeetingQuestion:
     Attributes:
         type: who, what, when or howmany.
         position: B, M, E or S, see :data:`POSITIONS`.
-        text: as it is asked alone.
-        follow_up: as it is asked in a conversation, after the question before it; None where that speaks of something else.
+        text: wording as a single question.
+        follow_up: wording after the question before it in a conversation; None if that has another subject.
         answer: the gold answer.
         options: the values that people brought up, in random order; the answer is one of them.
-        right: its place in ``options``.
-        forms: for each option, the ways in which an answer may state it.
+        right: index of the answer in ``options``.
+        forms: for each option, the accepted ways to state it.
     """
 
     type: str
@@ -62,14 +61,14 @@ class MeetingQuestion:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SyntheticMeeting:
     """A transcript with its questions.
 
     Attributes:
-        id: the same for the same seed.
-        passages: of the transcript, as they were counted: each ends in a line break, but for the last one.
-        questions: in the order in which a conversation asks them.
-        num_tokens: of the transcript, every line with its line break.
+        id: equal for equal seeds.
+        passages: parts of the transcript whose tokens were counted; each but the last one ends in a line break.
+        questions: questions in the order of a conversation.
+        num_tokens: number of tokens of the transcript with its line breaks.
     """
 
     id: str
@@ -79,12 +78,12 @@ class Meeting:
 
     @property
     def transcript(self) -> str:
-        """The text."""
+        """Return the whole text."""
         return "".join(self.passages)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Of the transcript."""
+        """Return the lines of the transcript."""
         return tuple(self.transcript.split("\n"))
 
 
@@ -95,18 +94,18 @@ def write_meeting(
     *,
     first: int = 0,
     count: Callable[[str], int] | None = None,
-) -> Meeting:
+) -> SyntheticMeeting:
     """Write a meeting of at most ``num_tokens`` tokens and few less.
 
     Args:
-        seed: any integer; the same meeting for the same seed on every machine and Python version.
-        num_tokens: of the transcript, or a function from the questions to it, for who needs room for these too.
-        num_questions: how many questions it has; 350 tokens each are the least.
-        first: number of its first question in a series of meetings: types and positions take turns over the series.
-        count: tokens of a text; without it those of cl100k.
+        seed: any integer; equal seeds give equal meetings on every machine and Python version.
+        num_tokens: tokens of the transcript, or a function that returns them for the questions, whose prompt needs room too.
+        num_questions: number of questions, for each of which a meeting needs 350 tokens.
+        first: number of the first question in a series of meetings, over which types and positions alternate.
+        count: number of tokens of a text; by default those of cl100k.
 
     Raises:
-        InputError: too few tokens for the questions.
+        InputError: there are too few tokens for the questions.
     """
     rough = num_tokens if isinstance(num_tokens, int) else num_tokens(())
     if num_questions < 1:
@@ -121,9 +120,9 @@ def write_meeting(
     def size(lines: Sequence[str]) -> int:
         return tokens(_text(lines))
 
-    # Passages that happen to be long may not leave room for the last ones; then another draft is written.
+    # Long passages may leave no room for the last ones; then another draft is tried.
     for draft in range(_DRAFTS):
-        writer = _Writer(Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
+        writer = _Draft(Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
         total = rough if isinstance(num_tokens, int) else num_tokens(writer.questions)
         passages = [_text(lines) for lines in writer.write(total) if lines]
         placed = (
@@ -137,7 +136,7 @@ def write_meeting(
             f"seed {seed}: no meeting of {total} tokens has room for its questions; ask for more tokens"
         )
     questions = zip(writer.questions, writer.positions(), strict=True)
-    return Meeting(
+    return SyntheticMeeting(
         id=f"synthetic-meeting-{seed}",
         passages=(*passages[:-1], passages[-1].removesuffix("\n")),
         questions=tuple(replace(question, position=position) for question, position in questions),
@@ -149,25 +148,25 @@ def _text(lines: Sequence[str]) -> str:
     return "".join([f"{line}\n" for line in lines])
 
 
-class _Writer:
-    """One draft of a meeting: the questions, and the passages that settle each of their points, in order."""
+class _Draft:
+    """A draft of a meeting: its questions, and the passages that settle each of their points, in order."""
 
     def __init__(self, talk: Talk, number: int, first: int, num_tokens: int) -> None:
         self.talk, self.speech = talk, talk.speech
         self.used = 0
         self.last = ""
-        self.points: list[Point] = []
+        self.points: list[MeetingPoint] = []
         self.passages: list[list[Lines]] = []
         self.questions: list[MeetingQuestion] = []
         self.spans: dict[int, tuple[int, int]] = {}
         speech = self.speech
         for place in range(first, first + number):
-            # Two questions that follow each other are about one subject.
+            # Pairs of neighbouring questions are about one subject.
             follows = (place - first) % 2 == 1
             if not follows:
                 talk.reserved.append(talk.new_subject())
             position = POSITIONS[(place + place // 4) % 4]
-            # In one third a point may be changed too, where there is room; in several places it always is.
+            # An answer in several places needs a change; others may have one if there is room.
             changes = 1 if position == "S" or (num_tokens >= 1600 and speech.chance(0.4)) else 0
             point = make_point(speech, talk.reserved[-1], TYPES[place % 4], changes)
             self.points.append(point)
@@ -179,7 +178,7 @@ class _Writer:
             )
             self.questions.append(self._question(point, position, follows))
 
-    def _question(self, point: Point, position: str, follows: bool) -> MeetingQuestion:
+    def _question(self, point: MeetingPoint, position: str, follows: bool) -> MeetingQuestion:
         options = self.speech.shuffled(point.values)
         return MeetingQuestion(
             type=point.kind.type,
@@ -193,7 +192,7 @@ class _Writer:
         )
 
     def write(self, total: int) -> Iterator[Lines]:
-        """Yield the passages of the points at their places, other talk between them."""
+        """Yield the passages of the points at their places, with other talk between them."""
         yield self._said(self.talk.opening())
         closing = self.talk.closing()
         for start, passage in self._plan(total, self.talk.count(closing) + _SMALL):
@@ -213,13 +212,13 @@ class _Writer:
         return lines
 
     def _after_another(self, lines: Lines) -> Lines:
-        """Return lines before which somebody else says a word, if they begin with who spoke last: nobody answers oneself."""
+        """Return lines, after a word of another person if the last speaker would answer themselves."""
         if not lines or last_speaker(lines[:1]) != self.last:
             return lines
         return [*turn(self.speech.other(self.last), self.speech.sentence("tiny")), *lines]
 
     def _talk_until(self, end: float, small: int) -> Iterator[Lines]:
-        """Yield other talk, until no more than ``small`` tokens are free."""
+        """Yield other talk until at most ``small`` tokens are left."""
         failed = 0
         while (room := end - self.used) > small and failed < 20:
             lines = self._after_another(self.talk.more(room, self.last)) if failed < 3 else []
@@ -232,7 +231,7 @@ class _Writer:
                 yield self._said(lines)
 
     def _plan(self, total: int, closing: int) -> list[tuple[float, Lines]]:
-        """Return where each passage begins at least, in tokens; those of a third have chance gaps between them."""
+        """Return the earliest beginning of each passage in tokens; gaps within a third are random."""
         speech = self.speech
         thirds: list[list[tuple[float, Lines]]] = [[], [], []]
         for question, passages in zip(self.questions, self.passages, strict=True):
@@ -250,7 +249,7 @@ class _Writer:
             behind = list(accumulate(map(self.talk.count, passages), initial=0))
             start = max(self.used, total * place / 3 + _SMALL)
             end = total * (place + 1) / 3 - (closing if place == 2 else _SMALL)
-            # What is free for gaps is less by what an exchange may run over.
+            # Gaps leave room for an exchange that runs over.
             room = max(0.0, end - start - behind[-1] - _GAP)
             cuts = sorted(speech.random() * room for _ in passages)
             planned += zip(
@@ -268,7 +267,7 @@ class _Writer:
         return sorted([*planned, *later], key=lambda pair: pair[0])
 
     def positions(self) -> list[str]:
-        """Return where the answers are given, once the meeting is written: in one third of its tokens, or in several."""
+        """Return the position of each answer in the finished meeting: the third of its tokens, or "S" for several."""
         found = []
         for passages in self.passages:
             ends = [end for passage in (passages[0], passages[-1]) for end in self.spans[id(passage)]]

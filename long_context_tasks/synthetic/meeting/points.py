@@ -1,9 +1,9 @@
-"""Points that a meeting settles: what they are about, which values come up, and the passages in which people speak of them.
+"""Write the passages in which a meeting settles a point.
 
-Four people bring up a value each, in words that do not tell which one will be taken. What is taken is then said without
-naming it: by who brought it up, by what spoke for it, by leaving out the others, or by its place. So nothing around a value
-tells whether it is the answer (not its place, not how often it is named, not the words beside it); only who follows the talk
-knows. Later the meeting may come back to a point and settle it otherwise. Notes that are out of date never hold the answer.
+Four people bring up a value each, in words that do not show which one will be taken. The value that is taken is then identified
+without being named: by who brought it up, by its reason, by excluding the others, or by its place. So neither the place of a
+value, nor how often it is named, nor the words next to it show that it is the answer; only a reader who follows the talk finds
+it. Later the meeting may come back to a point and settle it otherwise. Outdated notes never hold the answer.
 """
 
 import re
@@ -27,8 +27,16 @@ Lines = list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of question, of one of :data:`TYPES`: what its values are, whether the answer is found out, not decided, and of what it is asked."""
+class QuestionKind:
+    """A kind of question.
+
+    Attributes:
+        name: name of its plans.
+        type: one of :data:`TYPES`.
+        domain: kind of its values.
+        found: whether the meeting finds out the answer, as with the cause of a fault, and does not decide it.
+        classes: subjects that it may be about, see :data:`CLASSES`.
+    """
 
     name: str
     type: str
@@ -39,7 +47,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something that a question is about, e.g. ``the consent form for [PROJECT2]``, with :data:`JOINED` for spaces."""
+    """The subject of a question, e.g. ``the consent form for [PROJECT2]``, with :data:`JOINED` for spaces."""
 
     text: str
     group: str
@@ -47,34 +55,34 @@ class Subject:
 
     @property
     def short(self) -> str:
-        """What it is called once it was spoken of, e.g. ``the consent form``."""
+        """Return its name after the first mention, e.g. ``the consent form``."""
         return f"the {self.noun.rpartition(' ')[0]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A possible answer as it is said, with :data:`JOINED` for spaces, and the ways in which an answer may state it."""
+    """A possible answer as people say it, with :data:`JOINED` for spaces, and the accepted ways to state it."""
 
     text: str
     forms: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Point:
-    """Something to settle.
+class MeetingPoint:
+    """A point that a meeting settles.
 
     Attributes:
-        subject: what it is about.
-        kind: what is asked about it.
-        values: what is brought up, in the order in which it is.
-        speakers: who brings up each.
-        reasons: what speaks for each; empty when no reasons are given.
-        leader: who settles it.
-        course: place in ``values`` of what is taken, at first and after each change; the last one is the answer.
+        subject: its subject.
+        kind: the kind of question about it.
+        values: the values that people bring up, in order.
+        speakers: the person who brings up each value.
+        reasons: a reason for each value; empty if no reasons are given.
+        leader: the person who settles it.
+        course: indices in ``values`` of the one that is taken, at first and after each change; the last one is the answer.
     """
 
     subject: Subject
-    kind: Kind
+    kind: QuestionKind
     values: tuple[Value, ...]
     speakers: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -83,15 +91,15 @@ class Point:
 
     @property
     def answer(self) -> Value:
-        """What it comes to in the end."""
+        """Return the value that is taken in the end."""
         return self.values[self.course[-1]]
 
 
 @cache
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[QuestionKind, ...]:
     """Return every kind of question."""
     return tuple(
-        Kind(name, kind, domain, manner == "find", tuple(classes.split("/")))
+        QuestionKind(name, kind, domain, manner == "find", tuple(classes.split("/")))
         for name, kind, domain, manner, classes in (line.split(", ") for line in words(FILE, "kinds"))
     )
 
@@ -104,7 +112,7 @@ def draw_subject(dice: Dice, projects: Sequence[str], like: Subject | None = Non
 
 
 def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> list[Value]:
-    """Draw different values of a domain; ``people`` are the tags that may be values where people are asked for."""
+    """Draw different values of a domain; ``people`` are the tags among which persons are drawn."""
     match domain:
         case "person":
             return [Value(tag, (tag[1:-1],)) for tag in dice.sample(people, number)]
@@ -144,8 +152,8 @@ def _time(quarter: int) -> Value:
     return Value(text, tuple(dict.fromkeys(forms)))
 
 
-def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Point:
-    """Draw kind, values, people and course of a point; what is taken does not depend on anything else."""
+def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> MeetingPoint:
+    """Draw a point; the value that is taken is independent of everything else."""
     cast = speech.cast
     kind = speech.pick([kind for kind in kinds() if kind.type == type_ and subject.group in kind.classes])
     leader = cast.present[0] if speech.chance(0.75) else speech.other(cast.present[0])
@@ -156,7 +164,7 @@ def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Po
         if person not in (*speakers, leader, cast.present[0])
     ]
     values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
-    # A fault has causes; reasons speak for what is decided.
+    # Only decisions have reasons; a fault has causes.
     reasons = (
         tuple(speech.sample(items(FILE, "reasons"), CANDIDATES))
         if not kind.found and speech.chance(0.45)
@@ -164,25 +172,25 @@ def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Po
     )
     course = [speech.below(CANDIDATES)]
     for _ in range(changes):
-        # Drawn backwards: the last one is as likely to be any, whatever was taken before it.
+        # Drawing backwards makes each value equally likely to be the last one.
         course.insert(0, (course[0] + speech.whole(1, CANDIDATES - 1)) % CANDIDATES)
-    return Point(subject, kind, values, speakers, reasons, leader, tuple(course))
+    return MeetingPoint(subject, kind, values, speakers, reasons, leader, tuple(course))
 
 
-def topic(speech: Speech, point: Point) -> str:
-    """Return the clause that names what is to be settled."""
+def topic(speech: Speech, point: MeetingPoint) -> str:
+    """Return the clause that names a point."""
     text = speech.plain(f"ask.{point.kind.name}", 0, s=point.subject.text)
     return text[0].lower() + text[1:]
 
 
-def asked(speech: Speech, point: Point, *, follow_up: bool) -> str:
-    """Return the question about a point: alone, or where its subject was just spoken of."""
+def asked(speech: Speech, point: MeetingPoint, *, follow_up: bool) -> str:
+    """Return the question about a point, as a single one or after another about the same subject."""
     text = speech.plain(f"ask.{point.kind.name}", 2 if follow_up else 1, s=point.subject.text)
     return text.replace(JOINED, " ")
 
 
-def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
-    """Return the passage in which a point comes up and is settled for the first time; ``brief`` leaves out most asides."""
+def discuss(speech: Speech, point: MeetingPoint, brief: bool = False) -> Lines:
+    """Return the passage in which a point is settled for the first time; ``brief`` omits most asides."""
     involved = (*point.speakers, point.leader, *(value.text for value in point.values))
     free = [person for person in speech.cast.present if person not in involved] or [point.leader]
     lines = turn(point.leader, speech.sentence("open", topic=topic(speech, point)))
@@ -201,7 +209,7 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Lines:
     return lines + _settle(speech, point, 0)
 
 
-def _settle(speech: Speech, point: Point, step: int) -> Lines:
+def _settle(speech: Speech, point: MeetingPoint, step: int) -> Lines:
     chosen, roll = point.course[step], speech.random()
     others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
     if point.reasons and roll < 0.4:
@@ -217,22 +225,22 @@ def _settle(speech: Speech, point: Point, step: int) -> Lines:
     return lines + (turn(speech.other(point.leader), speech.sentence("agree")) if speech.chance(0.7) else [])
 
 
-def change(speech: Speech, point: Point, step: int) -> Lines:
-    """Return the passage in which the meeting comes back to a point and takes another value."""
+def change(speech: Speech, point: MeetingPoint, step: int) -> Lines:
+    """Return the passage in which the meeting changes its decision about a point."""
     opener = speech.other(point.leader)
     why = "again.find" if point.kind.found else "again.decide"
     sentences = speech.sentence("again", topic=topic(speech, point)), speech.sentence(why)
     return turn(opener, *sentences) + _settle(speech, point, step)
 
 
-def keep(speech: Speech, point: Point) -> Lines:
-    """Let somebody ask whether a settled point stays as it is; it does."""
+def keep(speech: Speech, point: MeetingPoint) -> Lines:
+    """Return an exchange that confirms a settled point."""
     return speech.exchange("keep", *speech.people(2, point.leader), topic=topic(speech, point))
 
 
-def stale(speech: Speech, point: Point) -> Lines:
-    """Let somebody read a value that was not taken in the end from notes that are out of date."""
+def stale(speech: Speech, point: MeetingPoint) -> Lines:
+    """Return an exchange in which outdated notes mention a value that was not taken in the end."""
     value = speech.pick([value for value in point.values if value != point.answer])
-    # Nobody speaks of oneself by name.
+    # People do not speak of themselves by name.
     people = speech.people(2, point.leader, *(one.text for one in point.values))
     return speech.exchange("stale", *people, v=value.text, topic=topic(speech, point))

@@ -1,15 +1,15 @@
-"""How people talk in meetings: sentence plans filled with names and numbers, then hesitations, repeats and false starts."""
+"""Write how people talk in meetings: plans filled with names and numbers, then hesitations, repeats and false starts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.synthetic.numbers import MONTHS, ordinal
-from long_context_tasks.synthetic.wording import Plan, Writer, items, repair, without_gaps
+from long_context_tasks.synthetic.wording import Plan, PlanWriter, items, repair, without_gaps
 
 FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
 JOINED = "\u00a0"
-"""Stands for the spaces inside subjects and values, so that no hesitation falls there; written as a space in the end."""
+"""Replaces the spaces inside subjects and values until the end, so that no hesitation falls there."""
 _BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
 _JOINING = ("And", "But", "So")
 _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")
@@ -17,12 +17,12 @@ _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<ot
 
 @dataclass(frozen=True)
 class Cast:
-    """Who and what a meeting speaks of, people with brackets as in ``[PERSON3]``.
+    """The tags of a meeting, with brackets as in ``[PERSON3]``.
 
     Attributes:
         present: people who speak; the first one leads the meeting.
-        absent: people who are only spoken of.
-        projects, organizations, locations: that are spoken of.
+        absent: people who are only mentioned.
+        projects, organizations, locations: other names that are mentioned.
     """
 
     present: tuple[str, ...]
@@ -32,16 +32,16 @@ class Cast:
     locations: tuple[str, ...]
 
 
-class Speech(Writer):
-    """Speaks for everybody in one meeting.
+class Speech(PlanWriter):
+    """Write the sentences of all people in a meeting.
 
     Attributes:
-        cast: who and what is spoken of.
-        avoided: people who are not named where a plan leaves the person open.
+        cast: the tags of the meeting.
+        avoided: people whom a plan with an open person does not name.
     """
 
     def __init__(self, cast: Cast, random: Callable[[], float]) -> None:
-        """Speak of what the cast has, with these random numbers."""
+        """Use the tags of a cast and a source of random numbers."""
         super().__init__(random, *FILES)
         self.cast = cast
         self.avoided: Sequence[str] = ()
@@ -49,7 +49,10 @@ class Speech(Writer):
         self._decks: dict[str, list[Plan]] = {}
 
     def plain(self, name: str, line: int | None = None, /, **values: str) -> str:
-        """Return a sentence of a list without hesitations, from its lines in turn or from one of them; open fields are drawn."""
+        """Return a sentence of a list without hesitations, from a shuffled deck of its lines or from one line.
+
+        Fields that are not in ``values`` are drawn.
+        """
         self._values = values
         if line is not None:
             return _tidy(self.written(self.plans[name][line]))
@@ -58,11 +61,11 @@ class Speech(Writer):
         return _tidy(self.written(deck.pop()))
 
     def sentence(self, name: str, **values: str) -> str:
-        """Return a sentence of a list as somebody says it."""
+        """Return a sentence of a list with hesitations."""
         return self.spoken(self.plain(name, **values))
 
     def exchange(self, name: str, first: str, second: str, **values: str) -> list[str]:
-        """Return the lines of a list's plan that two people say in turn."""
+        """Return the lines of a dialogue between two people."""
         self.avoided, before = (*self.avoided, first, second), self.avoided
         turns = self.plain(name, **values).split(" / ")
         self.avoided = before
@@ -73,7 +76,7 @@ class Speech(Writer):
         ]
 
     def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field: what is given or was drawn for this sentence, else something new."""
+        """Return the text of a field, drawing it at its first use in a sentence."""
         if field[0] not in self._values:
             self._values[field[0]] = self._drawn(field[0])
         return self._values[field[0]]
@@ -118,31 +121,30 @@ class Speech(Writer):
         return " ".join(out).replace(JOINED, " ")
 
     def people(self, number: int, *without: str) -> list[str]:
-        """Choose different people who are there and none of these."""
+        """Choose different people who are present, except some."""
         return self.sample([person for person in self.cast.present if person not in without], number)
 
     def other(self, *without: str) -> str:
-        """Choose somebody who is there and none of these."""
+        """Choose a person who is present, except some."""
         return self.people(1, *without)[0]
 
 
 def _tidy(text: str) -> str:
-    """Without the gaps and doubled stops that empty choices leave."""
     return without_gaps(repair(text.strip()), "?.,").replace("..", ".").replace(",.", ".")
 
 
 def _small(word: str) -> str:
-    """Write a word that no longer begins a sentence; "I" and names of days and months keep their capitals."""
+    """Return a word in lower case, unless it is "I" or the name of a day or a month."""
     return word if word == "I" or word.endswith("day") or word in MONTHS else word[0].lower() + word[1:]
 
 
 def last_speaker(lines: Sequence[str]) -> str:
-    """Return who says the last of some lines, with brackets; "" if there are none."""
+    """Return the tag of the last speaker of some lines, or an empty string."""
     tags = [line[1 : line.index(")")] for line in lines if line.startswith("(PERSON")]
     return f"[{tags[-1]}]" if tags else ""
 
 
 def turn(speaker: str, *sentences: str) -> list[str]:
-    """Return the lines of a turn: only the first one has the speaker's tag."""
+    """Return the lines of a turn, of which only the first has the speaker's tag."""
     first, *rest = sentences
     return [f"({speaker[1:-1]}) {first}", *rest]

@@ -1,4 +1,4 @@
-"""What is said around the points that are asked about: other points, and the talk of a synthetic meeting."""
+"""Write the talk between the points that are asked about, including other points."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from random import Random
 from long_context_tasks.synthetic.meeting.points import (
     TYPES,
     Lines,
-    Point,
+    MeetingPoint,
     Subject,
     change,
     discuss,
@@ -22,25 +22,25 @@ _TAGS = 24  # numbers that tags take
 
 
 class Talk:
-    """The talk of a meeting: reports on one thing after the other, questions to them, asides, points without a question.
+    """Write reports on one subject after another, questions about them, asides, and points without a question.
 
     Attributes:
-        speech: speaks for everybody.
-        count: returns the tokens of lines.
-        reserved: subjects of the points that are asked about; their nouns come again with other projects.
+        speech: writes the sentences.
+        count: number of tokens of some lines.
+        reserved: subjects of the points that are asked about; other points repeat their nouns with other projects.
     """
 
     def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
-        """Choose who and what the meeting speaks of; long ones speak of more projects."""
+        """Choose the tags of the meeting; long meetings mention more projects."""
         random = Random(seed).random
         self.speech = Speech(_make_cast(Dice(random), num_tokens), random)
         self.count = count
         self.reserved: list[Subject] = []
-        self._pending: deque[Point] = deque()
+        self._pending: deque[MeetingPoint] = deque()
         self._subject: Subject | None = None
 
     def new_subject(self, alike: float = 0.0) -> Subject:
-        """Draw a subject that is not reserved; with this probability one with a reserved noun."""
+        """Draw a subject that is not reserved, with probability ``alike`` one with a reserved noun."""
         while True:
             like = self.speech.pick(self.reserved) if self.reserved and self.speech.chance(alike) else None
             subject = draw_subject(self.speech, self.speech.cast.projects, like)
@@ -48,24 +48,24 @@ class Talk:
                 return subject
 
     def more(self, room: float, last: str) -> Lines:
-        """Return lines of at most ``room`` tokens in which no point is settled that is asked about; empty if none fit.
+        """Return lines that settle no point that is asked about; they are empty if no line fits.
 
         Args:
-            room: in tokens.
-            last: who spoke before; somebody else goes on, except with a point.
+            room: largest number of tokens.
+            last: the last speaker; another person continues, except with a point.
         """
         if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
             return self._other_point()
         lines = self._chat(room, last)
         cut = False
-        # A question whose answer has no room is not asked.
+        # A question needs room for its answer.
         while lines and (self.count(lines) > room or (cut and "?" in lines[-1])):
             lines.pop()
             cut = True
         return lines
 
     def _other_point(self) -> Lines:
-        """Return a passage of a point without a question; some are changed later, as those with a question."""
+        """Return a passage of a point without a question, which may be changed later as well."""
         speech = self.speech
         if self._pending and speech.chance(0.5):
             return change(speech, self._pending.popleft(), 1)
@@ -76,15 +76,14 @@ class Talk:
         return discuss(speech, point)
 
     def opening(self) -> Lines:
-        """Let two people greet the others."""
+        """Return greetings."""
         return self.speech.exchange("hello", *self.speech.people(2))
 
     def closing(self) -> Lines:
-        """Let two people say goodbye."""
+        """Return goodbyes."""
         return self.speech.exchange("bye", *self.speech.people(2))
 
     def _chat(self, room: float, last: str) -> Lines:
-        """Return an exchange on the present item, a new item, or an aside."""
         speech, roll = self.speech, self.speech.random()
         if roll < 0.15:
             return speech.exchange("aside", *speech.people(2, last))

@@ -1,10 +1,10 @@
-"""Writes sets of medical abstracts of an invented medicine: reviews with studies to attribute, and counts of people to recall.
+"""Write medical abstracts of an invented medicine: reviews with studies to attribute, and counts of people to recall.
 
-A study has five features: illness, drug, age of the people, how treatment was decided, and what it was compared with. A review's
-background asks for one value of each, in words that abstracts do not use; a study is included when all five are met. Every
-abstract also reports an earlier study by others, which has the value that is asked for exactly where the study itself has another
-one: what an abstract mentions is then the same for studies that are included and those that are not, and only what belongs to
-which of the two tells. Results are drawn so that all comparisons of a study have one outcome, and its conclusion follows from them.
+A study has five features: illness, drug, age of the people, how the treatment was decided, and its comparison. A review's
+background asks for one value of each, in words that abstracts do not use; it includes a study if all five match. Every abstract
+also reports an earlier study by others, which has the required value exactly for the features that the study itself misses. So
+included and excluded studies mention the same values, and only their attribution to one of the two studies differs. Results are
+drawn so that all comparisons of a study have one outcome, from which its conclusion follows.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,10 +14,10 @@ from math import atanh, ceil, erfc, exp, log, sqrt
 from random import Random
 from typing import NamedTuple
 
-from long_context_tasks.synthetic.document import Document, Growing, Paragraph, begun
-from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
+from long_context_tasks.synthetic.document import Growing, LabelledText, Paragraph, begun
+from long_context_tasks.synthetic.numbers import MONTHS, DividedNumbers, in_words
 from long_context_tasks.synthetic.vocabulary import Vocabulary
-from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, without_gaps, words
+from long_context_tasks.synthetic.wording import PlanWriter, capital, repair, stream, without_gaps, words
 
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
@@ -28,12 +28,12 @@ _YEARS = {"yeara": (1948, 1985), "yearb": (1986, 2023)}
 _MASS = {"child": (14, 38), "teen": (41, 66), "adult": (62, 84), "old": (57, 78)}
 _HEIGHT = {"child": (96, 142), "teen": (152, 174), "adult": (161, 179), "old": (156, 172)}
 _RANGES = {"k": (2, 59), "small": (2, 12), "months": (3, 29), "span": (3, 104), "top": (20, 99)}
-"""Numbers that count no people; some more depend on the study."""
+"""Numbers other than counts of people; a study adds some."""
 _OUTCOMES = {1: "better", 0: "same", -1: "worse"}
 _CLEAR, _UNCLEAR = 2.7, 1.5
-"""Standard errors that a clear difference has at least, and no difference at most."""
+"""Least standard errors of a clear difference, and most of none."""
 _PAIRS = {"good": (0.2, 0.7, 1), "free": (0.15, 0.6, 1), "back": (0.1, 0.5, -1)}
-"""Of people who get better, or worse: lowest and highest share in the comparison group, and whether more are better."""
+"""Lowest and highest share of the comparison group who get better or worse, and whether more are better (1) or not (-1)."""
 _LEVELS = {90: 1.645, 95: 1.96, 99: 2.576}
 _SECTIONS = (
     ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
@@ -44,8 +44,8 @@ _FILE = "trials.txt"
 _VARIED = ("intro.burden", "intro.aim", "methods.count", "methods.detail", "results.", "aim", "close")
 
 
-class Study(NamedTuple):
-    """A study that was looked at for a review: digits as its id, one line of title and abstract, and whether it is included."""
+class WrittenStudy(NamedTuple):
+    """A study that was screened for a review; its id consists of digits."""
 
     id: str
     title: str
@@ -54,17 +54,17 @@ class Study(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Review:
-    """A systematic review: what it asks, and studies in order, each id once; at least one is included and one is not."""
+class WrittenReview:
+    """A systematic review; at least one of its studies is included and one is not."""
 
     title: str
     background: str
-    studies: tuple[Study, ...]
+    studies: tuple[WrittenStudy, ...]
 
 
 @dataclass(frozen=True)
 class Features:
-    """What decides whether a study is included: names of illness and drug, and one of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
+    """The features of a study: names of illness and drug, and one of each of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
 
     disease: str
     drug: str
@@ -75,20 +75,20 @@ class Features:
 
 @dataclass(frozen=True)
 class Topic:
-    """Names that the studies of one review share: those asked for stand first; ``std`` is the established remedy."""
+    """Names in the studies of a review, those of its question first; ``std`` is the established remedy."""
 
     diseases: tuple[str, ...]
     drugs: tuple[str, ...]
     std: str
 
 
-class TrialWriter(Writer):
-    """Writes one abstract after the other."""
+class TrialWriter(PlanWriter):
+    """Write one abstract after another."""
 
     def __init__(self, seed: int) -> None:
-        """Begin with no topic; the seed also divides the numbers."""
+        """Begin without a topic; the seed also divides the numbers."""
         super().__init__(Random(seed).random, _FILE, varied=_VARIED)
-        self.numbers = Numbers(seed, self.random)
+        self.numbers = DividedNumbers(seed, self.random)
         self.names = Vocabulary(seed)
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
@@ -96,7 +96,7 @@ class TrialWriter(Writer):
         self.labels: dict[str, None] = {}
 
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
-        """So many different names, made of one word of each list; no two share their first word."""
+        """Return different names of one word of each list; no two share their first word."""
         names: dict[str, str] = {}
         while len(names) < number:
             parts = [self.pick(_words(name)) for name in lists]
@@ -111,11 +111,11 @@ class TrialWriter(Writer):
         return Topic(diseases, drugs[:4], drugs[4])
 
     def criteria(self, topic: Topic) -> Features:
-        """Return what a review of the topic asks for."""
+        """Draw the features that a review of the topic asks for."""
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
-        """Features of a study and of the earlier one that it reports; a study left out misses one or two of the five."""
+        """Return the features of a study and of the earlier one that it reports; an excluded study misses one or two."""
         missed: set[str] = set()
         if not included:
             number = 1 if self.chance(0.75) else 2
@@ -148,14 +148,14 @@ class TrialWriter(Writer):
         return self._other(role, form)
 
     def _count(self, number: int, form: str) -> str:
-        """Return a count of people: in words if the form is "w", never if it is "d"."""
+        """Return a count of people, in words if the form is "w", in digits if it is "d"."""
         self.labels[str(number)] = None
         if number < 1000 and form != "d" and (form or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
         return f"{number:,}" if self.chance(0.8) else str(number)
 
     def _other(self, role: str, form: str) -> str:
-        """Return a number that counts no people, or a name."""
+        """Return a number that does not count people, or a name."""
         if role in self.ranges:
             number = self.numbers.draw(*self.ranges[role], asked=False)
             return in_words(number) if form == "w" or (number < 60 and self.chance(0.2)) else f"{number:,}"
@@ -164,7 +164,7 @@ class TrialWriter(Writer):
         return _OTHERS[role](self) if role in _OTHERS else self._name(role)
 
     def large(self) -> str:
-        """Return a larger number that counts no people."""
+        """Return a larger number that does not count people."""
         number = self.numbers.draw(60, 16_000, asked=False)
         return f"{number:,}" if self.chance(0.6) else str(number)
 
@@ -175,14 +175,14 @@ class TrialWriter(Writer):
         return f"{self.decimal(3, 93)}%"
 
     def _interval(self, between: Callable[[float], float], digits: int) -> str:
-        """Return a confidence interval, whose ends are so many standard errors ``between`` the estimate and infinity."""
+        """Return a confidence interval; ``between`` maps a number of standard errors to its end."""
         levels = {level: z for level, z in _LEVELS.items() if not self.numbers.is_asked(level)}
         level = self.pick(list(levels)) if levels else 95
         low, high = (f"{_rounded(between(side * _LEVELS[level]), digits):.{digits}f}" for side in (-1, 1))
         return f"{f'{level}% ' if levels else ''}confidence interval {low} to {high}"
 
     def _effect(self) -> float:
-        """Return how much better the drug is, in standard errors, so that it fits the outcome of the study."""
+        """Return the effect of the drug in standard errors, which fits the outcome of the study."""
         size = self.random()
         return self.outcome * (0.3 + _CLEAR + 3 * size) if self.outcome else 2.6 * size - 1.3
 
@@ -193,7 +193,7 @@ class TrialWriter(Writer):
         return self.outcome * effect >= _CLEAR if self.outcome else abs(effect) <= _UNCLEAR
 
     def _results(self) -> dict[str, str]:
-        """Return results that agree with one another: estimates lie in their intervals, and p values are theirs."""
+        """Return results that agree with each other: estimates are in their intervals, and p values follow from them."""
         people, random = self.people, self.random
         error, base = 0.5 + 2 * random(), round(17 + 17 * random(), 1)
         diff = _rounded(error * self._effect(), 1)
@@ -258,7 +258,7 @@ class TrialWriter(Writer):
         )
 
     def _sizes(self) -> None:
-        """Draw the outcome and how many people take part; parts and whole are all numbers that may count people."""
+        """Draw the outcome and the numbers of people, of which parts and wholes may all be answers."""
         largest = 16_000 if self.chance(0.16) else 420
         self.outcome = self.pick((1, 1, 0, 0, -1))
         while True:
@@ -278,7 +278,7 @@ class TrialWriter(Writer):
         }
 
     def _pair(self, name: str, low: float, high: float, sign: int) -> bool:
-        """Draw how many of each group have something that is better (sign 1) or worse (-1); return whether they fit the outcome."""
+        """Draw how many of each group get better (sign 1) or worse (-1); return whether they fit the outcome."""
         arms = self.people["arma"], self.people["armb"]
         for _ in range(9):
             control = self.numbers.draw(ceil(low * arms[1]), ceil(high * arms[1]), asked=True)
@@ -299,7 +299,7 @@ class TrialWriter(Writer):
         return False
 
     def _losses(self, total: int) -> dict[str, int] | None:
-        """Return how many stay, and how many leave for one reason or another; None where the numbers allow none."""
+        """Return how many people stay and how many leave for each of two reasons, or None if no numbers fit."""
         for _ in range(20):
             losses = [self.numbers.draw(2, max(14, total // 7), asked=True) for _ in range(2)]
             kept = total - sum(losses)
@@ -317,7 +317,7 @@ class TrialWriter(Writer):
         self.text["form"] = self.pick(("tablets", "capsules"))
         names = {"disease": own.disease, "diseaseb": earlier.disease}
         names |= {"drug": own.drug, "drugb": earlier.drug}
-        # Where both are spoken of at once, none has a place of its own.
+        # If a sentence mentions both, the order does not show which is which.
         for kind, one, two in (("d", own.disease, earlier.disease), ("r", own.drug, earlier.drug)):
             first, second = (one, two) if self.chance(0.5) else (two, one)
             names |= {f"{kind}a": first, f"{kind}b": second}
@@ -328,7 +328,7 @@ class TrialWriter(Writer):
         self.text |= names
 
     def _set_facts(self, own: Features) -> None:
-        """Draw what stays the same in an abstract, however often it is mentioned."""
+        """Draw the values that an abstract repeats."""
         draw = self.numbers.draw
         weeks = draw(6, 104, asked=False)
         self.ranges["week"] = (2, weeks)
@@ -337,7 +337,7 @@ class TrialWriter(Writer):
         self.text |= {"mass": self.decimal(*_MASS[own.who]), "height": self.decimal(*_HEIGHT[own.who])}
 
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> tuple[str, Paragraph]:
-        """Write title and abstract of a study that mentions an ``earlier`` one by others."""
+        """Return title and abstract of a study that reports an ``earlier`` one by others."""
         self.labels = {}
         self._sizes()
         self._set_names(topic, own, earlier)
@@ -370,7 +370,7 @@ class TrialWriter(Writer):
         return title, Paragraph(text, tuple(self.labels), text.index(reported) + len(reported))
 
     def background(self, topic: Topic, wanted: Features) -> str:
-        """Return the paragraph of a review that says what it asks for."""
+        """Return the paragraph with the question of a review."""
         self.people = {}
         other = Features(topic.diseases[1], topic.drugs[1], wanted.who, wanted.way, wanted.versus)
         self._set_names(topic, wanted, other)
@@ -421,10 +421,8 @@ _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
 }
 
 
-# Mean of many texts, in cl100k tokens.
-CHARACTERS_PER_TOKEN = 4.18
-INCLUDED = 0.4
-"""Share of studies that a review includes."""
+CHARACTERS_PER_TOKEN = 4.18  # mean of many texts in cl100k tokens
+INCLUDED = 0.4  # share of studies that a review includes
 
 
 def _ids(random: Random) -> Iterator[str]:
@@ -436,10 +434,10 @@ def _ids(random: Random) -> Iterator[str]:
             yield str(number)
 
 
-def begin_review(seed: int) -> Callable[[int], Review]:
-    """Return what writes a review with studies of at least so many tokens, and at most one study more; two studies at least.
+def begin_review(seed: int) -> Callable[[int], WrittenReview]:
+    """Return a function from a number of tokens to a review with at most one study more, and at least two studies.
 
-    A longer review begins with the shorter one; its background is the same. Tokens are those of titles and abstracts.
+    A longer review begins with the shorter one and has the same background. Tokens are those of titles and abstracts.
     """
     writer = TrialWriter(stream(seed, "review"))
     topic = writer.topic()
@@ -448,35 +446,34 @@ def begin_review(seed: int) -> Callable[[int], Review]:
     title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
     studies = Growing(_studies(seed, writer, topic, wanted))
 
-    def size(study: Study) -> int:
+    def size(study: WrittenStudy) -> int:
         return len(study.title) + len(study.abstract) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
 
-    return lambda num_tokens: Review(
+    return lambda num_tokens: WrittenReview(
         title, background, studies.first(num_tokens * CHARACTERS_PER_TOKEN, size, 2)
     )
 
 
-def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[Study]:
-    """Yield study after study for ever."""
+def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[WrittenStudy]:
     ids = _ids(Random(stream(seed, "review ids")))
     first = writer.chance(0.5)
     for number in count():
-        # The first two differ, so that the shortest review has something to tell apart.
+        # The first two differ, so that the shortest review has a study of each kind.
         included = writer.chance(INCLUDED) if number > 1 else first is (number == 0)
         title, abstract = writer.abstract(topic, *writer.features(topic, wanted, included=included))
-        yield Study(next(ids), title, abstract.text, included)
+        yield WrittenStudy(next(ids), title, abstract.text, included)
 
 
-def begin_abstracts(seed: int) -> Callable[[int], Document]:
-    """Return what writes abstracts, one a paragraph, of at least so many tokens and at most one abstract more.
+def begin_abstracts(seed: int) -> Callable[[int], LabelledText]:
+    """Return a function from a number of tokens to a text with an abstract per paragraph and at most one abstract more.
 
-    Labels are the counts of people in digits, without commas. A longer text begins with the shorter one.
+    Labels are the counts of people in digits without commas. A longer text begins with the shorter one.
     """
     return begun("Abstracts of clinical studies", _abstracts(seed), CHARACTERS_PER_TOKEN)
 
 
 def _abstracts(seed: int) -> Iterator[Paragraph]:
-    """Yield abstract after abstract for ever; five to twelve of one topic."""
+    """Yield abstracts without end, five to twelve of each topic."""
     writer = TrialWriter(stream(seed, "abstracts"))
     ids = _ids(Random(stream(seed, "abstract ids")))
     while True:

@@ -38,7 +38,8 @@ from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli.coverage import item_sources
-from long_context_tasks.corpora.documents import Opinion, read_opinions, read_reviews
+from long_context_tasks.corpora.opinions import Opinion, read_opinions
+from long_context_tasks.corpora.reviews import read_reviews
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 

@@ -25,7 +25,7 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
 )
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Source
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
-from long_context_tasks.corpora.documents import Opinion
+from long_context_tasks.corpora.opinions import Opinion
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends

@@ -40,7 +40,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     recalled_items,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import stated_rating
-from long_context_tasks.corpora.documents import Opinion
+from long_context_tasks.corpora.opinions import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
 from long_context_tasks.schema import Case, InputError, Turn
 

@@ -12,7 +12,8 @@ from itertools import accumulate, pairwise
 from statistics import median
 
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.corpora.numerals import Numbered, count_in, is_dated, numeral_at, read, readings
+from long_context_tasks.corpora.dates import is_dated
+from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
 from long_context_tasks.corpora.pages import head_of, is_shouted
 
 _QUOTES = "\"'“‘«„»"
@@ -69,7 +70,7 @@ def find_leaks(book: Book) -> list[Leak]:
     dated = {
         place: Leak(place, text[:60], dated=True)
         for place, text in enumerate(book.paragraphs)
-        if text[0] not in _QUOTES and is_dated(text)
+        if is_dated(text)
     }
     titles = {_letters(title) for title in book.headings}
     # A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again, some misread.

@@ -26,8 +26,9 @@ from long_context_tasks.benchmarks.ethic.build.drafts import Built, write
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
-from long_context_tasks.corpora.documents import read_opinions, read_reviews
+from long_context_tasks.corpora.opinions import read_opinions
 from long_context_tasks.corpora.plain_files import encodings_of
+from long_context_tasks.corpora.reviews import read_reviews
 from long_context_tasks.schema import InputError
 
 _ANNOTATED = {

@@ -40,7 +40,8 @@ from long_context_tasks.benchmarks.ethic.build.sources import (
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
-from long_context_tasks.corpora.documents import Opinion, Review
+from long_context_tasks.corpora.opinions import Opinion
+from long_context_tasks.corpora.reviews import Review
 from long_context_tasks.schema.extras import require
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends
 

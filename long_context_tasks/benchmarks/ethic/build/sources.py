@@ -11,15 +11,10 @@ from itertools import groupby
 from pathlib import Path
 
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.documents import (
-    Opinion,
-    Review,
-    Study,
-    read_debates,
-    read_opinions,
-    read_reviews,
-)
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.opinions import Opinion, read_opinions
 from long_context_tasks.corpora.plain_files import data_files, kind_of, read_rows
+from long_context_tasks.corpora.reviews import Review, Study, read_reviews
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import Text
 

@@ -8,7 +8,7 @@ from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import study_text
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.documents import Review, Study
+from long_context_tasks.corpora.reviews import Review, Study
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.synthetic.trials import begin_review
 from long_context_tasks.tokens.chunks import JOINT, Piece

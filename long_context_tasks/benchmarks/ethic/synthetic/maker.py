@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic import trials
-from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
@@ -33,7 +33,7 @@ class Genre:
         parts: paragraphs to the number of the document that each belongs to; cases count them as ``num_documents``.
     """
 
-    begin: Callable[[int], Callable[[int], Document]]
+    begin: Callable[[int], Callable[[int], LabelledText]]
     fillers: tuple[str, ...]
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
 
@@ -164,7 +164,7 @@ class Maker:
         found: T = self.begun[key](tokens)
         return found
 
-    def document(self) -> Document:
+    def document(self) -> LabelledText:
         """Return the document, longer than the context can be."""
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
@@ -180,7 +180,7 @@ class Maker:
         """Return the first paragraphs that fit a room."""
         return fit(paragraphs, room, self.slack, self.count, self.genre.fillers)
 
-    def window(self, document: Document, chunks: Sequence[Chunk]) -> Window:
+    def window(self, document: LabelledText, chunks: Sequence[Chunk]) -> Window:
         """Return chunks as the builders of cases want them."""
         source = Source(self.id, document.title, self.domain, ())
         return Window(source, self.length, tuple(chunks))
@@ -227,7 +227,7 @@ class Maker:
         found = self.tuned(self.length - _INSTRUCTION, make)
         return found and found[:1]
 
-    def _recall(self, document: Document, paragraphs: Sequence[Paragraph]) -> Made:
+    def _recall(self, document: LabelledText, paragraphs: Sequence[Paragraph]) -> Made:
         pieces = self.pieces(paragraphs)
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
-from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
 _FEWEST, _MOST = 3, 200
@@ -53,7 +53,7 @@ def organize(maker: Maker) -> tuple[Made, ...] | None:
     )
 
 
-def _in_parts(maker: Maker, document: Document, number: int, room: int) -> tuple[Made] | None:
+def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> tuple[Made] | None:
     paragraphs = maker.fitted(document.paragraphs, room)
     if len(paragraphs) < number:
         return None

@@ -8,13 +8,13 @@ from random import Random
 
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.documents import read_debates
+from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.plain_files import data_files
 from long_context_tasks.recast.carriers import DEBATES, NOVELS, carriers_of
 from long_context_tasks.recast.renaming import Names, names_of, rename
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.synthetic.document import LabelledText, Paragraph
 
 CARRIER_KINDS = {"books": NOVELS, "debates": DEBATES}
 _FILLERS = {
@@ -82,11 +82,11 @@ def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[U
     )
 
 
-def _write(folder: Path, domain: str, seed: int, tokens: int) -> Document:
+def _write(folder: Path, domain: str, seed: int, tokens: int) -> LabelledText:
     """Return a document of about so many tokens."""
     parts = taken(folder, domain, seed, tokens)
     texts = (text for unit, own in parts for text in rename(own, unit.names, seed, unit.id))
-    return Document(" + ".join(dict.fromkeys(unit.id for unit, _ in parts)), tuple(map(Paragraph, texts)))
+    return LabelledText(" + ".join(dict.fromkeys(unit.id for unit, _ in parts)), tuple(map(Paragraph, texts)))
 
 
 def _turns(folder: Path, domain: str, dice: Random) -> Iterator[tuple[Unit, Sequence[str]]]:
@@ -122,7 +122,7 @@ def recast_genres(options: Options, domains: Sequence[str]) -> Mapping[str, Genr
     for domain in domains:
         folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_organize_{domain}_recast")
 
-        def begin(seed: int, folder: Path = folder, domain: str = domain) -> Callable[[int], Document]:
+        def begin(seed: int, folder: Path = folder, domain: str = domain) -> Callable[[int], LabelledText]:
             return partial(_write, folder, domain, int(stable_seed(seed, "organize")[:12], 16))
 
         genres[domain] = Genre(begin, _FILLERS[domain])
