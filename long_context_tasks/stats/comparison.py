@@ -1,30 +1,24 @@
-"""Is one model better than another? Paired comparison over the cases that both could take, clusters kept whole.
+"""Is one model better than another? Paired comparison over the cases that both models have a score for, with clusters kept whole.
 
-The difference is that of the means over common cases. Its interval is a t interval over clusters (see
-:mod:`long_context_tasks.stats.intervals`; a percentile bootstrap over few clusters is too short). Its p is that of a
-permutation test which swaps the two models in whole clusters (sign flips of the clusters' differences; Fisher 1935):
-exact under the hypothesis that the names of the models do not matter, whatever the number and size of the clusters. For
-hits and misses of independent cases it is McNemar's test with mid-p, which counts half of the probability of what was observed
-(Fagerland, Lydersen and Laake 2013, BMC Medical Research Methodology 13): the exact test errs far less often than it may. It tests
-exchangeability, not means: two models of equal means whose differences are skewed may fail it. A claim that a model is better therefore needs the interval of the difference beside a small p
-(:attr:`PairedComparison.better`).
-
-That two models are the same within a margin is shown by two one-sided t tests over clusters (Schuirmann 1987), equal to a 90 % interval
-of the difference within the margin.
-
-What a number of cases can detect follows from the power of the two-sided t test on cluster means, by the noncentral t distribution.
-Clusters enlarge the variance by the design effect 1 + (m - 1) * icc (Kish 1965); its degrees of freedom are the clusters less one
-(paired) or less two (unpaired). Two models that answer the same cases are compared paired: the spread that counts is that of their
-differences, which is the smaller, the more alike they are.
+* Interval of the difference: t over clusters (see :mod:`long_context_tasks.stats.intervals`); a percentile bootstrap over few
+  clusters is too short.
+* Test: flip the sign of whole clusters' differences (Fisher 1935), which is exact for any number and size of clusters if the names of
+  the models do not matter. For hits and misses of independent cases this is McNemar's test, with mid-p (Fagerland, Lydersen and
+  Laake 2013, BMC Medical Research Methodology 13), because the exact test errs far less often than alpha allows.
+* The test is about exchangeability, not means: two models with equal means and skewed differences may fail it. A claim that a model is
+  better therefore needs both a small p and an interval that excludes 0 (:attr:`PairedComparison.better`).
+* Equality within a margin: two one-sided t tests over clusters (Schuirmann 1987), equal to a 90 % interval within the margin.
+* Smallest detectable difference: power of the two-sided t test on cluster means, by the noncentral t distribution. Clusters enlarge
+  the variance by the design effect 1 + (m - 1) * icc (Kish 1965).
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from long_context_tasks.stats.intervals import (
     Array,
@@ -39,41 +33,38 @@ from long_context_tasks.stats.intervals import (
 TestMethod = Literal["mcnemar", "exact", "monte_carlo"]
 Alternative = Literal["less", "greater", "two-sided"]
 
-MIN_TEST_CLUSTERS = 6
-"""Fewest clusters for a test: with five, p is at least 2 / 2**5 = 0.06 even when all of them differ in the same direction."""
-
-MONTE_CARLO = 9_999
-"""Random sign flips where there are too many to take all; p = (1 + those as extreme) / (1 + MONTE_CARLO)."""
-
-POWER = 0.8
 ALPHA = 0.05
-
+POWER = 0.8
+# With five clusters, p is at least 2 / 2**5 = 0.06 even if all of them differ in the same direction.
+MIN_TEST_CLUSTERS = 6
+# Random sign flips if there are too many to enumerate; p is (1 + those as extreme) / (1 + MONTE_CARLO).
+MONTE_CARLO = 9_999
+# Bounds the table of sums of whole-numbered differences: cells, 8 bytes each.
 _MOST_SUMS = 2_000_000
-"""Largest table of exact sums for differences that are whole numbers."""
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two models over the cases that both could take.
+    """Two models over the cases that both have a score for.
 
     Attributes:
-        first, second: names.
-        n: common cases, which alone are in the means, the difference and the test.
-        clusters: clusters of these.
-        only_first, only_second: cases that only one of them could take, left out.
-        neither: cases that neither could take.
-        mean_first, mean_second: over the common cases.
+        first, second: names of the models.
+        n: number of common cases; means, difference and test use only these.
+        clusters: number of clusters of the common cases.
+        only_first, only_second: number of cases that only one model has a score for; they are left out.
+        neither: number of cases without any score.
+        mean_first, mean_second: means over the common cases.
         difference: first minus second; nan without common cases.
-        interval: 95 %, over clusters; ends are nan when the spread is unknown.
+        interval: 95 %, over clusters; ends are nan if the spread is unknown.
         p: two-sided; nan without a test.
-        method: how p was found; None without a test.
-        p_holm: p for the whole family, chance of any false claim (Holm 1979); filled by :func:`adjust`.
-        p_fdr: p for the whole family, share of false claims (Benjamini and Hochberg 1995); filled by :func:`adjust`.
-        family: tests in that family; 0 before :func:`adjust`.
-        margin: differences below it count as none; None where no margin was asked for.
-        p_same: of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a known spread.
-        p_same_holm: the same for all tests of a margin in the family.
-        reason: why there is no test; None with one.
+        method: method that gave p; None without a test.
+        p_holm: p adjusted for the chance of any false claim in the family (Holm 1979); set by :func:`adjust`.
+        p_fdr: p adjusted for the share of false claims in the family (Benjamini and Hochberg 1995); set by :func:`adjust`.
+        family: number of tests in the family; 0 before :func:`adjust`.
+        reason: why the models were not tested; None if they were.
+        margin: smallest difference that matters; None if equality was not tested.
+        p_same: p of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a known spread.
+        p_same_holm: the same, adjusted for all tests of a margin in the family.
     """
 
     first: str
@@ -99,24 +90,24 @@ class PairedComparison:
 
     @property
     def left_out(self) -> int:
-        """Cases that only one of the models could take."""
+        """Number of cases that only one of the models has a score for."""
         return self.only_first + self.only_second
 
     @property
     def agrees(self) -> bool:
-        """Whether the interval leaves out 0, so far as there is one."""
+        """Whether the interval excludes 0; True if the interval is unknown."""
         return not self.interval.low <= 0 <= self.interval.high
 
     @property
     def better(self) -> str | None:
-        """The model that is better after :func:`adjust`, by the test and by the interval; None where neither is shown to be."""
+        """Name of the model that is better after :func:`adjust`, by both test and interval; None if neither is shown to be."""
         if not (self.p_holm < ALPHA and self.agrees):
             return None
         return self.first if self.difference > 0 else self.second
 
     @property
     def same(self) -> bool:
-        """Whether the models are shown to be the same within the margin, after :func:`adjust`."""
+        """Whether the models are shown to be equal within the margin, after :func:`adjust`."""
         return self.p_same_holm < ALPHA
 
 
@@ -127,24 +118,24 @@ def compare_paired(
     seed: int = 0,
     margin: float | None = None,
 ) -> PairedComparison:
-    """Compare two models, each a name and its scores in one order of cases; ``None`` is a case it could not take.
+    """Compare two models, each given as a name and its scores in one order of cases; ``None`` marks a case without a score.
 
     >>> found = compare_paired(("a", [1, 1, 1, 0, None, 1, 1, 1]), ("b", [0, 1, 0, 0, 1, 0, 0, 0]), range(8))
     >>> found.n, found.left_out, round(found.difference, 3), found.method, round(found.p, 3)
     (7, 1, 0.714, 'mcnemar', 0.031)
 
     Args:
-        first: name and scores.
-        second: name and scores.
-        clusters: of the cases (meeting, book, question).
-        seed: of the Monte Carlo test.
-        margin: difference of means below which the models count as the same; None tests no such thing.
+        first: name and scores of the first model.
+        second: name and scores of the second model.
+        clusters: cluster of each case (meeting, book, question).
+        seed: seed of the Monte Carlo test.
+        margin: difference of means below which the models count as equal; None does not test equality.
 
     Raises:
-        ValueError: lengths differ, or a margin that is not above 0.
+        ValueError: lengths differ, or the margin is not above 0.
     """
     if margin is not None and not margin > 0:
-        raise ValueError(f"a margin of {margin}; nothing is the same within it")
+        raise ValueError(f"margin {margin}: expected a number above 0")
     cases = list(zip(first[1], second[1], clusters, strict=True))
     common = [(x, y, cluster) for x, y, cluster in cases if x is not None and y is not None]
     n, kept = len(common), [cluster for _, _, cluster in common]
@@ -179,24 +170,24 @@ def compare_paired(
 
 
 def moments_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Moments | None:
-    """Return the mean difference over common cases and the variance of it; None where the spread between clusters is unknown.
+    """Return the mean difference over common cases and its variance; None if the spread between clusters is unknown.
 
-    Two cases are added to hits and misses, one that only the first model hits and one that only the second, as Bonett and
-    Price (2012), Journal of Educational and Behavioral Statistics 37(4), do for independent cases: where the models
-    hardly ever differ, the plain variance would be far too small, or nothing at all.
+    Hits and misses get two more cases, one that only the first model hits and one that only the second hits, as Bonett and Price (2012),
+    Journal of Educational and Behavioral Statistics 37(4), do for independent cases: if the models hardly ever differ, the plain
+    variance is far too small, or 0.
     """
     if len(set(clusters)) < 2:
         return None
     differences = (x - y).tolist()
     if not are_hits(x, y):
         return cluster_moments(differences, clusters, skewed=False)
-    # Cluster names in tuples, so that no name equals those of the two added cases.
+    # Names in tuples, so that no cluster's name equals those of the two added cases.
     own: list[Hashable] = [(cluster,) for cluster in clusters]
     return cluster_moments([*differences, 1.0, -1.0], [*own, 0, 1], skewed=False)
 
 
 def are_hits(x: Array, y: Array) -> bool:
-    """Return whether all scores of two models are 0 or 1."""
+    """Return whether all scores of both models are 0 or 1."""
     return bool(np.isin(np.concatenate([x, y]), (0.0, 1.0)).all())
 
 
@@ -210,7 +201,7 @@ def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> 
 
 
 def p_of_same(found: Moments, margin: float) -> Array:
-    """Return p of the larger of two one-sided t tests: that the difference is not above minus the margin, and not below the margin."""
+    """Return the larger p of two one-sided t tests: the difference is above minus the margin, and below the margin."""
     from scipy.special import stdtr
 
     p: Array = stdtr(found.df, (np.abs(found.mean) - margin) / np.sqrt(found.variance))
@@ -218,37 +209,27 @@ def p_of_same(found: Moments, margin: float) -> Array:
 
 
 def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float, TestMethod]:
-    """Return the two-sided p of the sum of the clusters' differences when each may as well have the other sign, and how it was found.
+    """Return the two-sided p of the sum of the clusters' differences under random signs, and the method.
 
-    All sign flips are taken where that is possible: by the binomial where every cluster that differs at all differs by
-    the same amount (with mid-p for ``hits``, of independent cases: McNemar), by the distribution of the sum where the differences are whole numbers, one by one up to
-    13 clusters; else :data:`MONTE_CARLO` random ones.
+    Args:
+        sums: difference of each cluster, ``(k,)``.
+        seed: seed of the Monte Carlo test.
+        hits: the differences are those of independent hits and misses, which takes McNemar's test with mid-p.
     """
     moved = sums[np.abs(sums) > 1e-12 * max(1.0, float(np.abs(sums).max(initial=0)))]
     if not len(moved):
         return 1.0, "exact"
     size = np.abs(moved)
-    from scipy.stats import binom, permutation_test
-
     if np.ptp(size) <= 1e-9 * size.max():
-        fewer = min(int((moved > 0).sum()), int((moved < 0).sum()))
-        p = float(2 * binom.cdf(fewer, len(moved), 0.5))
-        if hits:
-            return min(1.0, p - float(binom.pmf(fewer, len(moved), 0.5))), "mcnemar"
-        return min(1.0, p), "exact"
+        return _sign_test(moved, mid_p=hits), "mcnemar" if hits else "exact"
     whole = np.rint(size).astype(int)
     if whole.min() > 0 and np.abs(size - whole).max() < 1e-9 and len(whole) * int(whole.sum()) <= _MOST_SUMS:
-        total, observed = int(whole.sum()), int(np.rint(abs(moved.sum())))
-        # chances[s]: of the positive ones summing to s; the signed sum is then 2 s - total
-        chances = np.zeros(total + 1)
-        chances[0] = 1.0
-        for step in whole:
-            chances = (chances + np.concatenate([np.zeros(step), chances[:-step]])) / 2
-        signed = np.abs(2 * np.arange(total + 1) - total)
-        return float(min(1.0, chances[signed >= observed].sum())), "exact"
+        return _exact_sum_test(whole, observed=int(np.rint(abs(moved.sum())))), "exact"
+    from scipy.stats import permutation_test
+
     test = permutation_test(
         (moved,),
-        # Rounded, so that sums that are equal but for the order of adding count as equal.
+        # Rounded, because sums that differ only by the order of the additions must count as equal.
         lambda d, axis=-1: np.round(d.sum(axis=axis) / size.max(), 10),
         permutation_type="samples",
         vectorized=True,
@@ -259,8 +240,29 @@ def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float
     return float(min(1.0, test.pvalue)), "exact" if 2 ** len(moved) <= MONTE_CARLO else "monte_carlo"
 
 
+def _sign_test(moved: Array, *, mid_p: bool) -> float:
+    from scipy.stats import binom
+
+    fewer = min(int((moved > 0).sum()), int((moved < 0).sum()))
+    p = float(2 * binom.cdf(fewer, len(moved), 0.5))
+    return min(1.0, p - float(binom.pmf(fewer, len(moved), 0.5)) if mid_p else p)
+
+
+def _exact_sum_test(sizes: NDArray[np.int_], observed: int) -> float:
+    total = int(sizes.sum())
+    # chances[s] is the probability that the positive differences sum to s; the signed sum is then 2 s - total.
+    chances = np.zeros(total + 1)
+    chances[0] = 1.0
+    for step in sizes:
+        chances = (chances + np.concatenate([np.zeros(step), chances[:-step]])) / 2
+    signed = np.abs(2 * np.arange(total + 1) - total)
+    return float(min(1.0, chances[signed >= observed].sum()))
+
+
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjust the p values of a family after Holm (1979): the chance of any false claim stays below alpha.
+    """Adjust the p values of a family so that the chance of any false claim stays below alpha (Holm 1979).
+
+    Written here because statsmodels, which has it, would bring pandas into the core.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -273,7 +275,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
-    """Fill ``p_holm``, ``p_fdr``, ``p_same_holm`` and ``family``; all tests given are one family, those of a margin another.
+    """Set ``p_holm``, ``p_fdr``, ``p_same_holm`` and ``family``; the tests of a difference are one family, those of a margin another.
 
     Comparisons without a test do not count.
     """
@@ -293,13 +295,13 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
 
 @dataclass(frozen=True)
 class WelchTest:
-    """Outcome of the test of ``first`` against ``second``.
+    """Result of the test of ``first`` against ``second``.
 
     Attributes:
-        t: positive when the first mean is the higher one.
+        t: positive if the first mean is higher.
         df: degrees of freedom after Welch and Satterthwaite.
-        p: of the alternative; nan when neither group varies.
-        mean_first, mean_second, n_first, n_second: of the two groups.
+        p: p of the alternative; nan if neither group varies.
+        mean_first, mean_second, n_first, n_second: mean and size of each group.
     """
 
     t: float
@@ -316,8 +318,8 @@ def welch_test(
 ) -> WelchTest:
     """Test whether two groups differ in their mean, without assuming equal variances (Welch 1947; scipy's).
 
-    By default one-tailed: the alternative is that the first mean is below the second. The test takes every score as independent;
-    report an interval over clusters beside it where that matters.
+    By default one-tailed: the alternative is that the first mean is below the second. The test takes all scores as independent;
+    if they are not, report an interval over clusters with it.
 
     >>> test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
     >>> round(test.t, 4), round(test.df, 4), round(test.p, 4)
@@ -342,17 +344,14 @@ def welch_test(
     )
 
 
-_MOST_CASES = 10**8
-
-
 @dataclass(frozen=True)
 class Spread:
-    """How scores (or differences of paired scores) spread.
+    """Variation of the differences of paired scores.
 
     Attributes:
         sd: standard deviation of one case.
-        icc: intraclass correlation, 0 to 1: the share of the variance that clusters have in common.
-        cluster_size: cases in a cluster, weighted by size (sum of squares over sum).
+        icc: intraclass correlation, 0 to 1: the share of the variance that lies between clusters.
+        cluster_size: mean number of cases in a cluster, weighted by size (sum of squares over sum).
     """
 
     sd: float
@@ -361,32 +360,15 @@ class Spread:
 
     @property
     def design_effect(self) -> float:
-        """Variance of the mean against that of as many independent cases."""
+        """Variance of the mean, divided by that of the same number of independent cases."""
         return 1 + (self.cluster_size - 1) * self.icc
 
 
-@dataclass(frozen=True)
-class Detectable:
-    """A difference, and the cases that find it with the stated power.
-
-    Attributes:
-        difference: smallest that is detected; nan where nothing is.
-        n: cases (unpaired: of each model).
-        clusters: of these cases.
-        reason: why nothing is detected; None otherwise.
-    """
-
-    difference: float
-    n: int
-    clusters: int
-    reason: str | None = None
-
-
 def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
-    """Return the spread of scores, or of differences of paired scores.
+    """Return the spread of differences of paired scores.
 
     The intraclass correlation is that of the analysis of variance (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
-    It is 0 where every cluster has one case.
+    It is 0 if every cluster has one case.
 
     Raises:
         ValueError: fewer than two clusters, or lengths that differ.
@@ -407,94 +389,41 @@ def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
     return Spread(math.sqrt(shared + within), shared / (shared + within), size)
 
 
-def hit_spread(rate: float, icc: float = 0.0, cluster_size: float = 1.0) -> Spread:
-    """Return the spread of the hits and misses of a model with this rate.
+@dataclass(frozen=True)
+class Detectable:
+    """Smallest difference of means that a comparison detects.
 
-    Raises:
-        ValueError: ``rate`` outside 0 to 1.
+    Attributes:
+        difference: nan if no difference is detected.
+        n: number of common cases.
+        clusters: number of their clusters.
+        reason: why no difference is detected; None otherwise.
     """
-    if not 0 <= rate <= 1:
-        raise ValueError(f"a rate of {rate}")
-    return Spread(math.sqrt(rate * (1 - rate)), icc, cluster_size)
+
+    difference: float
+    n: int
+    clusters: int
+    reason: str | None = None
 
 
-def discordant_spread(
-    discordant: float, difference: float = 0.0, icc: float = 0.0, cluster_size: float = 1.0
-) -> Spread:
-    """Return the spread of the differences of two models' hits and misses on the same cases.
+def smallest_difference(n: int, clusters: int, spread: Spread, power: float = POWER) -> Detectable:
+    """Return the smallest difference of means that a paired comparison detects at alpha 0.05.
 
-    Args:
-        discordant: share of the cases that exactly one of the models hits.
-        difference: of the two rates; the spread is largest at 0.
-        icc: intraclass correlation of the differences.
-        cluster_size: cases in a cluster.
-
-    Raises:
-        ValueError: ``discordant`` outside 0 to 1, or below the difference.
-    """
-    if not abs(difference) <= discordant <= 1:
-        raise ValueError(f"{discordant} of the cases cannot make a difference of {difference}")
-    return Spread(math.sqrt(discordant - difference**2), icc, cluster_size)
-
-
-def power_of(
-    difference: float, n: int, clusters: int, spread: Spread, *, paired: bool = True, alpha: float = ALPHA
-) -> float:
-    """Return the chance that the two-sided t test over clusters finds a true difference.
-
-    Args:
-        difference: of the two means.
-        n: cases (unpaired: of each model).
-        clusters: of these cases.
-        spread: of the paired differences; unpaired, of the scores of one model.
-        paired: both models on the same cases.
-        alpha: level of the test.
-    """
-    if clusters < 2:
-        return 0.0
-    sides = 1 if paired else 2
-    error = spread.sd * math.sqrt(sides * spread.design_effect / n)
-    if error == 0:
-        return float(difference != 0)
-    df = sides * (clusters - 1)
-    from scipy.stats import nct
-
-    bar = float(t_quantile(np.array(df, dtype=float), 1 - alpha))
-    shift = abs(difference) / error
-    # the far tail underflows to nan in scipy for large shifts, where it is 0
-    return float(nct.sf(bar, df, shift) + np.nan_to_num(nct.cdf(-bar, df, shift)))
-
-
-def smallest_difference(
-    n: int,
-    clusters: int,
-    spread: Spread,
-    *,
-    paired: bool = True,
-    power: float = POWER,
-    alpha: float = ALPHA,
-) -> Detectable:
-    """Return the smallest difference of means that ``n`` cases in ``clusters`` clusters detect.
-
-    >>> found = smallest_difference(200, 200, discordant_spread(0.2))
-    >>> round(found.difference, 4)
+    >>> round(smallest_difference(200, 200, Spread(sd=0.2**0.5)).difference, 4)
     0.089
 
     Args:
-        n: cases (unpaired: of each model).
-        clusters: of these cases.
-        spread: of the paired differences; unpaired, of the scores of one model. Its cluster size counts as ``n / clusters``
-            where that is larger.
-        paired: both models on the same cases.
-        power: wanted.
-        alpha: level of the two-sided test.
+        n: number of cases.
+        clusters: number of their clusters.
+        spread: of the paired differences. Its cluster size counts as at least ``n / clusters``.
+        power: chance of detecting it.
 
     Raises:
         ValueError: more clusters than cases, or none.
     """
     if not 0 < clusters <= n:
         raise ValueError(f"{n} cases in {clusters} clusters")
-    spread = Spread(spread.sd, spread.icc, max(spread.cluster_size, n / clusters))
+    spread = replace(spread, cluster_size=max(spread.cluster_size, n / clusters))
     if clusters < MIN_TEST_CLUSTERS:
         return Detectable(math.nan, n, clusters, f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}")
     if spread.sd == 0:
@@ -502,7 +431,7 @@ def smallest_difference(
     from scipy.optimize import brentq
 
     def lacking(difference: float) -> float:
-        return power_of(difference, n, clusters, spread, paired=paired, alpha=alpha) - power
+        return power_of(difference, n, clusters, spread) - power
 
     step = high = spread.sd * math.sqrt(2 * spread.design_effect / n)
     while lacking(high) < 0:
@@ -510,34 +439,13 @@ def smallest_difference(
     return Detectable(float(brentq(lacking, 0.0, high, xtol=step * 1e-9)), n, clusters)
 
 
-def cases_needed(
-    difference: float,
-    spread: Spread,
-    *,
-    paired: bool = True,
-    power: float = POWER,
-    alpha: float = ALPHA,
-) -> Detectable:
-    """Return the fewest cases, in whole clusters of ``spread.cluster_size``, that detect ``difference``.
+def power_of(difference: float, n: int, clusters: int, spread: Spread) -> float:
+    """Return the chance that the two-sided t test over clusters detects a true difference of means; arguments as in :func:`smallest_difference`."""
+    error = spread.sd * math.sqrt(spread.design_effect / n)
+    df = clusters - 1
+    from scipy.stats import nct
 
-    >>> cases_needed(0.05, discordant_spread(0.2, 0.05)).n
-    622
-
-    Raises:
-        ValueError: the difference is 0, or needs more than a hundred million clusters.
-    """
-    if difference == 0:
-        raise ValueError("no number of cases detects a difference of 0")
-
-    def enough(clusters: int) -> bool:
-        n = max(1, round(clusters * spread.cluster_size))
-        return power_of(difference, n, clusters, spread, paired=paired, alpha=alpha) >= power
-
-    high = MIN_TEST_CLUSTERS
-    while not enough(high):
-        high *= 2
-        if high > _MOST_CASES:
-            raise ValueError(f"a difference of {difference} needs over {_MOST_CASES:,} clusters")
-    low = max(MIN_TEST_CLUSTERS, high // 2)
-    k = low + bisect_left(range(low, high), True, key=enough)
-    return Detectable(abs(difference), round(k * spread.cluster_size), k)
+    bar = float(t_quantile(np.array(df, dtype=float), 1 - ALPHA))
+    shift = abs(difference) / error
+    # For large shifts scipy's far tail is nan instead of 0.
+    return float(nct.sf(bar, df, shift) + np.nan_to_num(nct.cdf(-bar, df, shift)))

@@ -1,14 +1,14 @@
-"""Effective context length: up to which length a model keeps its score, and from which on it has lost it.
+"""Effective context length: the length up to which a model keeps its score, and the length by which it has lost it.
 
-Each length is tested against a bar. A fixed bar is a score, such as a threshold that the reader chooses. A relative bar is a
-fraction of the model's own score at the shortest length, the base, both counted above chance; its own error enters the test,
-and clusters that occur at both lengths are paired. The 95 % interval of the margin, the score less the bar, decides: above 0 the
-length holds, below 0 it fails, else it is open.
+Each length is tested against a bar. A fixed bar is a score, such as a threshold that the reader chooses. A relative bar is a fraction of
+the model's own score at the shortest length, the base, both counted above chance; the error of the base enters the test, and clusters
+that occur at both lengths are paired. The 95 % interval of the margin (score less bar) decides: above 0 the length holds, below 0 it
+fails, otherwise it is open.
 
-The claims about all lengths keep their level whatever the true curve, also where it rises again (docs/simulations.md):
+The claims about all lengths keep their level for any true curve, even one that rises again (docs/simulations.md):
 
-* "at least X": from the shortest length up, each length holds; the first that does not ends the sequence.
-* "below Y": from the longest length down, each length fails; or a length fails by itself, at its share of 1 % among all lengths.
+* "at least X": this length and all shorter ones hold.
+* "below Y": this length and all longer ones fail, or the length fails by itself at a level corrected for the number of lengths.
 """
 
 import math
@@ -35,13 +35,13 @@ from long_context_tasks.stats.intervals import (
 Flags = NDArray[np.bool_]
 Outcome = Literal["holds", "fails", "open"]
 
+# Chance that any length is wrongly shown to fail by itself.
 _ALONE = 0.01
-"""Chance that any length is shown to fail by itself where none does."""
+# Part of an independent case that is added to paired lengths; see relative_margin.
 _ADDED = 2 / 3
-"""Of a case, or of as many as count as one, added to paired lengths; see :func:`relative_margin`."""
+# Bars outside these ranges are near an end of the scale, where few clusters are too skewed for an interval; see fixed_margin.
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
-"""Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`fixed_margin`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LengthScores:
 
     Attributes:
         values: scores.
-        clusters: of each.
+        clusters: cluster of each score.
         lacking: number of cases that could not be scored.
     """
 
@@ -60,18 +60,18 @@ class LengthScores:
 
     @property
     def complete(self) -> bool:
-        """Whether every case has a score, as a rank needs it; others may be those that fit, and no claim rests on them."""
+        """Whether every case has a score. If not, the scored cases may be those that fit the window, which cannot support a claim."""
         return bool(len(self.values)) and not self.lacking
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What the score is tested against.
+    """Bar that scores are tested against.
 
     Attributes:
-        words: for tables, as "85.6 %" or "85 % of the score at the shortest length".
-        heights: of each length; with ``fraction``, the score of guessing.
-        fraction: of the mean at the shortest length with scores; None for a fixed bar.
+        words: text for tables, such as "85.6 %" or "85 % of the score at the shortest length".
+        heights: height for each length; with ``fraction``, the score of guessing.
+        fraction: fraction of the mean at the shortest length with scores; None for a fixed bar.
     """
 
     words: str
@@ -85,18 +85,18 @@ def fixed_bar(heights: Mapping[int, float], words: str) -> Bar:
 
 
 def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> Bar:
-    """Return a bar at a fraction of the model's own score at the shortest length; above chance, where that is known.
+    """Return a bar at a fraction of the model's own score at the shortest length, both above chance if that is known.
 
     Args:
         fraction: between 0 and 1.
-        chance: the score of guessing at every length.
+        chance: score of guessing at each length.
 
     Raises:
-        ValueError: not between 0 and 1.
+        ValueError: the fraction is not between 0 and 1.
     """
     if not 0 < fraction < 1:
         raise ValueError(
-            f"a bar of {fraction} times the score at the shortest length; give a fraction between 0 and 1"
+            f"a bar of {fraction} times the score at the shortest length: expected a fraction between 0 and 1"
         )
     above = " above chance" if chance else ""
     return Bar(f"{100 * fraction:g} % of the score{above} at the shortest length", chance or {}, fraction)
@@ -104,18 +104,19 @@ def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> 
 
 @dataclass(frozen=True)
 class LengthOutcome:
-    """A length against the bar.
+    """Result of testing a length against the bar.
 
     Attributes:
         length: in tokens.
-        n, clusters: scores and their clusters.
-        total: all cases; ``n / total`` is the coverage.
+        n, clusters: number of scores and of their clusters.
+        total: number of all cases; ``n / total`` is the coverage.
         mean: nan without scores.
         interval: 95 %, of the mean.
-        bar: height here; at the base of a relative bar, chance or 0.
+        bar: height at this length; at the base of a relative bar, chance or 0.
         margin: 95 % interval of the mean less the bar.
-        outcome: ``holds`` with the margin above 0, ``fails`` below, else ``open``; no length holds where the base of a relative bar does not.
-        reason: why nothing could be tested; None otherwise.
+        outcome: ``holds`` if the margin is above 0, ``fails`` if below, otherwise ``open``. No length holds unless the base of a relative bar
+            does.
+        reason: why the length was not tested; None otherwise.
     """
 
     length: int
@@ -132,14 +133,14 @@ class LengthOutcome:
 
 @dataclass(frozen=True)
 class EffectiveLength:
-    """What is known about an effective length.
+    """Effective length of a model.
 
     Attributes:
-        at_least: longest length that holds with all shorter ones; None when the shortest does not hold.
-        below: shortest length that is shown to fail; None when none is. Lengths in between are open.
-        lengths: every length, ascending. Those whose cases do not all have a score belong to no claim: "at least" ends before the
-            first of them, "below" passes over them.
-        definition: in words.
+        at_least: longest length that holds together with all shorter ones; None if the shortest does not hold.
+        below: shortest length that is shown to fail; None if no length is. Lengths in between are open.
+        lengths: every length, ascending. A length with a case without a score cannot support a claim: "at least" ends before the first
+            one, "below" skips them.
+        definition: description for tables.
     """
 
     at_least: int | None
@@ -158,12 +159,12 @@ class EffectiveLength:
 
 
 def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: bool = True) -> EffectiveLength:
-    """Return up to which length the score is shown to hold, and from which on it is shown to fail.
+    """Return the length up to which the score is shown to hold, and the length by which it is shown to fail.
 
     Args:
         scores: length in tokens to its scores. A cluster that occurs at several lengths is paired.
-        bar: to be above; a fraction needs scores that are 0 or more.
-        rates: scores are shares from 0 to 1; False for ratings on a scale.
+        bar: bar that scores have to exceed; a fraction needs scores of at least 0.
+        rates: scores are shares from 0 to 1; False for ratings on another scale.
 
     Raises:
         ValueError: no lengths, or a length without a bar.
@@ -197,7 +198,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         for length in order
     ]
     if base is not None and found[order.index(base)].outcome != "holds":
-        # A fraction of a base below chance may lie below chance, too.
+        # A fraction of a base below chance may itself be below chance.
         reason = "the score at the shortest length is not shown to be above chance"
         found = [
             replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found
@@ -226,17 +227,19 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
 
 
 def strict_level(lengths: int) -> float:
-    """Return the level of the intervals at which a length, of so many, is shown to fail by itself (Bonferroni)."""
+    """Return the level of the interval that shows that one of several lengths fails by itself (Bonferroni)."""
     return 1 - 2 * _ALONE / max(1, lengths)
 
 
 def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return how many lengths hold from the shortest on, and the place of the shortest that is shown to fail (their number for none).
+    """Return the number of lengths that hold, from the shortest up, and the index of the shortest that is shown to fail.
+
+    If no length is shown to fail, the index is the number of lengths.
 
     Args:
-        holds: outcomes of the tested lengths, ascending, along the last axis.
-        fails: the same.
-        surely: fails at :func:`strict_level` as well.
+        holds: whether each tested length holds, ascending, along the last axis.
+        fails: whether each tested length fails.
+        surely: whether it also fails at :func:`strict_level`.
     """
     number = holds.shape[-1]
     held = np.logical_and.accumulate(holds, axis=-1).sum(axis=-1)
@@ -273,10 +276,10 @@ class Clusters:
     """Scores by cluster, along the last axis; leading axes are separate experiments.
 
     Attributes:
-        sums: of the scores of each cluster.
-        sizes: how many; those of all experiments, or of each.
+        sums: sum of the scores of each cluster, ``(..., k)``.
+        sizes: number of the scores of each cluster, ``(..., k)``, or ``(k,)`` if it is the same in all experiments.
         hits: all scores are 0 or 1.
-        names: of the clusters; those of the same name are paired.
+        names: name of each cluster; clusters of the same name are paired.
     """
 
     sums: Array
@@ -286,7 +289,7 @@ class Clusters:
 
     @property
     def mean(self) -> Array:
-        """Over all cases."""
+        """Mean over all cases."""
         found: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
         return found
 
@@ -301,12 +304,12 @@ def _clusters(scores: LengthScores) -> Clusters:
 def fixed_margin(
     own: Clusters, bar: float, *, rates: bool = True, level: float = LEVEL
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of the mean less a fixed bar; nan where the spread is unknown.
+    """Return the ends of the interval of the mean less a fixed bar; nan if the spread is unknown.
 
-    Independent hits and misses have the exact interval (Clopper and Pearson 1934): Wilson's is too short at one end near 0 and 1.
-    A bar near an end of the scale (below 0.4 or above 0.6; a relative one below 0.2 or above 0.8) is easily passed by chance: where true
-    scores are skewed, most samples lack the few bad (or good) clusters. The end that is tested then counts half a cluster more, of misses
-    (or hits), and it takes about thirty clusters to hold the bar.
+    Independent hits and misses have the exact interval (Clopper and Pearson 1934), because Wilson's is too short at one end near 0 and 1.
+    A bar near an end of the scale (below 0.4 or above 0.6; a relative bar below 0.2 or above 0.8) is easily exceeded by chance: if true
+    scores are skewed, most samples lack the few bad (or good) clusters. The tested end then includes half a cluster of misses (or hits),
+    and a model needs about thirty clusters to hold the bar.
     """
     from scipy.special import betaincinv
 
@@ -329,16 +332,16 @@ def relative_margin(
     rates: bool = True,
     level: float = LEVEL,
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of ``own.mean - fraction * base.mean - offset``; nan where the spread is unknown.
+    """Return the ends of the interval of ``own.mean - fraction * base.mean - offset``; nan if the spread is unknown.
 
-    Each end is the farther one of two intervals. The first combines those of the two means by the distances of their ends, with the
-    correlation that shared clusters give the means (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two
-    proportions); it knows where the scale ends. The second is the t interval of the clusters' differences; it sees the tails that
-    shared clusters have in common. Near 0 and 1 either is too short by itself, each at its own end.
+    Each end is the wider of two intervals. The first combines the intervals of the two means by the distances of their ends, with the
+    correlation that shared clusters cause (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two proportions); it
+    respects the ends of the scale. The second is the t interval of the clusters' differences; it includes the tails that shared clusters
+    have in common. Near 0 and 1 each of them is too short at one end.
 
-    Where the lengths share clusters and differ in few of them, a sample may lack those that do, and show hardly any spread. The low
-    end of the second interval then counts part of a case more, the best at the base and the worst here (Bonett and Price 2012 add cases to
-    paired proportions), times the cases that count as one where those of a cluster are alike.
+    If the lengths share clusters and differ in few of them, a sample may lack those and show hardly any spread. The low end of the second
+    interval then includes part of a case with the best score at the base and the worst score here (Bonett and Price 2012 add cases to
+    paired proportions), multiplied by the number of cases that count as one independent case.
     """
     p, q = own.mean, fraction * base.mean
     margin = p - q - offset
@@ -377,14 +380,14 @@ def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: 
 
 
 def _seen_scale(own: Clusters, base: Clusters) -> tuple[Array, Array]:
-    """Return the lowest and the highest mean of a cluster at either length: the part of an unknown scale that the scores use."""
+    """Return the lowest and the highest cluster mean at both lengths, which replace the ends of an unknown scale."""
     means = [scores.sums / scores.sizes for scores in (own, base)]
     worst, best = (end(np.concatenate(means, axis=-1), axis=-1) for end in (np.min, np.max))
     return worst, best
 
 
 def _with(scores: Clusters, value: Array, size: Array) -> Clusters:
-    """Return the scores with a cluster more, of so many cases of this value."""
+    """Return the scores with one more cluster, of ``size`` cases that all score ``value``."""
     shape = (*scores.sums.shape[:-1], 1)
     more = np.broadcast_to(size[..., None], shape)
     sizes = np.concatenate([np.broadcast_to(scores.sizes, scores.sums.shape), more], axis=-1)
@@ -397,7 +400,7 @@ def _with(scores: Clusters, value: Array, size: Array) -> Clusters:
 
 
 def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Array:
-    """Return n by the effective number of cases, from 1 to the mean size of a cluster; this where the spread is unknown."""
+    """Return n over the effective number of cases, from 1 to the mean size of a cluster; the mean size if the spread is unknown."""
     n, mean = scores.sizes.sum(axis=-1), scores.mean
     with np.errstate(divide="ignore", invalid="ignore"):
         found = (
@@ -408,7 +411,7 @@ def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Arr
 
 
 def _residuals(*lengths: Clusters) -> list[Array]:
-    """Return the part of each cluster in the error of each mean, scaled as CR2 does; 0 for clusters that a length does not have."""
+    """Return the contribution of each cluster to the error of each mean, scaled as in CR2; 0 for clusters that a length lacks."""
     place = {
         name: number
         for number, name in enumerate(dict.fromkeys(n for clusters in lengths for n in clusters.names))
@@ -428,7 +431,7 @@ def _residuals(*lengths: Clusters) -> list[Array]:
 def _mean_ends(
     scores: Clusters, bar: Array, central: tuple[float, float], rates: bool, level: float
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of a mean that is tested against a bar; those near an end of the scale as in :func:`fixed_margin`."""
+    """Return the ends of the interval of a mean that is tested against a bar; for bars near an end of the scale see :func:`fixed_margin`."""
     sums, sizes = scores.sums, scores.sizes
     if not rates:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,17 +1,17 @@
-"""Confidence intervals: the exact one of a proportion, and those of the mean of clustered scores.
+"""Confidence intervals: the exact interval of a proportion, and intervals of the mean of clustered scores.
 
-A percentile bootstrap over clusters is too short when there are few of them (measured: 86 to 93 % of the 95 % intervals of
-ratings contain the truth with 8 to 10 clusters). Three standard corrections and a minimum together give what is stated:
+A percentile bootstrap over clusters is too short if there are few of them (measured: with 8 to 10 clusters, 86 to 93 % of the 95 %
+intervals of ratings cover the true value). Four corrections together reach the stated coverage:
 
-* the variance of the mean from the residual sums of clusters, each scaled up for its leverage (CR2; Bell and McCaffrey
-  2002, Survey Methodology 28(2));
-* a t quantile, its degrees of freedom after Satterthwaite: those that follow from the sizes of the clusters, or, where
-  fewer, those that the fourth moments of the cluster sums leave (Valliant and Rust 2010, Journal of Official Statistics
-  26(4)). When hits are rare, a few clusters carry the variance, and K - 1 is far too many;
-* for shares (values from 0 to 1), Wilson's interval with the effective number of cases, mean * (1 - mean) / variance, in
-  place of n (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays in 0 to 1;
-* scores that hardly differ may lack the rare ones that differ most: 30 scores near 1 are what most samples show if one case in
-  a hundred scores 0. The interval is therefore the wider one of two, without and with part of a case at each end of the scale
+* The variance of the mean comes from the residual sums of clusters, each scaled up for its leverage (CR2; Bell and McCaffrey
+  2002, Survey Methodology 28(2)).
+* The t quantile has Satterthwaite's degrees of freedom: the fewer of those that follow from the sizes of the clusters and those that
+  follow from the fourth moments of the cluster sums (Valliant and Rust 2010, Journal of Official Statistics 26(4)). If hits are rare,
+  a few clusters carry the variance, and K - 1 is far too many.
+* Shares (values from 0 to 1) have Wilson's interval with the effective number of cases, mean * (1 - mean) / variance, in place of n
+  (Dean and Pagano 2015, Journal of Survey Statistics and Methodology 3(4)). It stays within 0 to 1.
+* Scores that hardly differ may lack the rare ones that differ most: if one case in a hundred scores 0, most samples of 30 show only
+  scores near 1. The interval is therefore the wider of two, without and with part of a case at each end of the scale
   (:func:`graded_ends`).
 """
 
@@ -29,7 +29,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """Ends of a confidence interval."""
+    """A confidence interval."""
 
     low: float
     high: float
@@ -39,14 +39,14 @@ class Interval:
 def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
     """Return the exact interval of a proportion (Clopper and Pearson 1934; scipy's).
 
-    Wilson's is shorter, but contains the truth only 84 % of the time near 0 and 1.
+    Wilson's is shorter, but covers only 84 % near 0 and 1.
 
     >>> interval = exact_interval(8, 200)
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0174, 0.0773)
 
     Raises:
-        ValueError: ``n`` is 0 or ``hits`` outside 0..n.
+        ValueError: ``n`` is 0, or ``hits`` is not in 0..n.
     """
     from scipy.stats import binomtest
 
@@ -56,7 +56,7 @@ def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, variance of the mean and degrees of freedom; one entry for each leading index of the sums."""
+    """Mean, variance of the mean and its degrees of freedom, with the leading axes of the sums."""
 
     mean: Array
     variance: Array
@@ -64,7 +64,7 @@ class Moments:
 
 
 def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[Array, Array]:
-    """Return sum and number of the values of each cluster, in the order in which the clusters first occur.
+    """Return the sum and the number of the values of each cluster, in order of first occurrence.
 
     Raises:
         ValueError: no values, or lengths that differ.
@@ -79,7 +79,7 @@ def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple
 
 
 def t_quantile(df: Array, level: float) -> Array:
-    """Quantile of Student's t that a two-sided interval of this level has."""
+    """Return the quantile of Student's t for a two-sided interval."""
     from scipy.special import stdtrit
 
     found: Array = stdtrit(df, (1 + level) / 2)
@@ -90,9 +90,9 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
     """Return the mean of all cases, its cluster-robust variance (CR2) and the degrees of freedom of that variance.
 
     Args:
-        sums: sum of the values of each cluster, along the last axis (two clusters or more).
-        sizes: how many values, of the same shape.
-        skewed: let fourth moments lower the degrees of freedom; False for differences, which are about symmetric.
+        sums: sum of the values of each cluster, ``(..., k)`` with at least two clusters.
+        sizes: number of the values of each cluster, of the same shape.
+        skewed: let fourth moments lower the degrees of freedom; False for differences, which are roughly symmetric.
     """
     clusters = sizes.shape[-1]
     n = sizes.sum(axis=-1)
@@ -115,7 +115,7 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
 def cluster_moments(
     values: Sequence[float], clusters: Sequence[Hashable], *, skewed: bool = True
 ) -> Moments | None:
-    """Return :func:`moments` of clustered values; None with a single cluster and when no two cluster means differ: the spread is unknown.
+    """Return :func:`moments` of clustered values; None if the spread is unknown: with a single cluster, or if all cluster means are equal.
 
     Raises:
         ValueError: no values, or lengths that differ.
@@ -125,14 +125,14 @@ def cluster_moments(
 
 
 def t_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
-    """Return the ends of the t interval of each mean; ``quantile`` where it is already known."""
+    """Return the ends of the t interval of each mean."""
     q = t_quantile(found.df, level) if quantile is None else quantile
     half = q * np.sqrt(found.variance)
     return found.mean - half, found.mean + half
 
 
 def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
-    """Return the ends of Wilson's interval with the effective number of cases; nan where the variance is 0. ``quantile`` as in :func:`t_ends`."""
+    """Return the ends of Wilson's interval with the effective number of cases; nan if the variance is 0."""
     mean = np.clip(found.mean, 0.0, 1.0)  # sums of fractions may overshoot in the last digit
     with np.errstate(divide="ignore", invalid="ignore"):
         n = np.where(found.variance > 0, mean * (1 - mean) / found.variance, math.nan)
@@ -142,19 +142,20 @@ def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = N
 
 
 def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of the interval of graded shares along the last axis: at each end, the farther one of two intervals.
+    """Return the ends of the interval of graded shares: the wider of two intervals at each end.
 
-    Let ``draws`` be the geometric mean of the number of clusters (which counts if all cases of a cluster are alike) and of the effective
-    number of cases ``mean * (1 - mean) / variance``, at least the clusters and at most n (which counts if the variance lacks no cluster
-    that is unlike the others). With clusters of one case each it is n. The first interval is :func:`wilson_ends` of the clusters. The
-    second has two clusters more, of ``n / draws / 2`` cases that all score 0, or all score 1. It reaches at most as far as if so many
-    draws may miss cases that score 0, or 1: from ``mean * miss`` to ``1 - (1 - mean) * miss`` with ``miss = ((1 - level) / 2) ** (1 / draws)``,
-    the lower end of the exact interval if all draws are hits.
+    ``draws`` is a number of independent observations between two extremes: the number of clusters, which is right if all cases of a
+    cluster are alike, and the effective number of cases ``mean * (1 - mean) / variance`` (at least the clusters, at most n), which is
+    right if the sample lacks no unusual cluster. Their geometric mean is n if every cluster has one case.
+
+    The first interval is :func:`wilson_ends`. The second adds two clusters of ``n / draws / 2`` cases, one that scores 0 and one that
+    scores 1. It extends at most to ``mean * miss`` and ``1 - (1 - mean) * miss`` with ``miss = ((1 - level) / 2) ** (1 / draws)``, the
+    lower end of the exact interval if all draws are hits: the share of cases at an end of the scale that this many draws may miss.
 
     Args:
-        sums: sum of the values of each cluster (two clusters or more).
-        sizes: how many values, of the same shape.
-        level: of confidence.
+        sums: sum of the values of each cluster, ``(..., k)`` with at least two clusters.
+        sizes: number of the values of each cluster, of the same shape.
+        level: confidence level.
     """
     found = moments(sums, sizes)
     mean, clusters, n = np.clip(found.mean, 0.0, 1.0), sizes.shape[-1], sizes.sum(axis=-1)
@@ -168,21 +169,21 @@ def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array,
     )
     (low, high), (lower, higher) = wilson_ends(found, level), wilson_ends(more, level)
     miss = ((1 - level) / 2) ** (1 / draws)
-    # If scores hardly differ, part of a case at the ends can move both ends beyond the mean.
+    # If scores hardly differ, the added clusters can move both ends past the mean.
     low = np.minimum(np.fmin(low, np.maximum(lower, mean * miss)), mean)
     high = np.maximum(np.fmax(high, np.minimum(higher, 1 - (1 - mean) * miss)), mean)
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the ends of Wilson's interval of clustered shares, along the last axis; nan where the spread between clusters is unknown.
+    """Return the ends of Wilson's interval of clustered shares; nan if the spread between clusters is unknown.
 
     Args:
-        sums: sum of the values of each cluster.
-        sizes: how many values, of the same shape.
-        hits: the values are 0 and 1 alone. All hits or all misses then count as one case for each cluster, and clusters of one
-            case each are independent cases.
-        level: of confidence.
+        sums: sum of the values of each cluster, ``(..., k)``.
+        sizes: number of the values of each cluster, of the same shape.
+        hits: all values are 0 or 1. All hits, or all misses, then count as one case per cluster, and clusters of one case each count
+            as independent cases.
+        level: confidence level.
     """
     clusters = sizes.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -203,7 +204,7 @@ def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -
 
 
 def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
-    """Middle and half of the width."""
+    """Return the middle and half the width of Wilson's interval."""
     square = quantile**2
     half = quantile * np.sqrt(mean * (1 - mean) * n + square / 4) / (n + square)
     return (mean * n + square / 2) / (n + square), half
@@ -214,7 +215,7 @@ def cluster_t(
 ) -> Interval:
     """Return the t interval of the mean of clustered values on any scale (ratings, errors, differences).
 
-    Its ends are nan where the spread is unknown, see :func:`cluster_moments`. ``skewed`` as in :func:`moments`.
+    Its ends are nan if the spread is unknown, see :func:`cluster_moments`; for ``skewed`` see :func:`moments`.
 
     Raises:
         ValueError: no values, or lengths that differ.
@@ -234,20 +235,20 @@ def cluster_share(
 ) -> Interval:
     """Return the interval of a mean on a known scale: of hits and misses, graded shares, or ratings.
 
-    Independent hits and misses (values at the ends of the scale alone, clusters of one case each) have the exact interval. If all
-    values are at the same end, each cluster counts as one hit (or miss). All other values have :func:`graded_ends`. Clusters that
-    all have the same mean count as independent cases. Ends are nan for a single cluster whose values differ, as the spread between
-    clusters is then unknown.
+    Independent hits and misses (all values at the ends of the scale, clusters of one case each) have the exact interval. If all values
+    are at the same end, each cluster counts as one hit (or miss). Other values have :func:`graded_ends`; if all clusters have the same
+    mean, their cases count as independent. Ends are nan for a single cluster whose values differ, because the spread between clusters
+    is unknown.
 
     >>> interval = cluster_share([0.0] * 27 + [0.02, 0.03, 0.01], range(30))
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0005, 0.1175)
 
     Args:
-        values: at least one.
-        clusters: of each.
-        level: of confidence.
-        scale: lowest and highest value possible.
+        values: at least one value.
+        clusters: cluster of each value.
+        level: confidence level.
+        scale: lowest and highest possible value.
 
     Raises:
         ValueError: no values, values outside the scale, or lengths that differ.
@@ -255,7 +256,9 @@ def cluster_share(
     lowest, highest = scale
     shares = (np.asarray(values, dtype=float) - lowest) / (highest - lowest)
     if not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError(f"a score lies outside {lowest:g} to {highest:g}; without a scale, take cluster_t")
+        raise ValueError(
+            f"a score is outside {lowest:g} to {highest:g}; use cluster_t for values without a scale"
+        )
     sums, sizes = cluster_sums(shares.tolist(), clusters)
     k, n = len(sums), len(shares)
     hits = bool(np.isin(shares, (0.0, 1.0)).all())

@@ -1,9 +1,4 @@
-"""Means with everything that belongs to them: n, interval, coverage, reasons; by label, over runs, and as the flat numbers of a task.
-
-Figures are printed rounded half up in decimal. Python's ``round`` and format strings round halves to the even digit and see the
-binary value (``round(2.675, 2)`` is 2.67). Some printed tables were rounded twice, first to three decimals and then to two, which
-can raise the last digit: 8.5248 becomes 8.525 and then 8.53.
-"""
+"""Means with n, interval, coverage and reasons: of a task, by label, and corrected by people's ratings; rounding as the papers do."""
 
 import math
 import statistics
@@ -32,8 +27,7 @@ Label = TypeVar("Label", bound=Hashable)
 Scale = tuple[float, float]
 """Lowest and highest score that a metric can give."""
 RATES: Scale = (0.0, 1.0)
-Z_95 = statistics.NormalDist().inv_cdf(0.975)
-"""Half the width of a 95 % interval, in standard deviations."""
+Z_95 = statistics.NormalDist().inv_cdf(0.975)  # half the width of a 95 % interval, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -41,13 +35,13 @@ class Mean:
     """A mean over the cases that could be scored.
 
     Attributes:
-        value: the mean; nan when nothing was scored.
-        low, high: 95 % interval.
-        n: cases in the mean.
-        total: all cases; ``n / total`` is the coverage.
-        reasons: reason to count, of failures of the model (in the mean) and of ours (outside).
-        se: standard error over clusters, for those who quote it; nan where the spread is unknown. The interval is not the mean and
-            1.96 of these: it knows how few clusters there are and that rates end at 0 and 1.
+        value: the mean; nan if no case was scored.
+        low, high: 95 % interval. It is not the mean plus or minus 1.96 ``se``, because it accounts for few clusters and for the ends
+            of the scale.
+        n: number of cases in the mean.
+        total: number of all cases; ``n / total`` is the coverage.
+        reasons: number of cases by reason, for failures of the model (in the mean) and of ours (not in the mean).
+        se: standard error over clusters, for exports; nan if the spread is unknown.
     """
 
     value: float
@@ -69,13 +63,13 @@ def mean_of_scores(
 ) -> Mean:
     """Return the mean of the scores that have a value, and its interval (see :func:`interval_of_mean`).
 
-    If values are a judge's expectations of what people would say, the interval includes how far people may be from them: it is that
-    of the mean of one person's score of each case.
+    If values are expectations of people's scores (ORCA), the interval includes the spread of people around them: it is the interval of
+    the mean of one person's scores.
 
     Args:
         scores: values, reasons and standard deviations.
-        clusters: the cluster of each score.
-        scale: of the metric; None if it has no ends.
+        clusters: cluster of each score.
+        scale: lowest and highest possible value of the metric; None if it has no ends.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -98,13 +92,13 @@ def mean_of_scores(
 def standard_error(
     values: Sequence[float], clusters: Sequence[Hashable], stds: Sequence[float] = ()
 ) -> float:
-    """Return the cluster-robust standard error of a mean (CR2); nan with a single cluster and where no two cluster means differ.
+    """Return the cluster-robust standard error of a mean (CR2); nan with a single cluster or if all cluster means are equal.
 
-    With clusters of one value each it is the sample standard deviation over the root of n.
+    If every cluster has one value, it is the sample standard deviation over the root of n.
 
     Args:
-        values: at least one.
-        clusters: of the values.
+        values: at least one value.
+        clusters: cluster of each value.
         stds: as in :func:`interval_of_mean`.
 
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
@@ -123,17 +117,17 @@ def interval_of_mean(
     scale: Scale | None = RATES,
     stds: Sequence[float] = (),
 ) -> Interval:
-    """Return the 95 % interval that fits the values.
+    """Return the 95 % interval of a mean.
 
-    Values on a known scale have that of :func:`~long_context_tasks.stats.intervals.cluster_share`, others (and all if one lies outside
-    the scale) a t interval over clusters. Ends are nan if the spread between clusters is unknown: with a single cluster, and off a scale
-    if all clusters have the same mean.
+    Values on a known scale have the interval of :func:`~long_context_tasks.stats.intervals.cluster_share`. Values without a scale have a
+    t interval over clusters, and so have all values if one is outside the scale. Ends are nan if the spread between clusters is unknown:
+    with a single cluster or, without a scale, if all clusters have the same mean.
 
     Args:
-        values: at least one.
-        clusters: of the values.
-        scale: lowest and highest value possible; None if there is none.
-        stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
+        values: at least one value.
+        clusters: cluster of each value.
+        scale: lowest and highest possible value; None without a scale.
+        stds: if values are expectations, independent standard deviations around them; empty otherwise.
     """
     if scale is None or not all(scale[0] <= value <= scale[1] for value in values):
         ends = cluster_t(values, clusters)
@@ -143,10 +137,10 @@ def interval_of_mean(
 
 
 def widened(ends: Interval, mean: float, stds: Sequence[float], *, scale: Scale | None = RATES) -> Interval:
-    """Widen an interval of a mean of expectations to one of the mean of what is expected.
+    """Widen the interval of a mean of expectations to that of the mean of the expected values.
 
-    The variance of the mean has two independent parts, between cases and within them, so the distance of each end from the mean grows
-    in quadrature (law of total variance).
+    The variance of the mean has two independent parts, between cases and within them, so distances from the mean add in quadrature (law
+    of total variance).
 
     >>> widened(Interval(0.4, 0.6), 0.5, [0.5] * 25)
     Interval(low=0.2799..., high=0.7200...)
@@ -161,10 +155,10 @@ class GroupMean:
     """Mean of the scores of one label (question type, answer position, gold score).
 
     Attributes:
-        n: scores in the mean.
-        total: items with this label; ``n / total`` is the coverage.
-        clusters: meetings (books, ...) of the scores.
-        mean: nan when nothing was scored.
+        n: number of scores in the mean.
+        total: number of items with this label; ``n / total`` is the coverage.
+        clusters: number of meetings (books, ...) of the scores.
+        mean: nan if no item was scored.
         sd: sample standard deviation of the scores; nan for fewer than two.
         interval: 95 %, of the mean, over clusters; its ends are nan for a single cluster.
     """
@@ -180,7 +174,7 @@ class GroupMean:
 def group_mean(
     values: Sequence[float | None], clusters: Sequence[Hashable], scale: Scale | None = None
 ) -> GroupMean:
-    """Return the figures of one group; ``None`` is an item without a score. ``scale`` as in :func:`interval_of_mean`.
+    """Return the mean of one group; ``None`` marks an item without a score. For ``scale`` see :func:`interval_of_mean`.
 
     Raises:
         ValueError: lengths differ.
@@ -202,7 +196,7 @@ def group_mean(
 def group_means(
     values: Sequence[float | None], labels: Sequence[Label], clusters: Sequence[Hashable]
 ) -> dict[Label, GroupMean]:
-    """Return the figures of each label, in the order in which the labels first occur.
+    """Return the mean of each label, in order of first occurrence.
 
     >>> groups = group_means([9, 7, 5, None], ["who", "who", "what", "what"], ["a", "b", "a", "b"])
     >>> groups["who"].mean, groups["what"].n, groups["what"].total
@@ -221,7 +215,7 @@ def group_means(
 
 
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys of :func:`task_numbers`, in order. They never depend on the data, as both hosts fail or complain when they do."""
+    """Return the keys of :func:`task_numbers`, in order. They do not depend on the data, because hosts refuse metrics that appear late."""
     keys: list[str] = []
     for metric in metrics:
         keys.append(metric)
@@ -238,18 +232,18 @@ def task_numbers(
     n_truncated: float = 0,
     points: Mapping[str, Scale | None] = {},
 ) -> dict[str, float]:
-    """Return means, intervals and counts of a task as the flat numbers that a host's table and result file can hold.
+    """Return means, intervals and counts of a task as flat numbers for a host's table and result file.
 
     Args:
         scores: one mapping per case, each with every metric.
-        clusters: the cluster of each case.
-        metrics: names, headline first: its reasons are the ones counted.
-        intervals: the metrics that get ``_low`` and ``_high``.
-        n_truncated: prompts that the host cut; nan where the window is unknown.
-        points: the metrics that are points, not rates, each with its scale.
+        clusters: cluster of each case.
+        metrics: names; the first is the headline metric, whose reasons are counted.
+        intervals: metrics that get ``_low`` and ``_high``.
+        n_truncated: number of prompts that the host cut; nan if the window is unknown.
+        points: metrics that are points instead of rates, with their scales.
 
     Returns:
-        Metric values (rates from 0 to 1; nan when no case counts) and counts, keyed as :func:`result_keys`.
+        Metric values (rates from 0 to 1; nan if no case counts) and counts, keyed as in :func:`result_keys`.
     """
     result: dict[str, float] = {}
     for metric in metrics:
@@ -269,20 +263,22 @@ _CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP)
 
 
 def round_half_up(value: Number, places: int = 2) -> Decimal:
-    """Round to ``places`` decimals; halves go away from zero. The text of the result has all its decimals.
+    """Round to ``places`` decimals, halves away from zero, as the papers' tables do. The result prints all its decimals.
+
+    Python's ``round`` and format strings round halves to the even digit, and round the binary value (``round(2.675, 2)`` is 2.67).
 
     >>> str(round_half_up(2.675)), str(round_half_up(4.695, 1)), str(round_half_up(8.5))
     ('2.68', '4.7', '8.50')
 
     Raises:
-        ValueError: not a finite number, or ``places`` below 0.
+        ValueError: the number is not finite, or ``places`` is below 0.
     """
     if places < 0:
         raise ValueError(f"{places} decimals")
     if isinstance(value, Fraction):
         decimal = _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
     else:
-        # A float as people read it; float() first, as numpy's own numbers have another repr.
+        # The shortest decimal that reads back as the float; float() because numpy's numbers have a different repr.
         decimal = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not decimal.is_finite():
         raise ValueError(f"cannot round {value}")
@@ -290,13 +286,13 @@ def round_half_up(value: Number, places: int = 2) -> Decimal:
 
 
 def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:
-    """Round half up to ``first`` decimals, then to ``places``: to reproduce tables that were made so, never for new ones.
+    """Round half up to ``first`` decimals, then to ``places``, to reproduce printed tables that were rounded this way.
 
     >>> str(round_half_up(Fraction(1202, 141))), str(round_twice(Fraction(1202, 141)))
     ('8.52', '8.53')
 
     Raises:
-        ValueError: not a finite number, or ``first`` not above ``places``.
+        ValueError: the number is not finite, or ``first`` is not above ``places``.
     """
     if first <= places:
         raise ValueError(f"the first rounding keeps {first} decimals, the second {places}")
@@ -306,8 +302,8 @@ def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:
 def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int = 2) -> bool:
     """Return whether ``value`` can be one of ``n`` runs whose mean and standard deviation were printed with ``places`` decimals.
 
-    No value lies further from the mean of its sample than (n - 1) / sqrt(n) sample standard deviations (Samuelson 1968);
-    half a unit of the last printed digit is allowed on mean and standard deviation.
+    No value is further from the mean of its sample than (n - 1) / sqrt(n) sample standard deviations (Samuelson 1968). Mean and
+    standard deviation may be off by half a unit of their last printed digit.
 
     >>> could_be_one_run(8.5154, 8.42, 0.09, 3), could_be_one_run(8.60, 8.42, 0.09, 3)
     (True, False)
@@ -321,28 +317,30 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int =
     return abs(value - mean) <= (n - 1) / math.sqrt(n) * (sd + half) + half
 
 
-MIN_RATED, MIN_CLUSTERS, MIN_UNLIKE = 10, 5, 5
-"""Fewest rated answers and clusters with these for a correction; and of both ratings and differences from the judge's scores, those unlike
-the most frequent (else a draw misses the few that differ)."""
+# Fewest rated answers, and clusters with rated answers, for a correction.
+MIN_RATED, MIN_CLUSTERS = 10, 5
+# Fewest ratings, and differences from the judge's scores, that are not the most frequent one. With fewer, a sample often misses the
+# few that differ, and the interval is far too short.
+MIN_UNLIKE = 5
+# Bounds the division by 1 - leverage: a rated answer with a score that no other has determines the weight by itself (leverage 1).
 _MOST_LEVERAGE = 0.8
-"""A rated answer whose score stands alone decides the weight by itself; without it there would be none."""
 
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """A judge's mean beside the mean that people would give.
+    """A judge's mean, and an estimate of the mean that people would give.
 
     Attributes:
-        n: answers with a score of the judge.
-        n_rated: those that a person rated, too.
+        n: number of answers that the judge scored.
+        n_rated: number of these that a person rated as well.
         raw: mean of the judge's scores over all answers.
         corrected: estimate of people's mean over all answers.
-        interval: of ``corrected``, over clusters; it counts those with a rating.
+        interval: of ``corrected``, over the clusters with a rating.
         rated_only: people's mean over the rated answers.
         rated_interval: of ``rated_only``, over clusters.
         bias: mean of judge minus person over the rated answers.
         bias_interval: of ``bias``, over clusters.
-        weight: of the judge's scores, see above.
+        weight: slope of people's ratings on the judge's scores, over the rated answers.
     """
 
     n: int
@@ -363,19 +361,19 @@ def corrected_mean(
     clusters: Sequence[Hashable],
     level: float = LEVEL,
 ) -> CorrectedMean:
-    """Return a judge's mean corrected by people's ratings, on the scale of the ratings.
+    """Return a judge's mean corrected by people's ratings, on the scale of the ratings (prediction-powered inference, PPI++).
 
-    The rated answers have to be a random part of all answers of the same model: ratings of another model's answers say nothing of the bias here.
+    The rated answers have to be a random part of all answers of the same model, because the judge's bias differs between models.
 
     Args:
         judged: scores of the judge.
-        rated: a person's rating of the same answer, on the same scale; None where there is none.
-        clusters: of the answers (meetings, documents).
-        level: of confidence.
+        rated: a person's rating of the same answer, on the same scale; None if it has no rating.
+        clusters: cluster of each answer (meeting, document).
+        level: confidence level.
 
     Raises:
-        ValueError: lengths that differ, fewer than ten rated answers, rated answers of fewer than five clusters, or fewer than five whose
-            rating is unlike the most frequent one, or whose difference from the judge's score is.
+        ValueError: lengths differ; fewer than :data:`MIN_RATED` rated answers or :data:`MIN_CLUSTERS` clusters of them; fewer than
+            :data:`MIN_UNLIKE` ratings, or differences from the judge's scores, other than the most frequent one.
     """
     if not len(judged) == len(rated) == len(clusters):
         raise ValueError("judged, rated and clusters have different lengths")
@@ -398,15 +396,15 @@ def corrected_mean(
     spread = float(np.var(seen))
     weight = float(np.mean((seen - seen.mean()) * (truth - truth.mean()))) / spread if spread > 0 else 0.0
     rest = truth - weight * seen
-    # What each answer adds to the estimate. Deviations are centered, as the share of rated answers in a cluster is random itself, and
-    # each is taken as if the weight were fitted without its answer (HC3): with few rated answers the interval is too short otherwise.
+    # Contribution of each answer to the estimate. Deviations are centered because the share of rated answers in a cluster is random, and
+    # scaled as if the weight were fitted without the answer (HC3), because the interval is too short with few rated answers otherwise.
     leverage = 1 / n_rated + ((seen - seen.mean()) ** 2 / (n_rated * spread) if spread > 0 else 0.0)
     apart = (rest - rest.mean()) / (1 - np.minimum(leverage, _MOST_LEVERAGE))
     shares = weight * judge + rest.mean()
     shares[chosen] += len(judge) / n_rated * (apart - apart.mean()) * _few_clusters(where, clusters)
     found = cluster_moments(shares.tolist(), clusters)
-    assert found is not None  # there are five clusters, and ratings differ
-    # The error is mostly that of the rated clusters, and their number counts.
+    assert found is not None  # at least five clusters, and ratings differ
+    # Most of the error comes from the rated clusters, so their number bounds the degrees of freedom.
     low, high = t_ends(replace(found, df=np.minimum(found.df, len(set(where)) - 1)), level)
     return CorrectedMean(
         n=len(judge),
@@ -423,10 +421,10 @@ def corrected_mean(
 
 
 def _few_clusters(rated: Sequence[Hashable], clusters: Sequence[Hashable]) -> Array:
-    """Return the factor of each rated answer's deviation if fewer clusters are rated than there are.
+    """Return the factor of each rated answer's deviation that corrects for the number of rated clusters.
 
-    Deviations from a mean over few clusters are too small: by ``1 - share`` of the cluster (CR2). The interval corrects this for all
-    clusters only.
+    Deviations from a mean over few clusters are too small, by ``1 - share`` of the cluster (CR2), and the interval corrects this only
+    for the number of all clusters.
     """
     sizes, of_rated = Counter(clusters), Counter(rated)
     return np.sqrt([(1 - sizes[one] / len(clusters)) / (1 - of_rated[one] / len(rated)) for one in rated])

@@ -1,15 +1,13 @@
-"""Agreement of raters (judges, people): correlation and nearness to people, intra-class correlation (ICC), and the study of raters.
+"""Agreement of raters (judges, people): correlation, distance from people, intraclass correlation (ICC), and the study of raters.
 
-Pearson, Spearman and Kendall's tau-b are scipy's; Spearman and tau-b with average ranks and the correction for ties, which
-ratings from 1 to 10 are full of. Questions about one meeting share its transcript, its noise and its annotators, so their scores
-are not independent: intervals leave out whole meetings (books, threads).
+Pearson, Spearman and Kendall's tau-b are scipy's; Spearman and tau-b use average ranks, because ratings from 1 to 10 are full of
+ties. Questions about one meeting share its transcript, its noise and its annotators, so their scores are not independent: intervals
+come from leaving out whole meetings (books, threads).
 
-Forms of the ICC after Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; when to use which: Koo and Li (2016).
-ICC(1, .): every target has raters of its own (different annotators from meeting to meeting). ICC(2, .): the same
-raters, drawn from many, scored every target; differences in level count as disagreement. ICC(3, .): the same raters and
-only these; differences in level do not count. (., 1) is the reliability of one rater, (., k) of the mean of all k.
-
-The computation is pingouin's, which comes with ``pip install 'long_context_tasks[agreement]'``.
+Forms of the ICC after Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; for the choice of a form see Koo and Li (2016).
+ICC(1, .): every target has its own raters (different annotators from meeting to meeting). ICC(2, .): the same raters, drawn from
+many, scored every target; differences in level count as disagreement. ICC(3, .): the same raters, and only these; differences in
+level do not count. (., 1) is the reliability of one rater, (., k) that of the mean of all k.
 """
 
 import math
@@ -17,12 +15,11 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.schema.extras import require
 from long_context_tasks.stats.intervals import LEVEL, Array, Interval, cluster_t, moments, t_quantile
 from long_context_tasks.stats.means import GroupMean, group_mean, group_means, round_half_up
 
@@ -30,33 +27,34 @@ Method = Literal["pearson", "spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
 Outcome = Literal["wins", "loses", "open"]
 Rows = NDArray[np.intp]
+Float = np.floating[Any]  # unlike float, it divides by 0 without an error
 
+# Most groups of clusters that a jackknife leaves out. More groups take longer and do not make it more precise.
 MOST_GROUPS = 100
-"""Groups of clusters that a jackknife leaves out, at the most: more make it no surer, and slow."""
 _FLAT = 1e-12
 
 
 def cluster_numbers(clusters: Sequence[Hashable]) -> Rows:
-    """Return the clusters as numbers from 0, in the order in which they first occur."""
+    """Number the clusters from 0, in order of first occurrence."""
     index = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
     return np.array([index[cluster] for cluster in clusters], dtype=np.intp)
 
 
 Jackknifed = tuple[Array, Array]
-"""A statistic of all rows, of any shape; and without each cluster, along one more axis."""
+"""A statistic of all rows, of any shape, and its values without each cluster, along one more axis."""
 
 
 def fisher_ends(found: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]:
     """Return the ends of the 95 % interval of a correlation: t on Fisher's z, its variance that of the jackknife (Tukey 1958).
 
-    The pull of a cluster on a correlation is about a product of two normal effects, which has long tails: the spread of few pulls
-    says less of their true spread than that of as many normal numbers. Half of the degrees of freedom bring coverage from 88 to 93 %
-    and more where clusters differ in level (docs/simulations.md). The ends are nan with a single cluster, where leaving out one leaves no
-    correlation or a perfect one, and where none changes the value: the spread is then unknown.
+    The influence of a cluster on a correlation is roughly a product of two normal effects, which has long tails, so a few influences
+    determine their spread less well than as many normal numbers would. Half of the degrees of freedom raise coverage from 88 to at least
+    93 % if clusters differ in level (docs/simulations.md). The ends are nan if the spread is unknown: with a single cluster, if leaving
+    out a cluster leaves no correlation or a perfect one, and if no cluster changes the value.
 
     Args:
         found: correlations from -1 to 1.
-        share_df: of the degrees of freedom, clusters less one.
+        share_df: share of the degrees of freedom (number of clusters less one) to use.
     """
     value, without = found
     k = without.shape[-1]
@@ -76,8 +74,8 @@ def fisher_ends(found: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]
 def difference_ends(first: Jackknifed, second: Jackknifed) -> tuple[Array, Array]:
     """Return the ends of the 95 % interval of the difference of two correlations (Zou 2007, Psychological Methods 12(4)).
 
-    The intervals of the two are joined by the correlation of their jackknife values: the result is short where both raters fail on the
-    same clusters. In the difference the long tails cancel: it takes all degrees of freedom.
+    The correlation of the jackknife values combines the two intervals: the result is short if both raters fail on the same clusters.
+    The long tails cancel in the difference, so it uses all degrees of freedom.
     """
     (one, one_left), (other, other_left) = first, second
     low, high = fisher_ends(first, share_df=1)
@@ -95,9 +93,9 @@ def difference_ends(first: Jackknifed, second: Jackknifed) -> tuple[Array, Array
 
 
 def jackknife(statistic: Callable[[Rows], float], clusters: Sequence[Hashable]) -> Jackknifed:
-    """Return ``statistic``, which takes row numbers, of all rows and of those without each cluster.
+    """Return ``statistic``, a function of row numbers, of all rows and of the rows without each cluster.
 
-    Of more than :data:`MOST_GROUPS` clusters so many groups are left out. Nothing is left out where all rows give nan.
+    More than :data:`MOST_GROUPS` clusters are left out in that many groups. If all rows give nan, no cluster is left out.
     """
     value = statistic(np.arange(len(clusters)))
     if math.isnan(value):
@@ -116,10 +114,11 @@ class Correlation:
     """Correlation of two raters over the items that both scored.
 
     Attributes:
-        value: nan when fewer than two items have both scores or the scores of a rater are all equal.
+        first, second: names of the raters.
+        value: nan if fewer than two items have both scores, or all scores of a rater are equal.
         interval: 95 %, over clusters.
-        n: items with both scores.
-        clusters: clusters they come from.
+        n: number of items with both scores.
+        clusters: number of their clusters.
     """
 
     first: str
@@ -132,7 +131,7 @@ class Correlation:
 
 
 def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Method = "pearson") -> float:
-    """Return the correlation of two lists of scores; nan when one is constant or there are fewer than two.
+    """Return the correlation of two lists of scores; nan if one is constant or there are fewer than two scores.
 
     Raises:
         ValueError: lengths differ.
@@ -144,11 +143,13 @@ def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Me
         return math.nan
     import scipy.stats
 
-    if method == "spearman":  # what scipy's function does before it looks for p, which takes most of its time
+    if (
+        method == "spearman"
+    ):  # scipy's spearmanr gives the same value, but computes p, which takes most of its time
         return float(np.corrcoef(scipy.stats.rankdata([first, second], axis=1))[0, 1])
     function = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}[method]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nearly constant input; the value is what it is
+        warnings.simplefilter("ignore")  # scipy warns of nearly constant input, which resampling produces
         return float(function(first, second).statistic)
 
 
@@ -158,7 +159,7 @@ def correlate_raters(
     clusters: Sequence[Hashable],
     method: Method = "pearson",
 ) -> Correlation:
-    """Return the correlation of two raters, each a name and the scores in the order of ``clusters``; ``None`` is no score.
+    """Return the correlation of two raters, each given as a name and scores in the order of ``clusters``; ``None`` marks a missing score.
 
     Raises:
         ValueError: lengths differ.
@@ -173,12 +174,12 @@ def correlate_raters(
 
 
 G = TypeVar("G", bound=Hashable)
+# Fewest answers of a model for a correlation within it.
 FEWEST_WITHIN = 5
-"""Answers of a model below which their correlation says nothing."""
 
 
 def rhos_within(x: Sequence[float], y: Sequence[float], groups: Sequence[G]) -> dict[G, float]:
-    """Return Spearman's correlation within each group of five items or more, in the order of first occurrence; nan where x or y is constant."""
+    """Return Spearman's correlation within each group of at least five items, in order of first occurrence; nan if x or y is constant."""
     places: dict[G, list[int]] = {}
     for place, group in enumerate(groups):
         places.setdefault(group, []).append(place)
@@ -190,9 +191,9 @@ def rhos_within(x: Sequence[float], y: Sequence[float], groups: Sequence[G]) -> 
 
 
 def mean_rho_within(x: Sequence[float], y: Sequence[float], groups: Sequence[Hashable]) -> float:
-    """Return the mean of :func:`rhos_within` over the groups that have one; nan without any.
+    """Return the mean of :func:`rhos_within` over the groups that have a correlation; nan without any.
 
-    Who wrote an answer is the same for all items of a group, so it does not help here.
+    The author of an answer is the same for all items of a group, so knowing it does not raise this figure.
     """
     found = [each for each in rhos_within(x, y, groups).values() if not math.isnan(each)]
     return math.fsum(found) / len(found) if found else math.nan
@@ -205,8 +206,8 @@ def rho_within(
 
     Args:
         x: scores of a rater.
-        y: those of another, or of people, in the same order.
-        groups: answering model of each item.
+        y: scores of another rater or of people, in the same order.
+        groups: model that answered each item.
         clusters: question of each item.
     """
 
@@ -217,31 +218,14 @@ def rho_within(
     return float(found[0]), _interval(fisher_ends(found))
 
 
-def correlation_matrix(
-    raters: Mapping[str, Sequence[float | None]],
-    clusters: Sequence[Hashable],
-    methods: Sequence[Method] = METHODS,
-) -> list[Correlation]:
-    """Correlate every pair of raters once, by every method; pairs in the order of the raters.
-
-    Raises:
-        ValueError: lengths differ.
-    """
-    return [
-        correlate_raters((first, raters[first]), (second, raters[second]), clusters, method)
-        for method in methods
-        for first, second in combinations(raters, 2)
-    ]
-
-
 @dataclass(frozen=True)
 class Difference:
     """First rater minus second.
 
     Attributes:
-        value: of all items.
+        value: difference over all items.
         interval: 95 %, over clusters.
-        outcome: of the first: ``open`` where the interval contains 0 or there is none.
+        outcome: outcome for the first rater: ``open`` if the interval contains 0 or is unknown.
     """
 
     value: float
@@ -249,11 +233,13 @@ class Difference:
     outcome: Outcome
 
 
-def _difference(value: float, interval: Interval, better: float) -> Difference:
-    """``better`` is 1 where the larger of two figures is the better one, else -1."""
-    above = (interval.low > 0) - (interval.high < 0)
-    outcomes: dict[float, Outcome] = {1: "wins", 0: "open", -1: "loses"}
-    return Difference(value, interval, outcomes[above * better])
+def _difference(value: float, interval: Interval, *, larger_wins: bool) -> Difference:
+    outcome: Outcome = "open"
+    if interval.low > 0:
+        outcome = "wins" if larger_wins else "loses"
+    elif interval.high < 0:
+        outcome = "loses" if larger_wins else "wins"
+    return Difference(value, interval, outcome)
 
 
 def rho_difference(
@@ -275,7 +261,7 @@ def rho_difference(
     value = float(one[0] - other[0])
     if math.isnan(value):
         return Difference(value, Interval(math.nan, math.nan), "open")
-    return _difference(value, _interval(difference_ends(one, other)), 1)
+    return _difference(value, _interval(difference_ends(one, other)), larger_wins=True)
 
 
 def mae_difference(
@@ -284,40 +270,31 @@ def mae_difference(
     truth: Sequence[float],
     clusters: Sequence[Hashable],
 ) -> Difference:
-    """Return the difference of two raters' mean absolute errors; below 0 the first is nearer to the truth.
+    """Return the difference of two raters' mean absolute errors; below 0, the first is closer to the truth.
 
     Raises:
         ValueError: no items, or lengths differ.
     """
     values = [abs(a - t) - abs(b - t) for a, b, t in zip(first, second, truth, strict=True)]
     interval = cluster_t(values, clusters, skewed=False)
-    return _difference(math.fsum(values) / len(values), interval, -1)
+    return _difference(math.fsum(values) / len(values), interval, larger_wins=False)
 
 
 Ratings = Mapping[str, Sequence[float | None]]
-"""Rater to scores, all in one order of items; ``None`` where a rater gave none."""
+"""Rater to scores, all in one order of items; ``None`` if a rater gave no score."""
 
-# As pingouin calls them from 0.6 on (A: absolute agreement, C: consistency).
-_FORMS = {
-    "ICC(1,1)": "ICC(1,1)",
-    "ICC(2,1)": "ICC(A,1)",
-    "ICC(3,1)": "ICC(C,1)",
-    "ICC(1,k)": "ICC(1,k)",
-    "ICC(2,k)": "ICC(A,k)",
-    "ICC(3,k)": "ICC(C,k)",
-}
 MIN_TARGETS = 5
 
 
 @dataclass(frozen=True)
 class Icc:
-    """One form of the coefficient.
+    """One form of the intraclass correlation.
 
     Attributes:
         form: ``ICC(1,1)`` ... ``ICC(3,k)``.
-        value: nan or infinite when nothing varies.
-        interval: 95 %, from the F distribution, targets as independent ones; ends are nan where raters agree so much less than by
-            chance that its formula gives none.
+        value: nan or infinite if nothing varies.
+        interval: 95 %, from the F distribution, with targets as independent; ends are nan if raters agree so much less than by
+            chance that the formula gives no interval.
         f, df1, df2, p: F test against no agreement.
         targets, raters: size of the table.
     """
@@ -336,9 +313,10 @@ class Icc:
 def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
     """Return all six forms for a complete table of ratings: a row for each target, a column for each rater.
 
+    Coefficients after Shrout and Fleiss (1979), intervals after McGraw and Wong (1996), Psychological Methods 1(1), Table 7.
+
     Raises:
-        InputError: pingouin is not installed.
-        ValueError: fewer than five targets or two raters, rows of unequal length, or a rating that is no number.
+        ValueError: fewer than five targets or two raters, rows of unequal length, or a rating that is not a number.
     """
     sizes = {len(row) for row in ratings}
     if len(ratings) < MIN_TARGETS or len(sizes) != 1 or min(sizes) < 2:
@@ -346,54 +324,86 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
             f"ICC needs at least {MIN_TARGETS} targets, each with the same two or more raters; "
             f"there are {len(ratings)} targets with {sorted(sizes)} ratings"
         )
-    if any(math.isnan(rating) for row in ratings for rating in row):
+    table = np.asarray(ratings, dtype=float)
+    if np.isnan(table).any():
         raise ValueError("ICC needs a complete table; a rating is not a number")
-    require("agreement", "ICC", "pandas", "pingouin")
-    import pandas
-    import pingouin
+    from scipy.special import fdtrc
 
-    raters = sizes.pop()
-    table = pandas.DataFrame(ratings).melt(ignore_index=False, var_name="rater", value_name="rating")
-    # By default pingouin rounds intervals to two decimals; the setting is that of the whole process.
-    before = dict(pingouin.options)
-    pingouin.options["round.column.CI95"] = None
-    try:
-        with np.errstate(divide="ignore", invalid="ignore"):  # raters in full agreement; documented above
-            found = pingouin.intraclass_corr(
-                data=table.astype(float).reset_index(names="target"),
-                targets="target",
-                raters="rater",
-                ratings="rating",
-            )
-    finally:
-        pingouin.options.update(before)
-    rows = found.set_index("Type").to_dict("index")
-    coefficients = {}
-    for form, name in _FORMS.items():
-        row = rows[name]
-        low, high = map(float, row["CI95"])
-        if low > high:  # its formula has a pole where raters agree less than by chance
-            low = high = math.nan
-        coefficients[form] = Icc(
-            form=form,
-            value=float(row["ICC"]),
-            interval=Interval(low, high),
-            f=float(row["F"]),
-            df1=int(row["df1"]),
-            df2=int(row["df2"]),
-            p=float(row["pval"]),
-            targets=len(ratings),
-            raters=raters,
+    n, k = table.shape
+    squares = _MeanSquares.of(table)
+    found = {}
+    for kind in (1, 2, 3):
+        # Raters in full agreement divide by 0, see Icc.value.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error, df2 = (squares.within, n * (k - 1)) if kind == 1 else (squares.rest, (n - 1) * (k - 1))
+            level = k * (squares.raters - squares.rest) / n if kind == 2 else 0.0
+            f = squares.targets / error
+            value = (squares.targets - error) / (squares.targets + (k - 1) * error + level)
+            mean_value = (squares.targets - error) / (squares.targets + level / k)
+            ends = _two_way_ends(squares, value, n, k) if kind == 2 else _ends_of_f(f, n - 1, df2, k)
+            # Reliability of the mean of k raters from that of one (Spearman and Brown).
+            mean_ends = [k * end / (1 + (k - 1) * end) for end in ends]
+        p = float(fdtrc(n - 1, df2, f))
+        for suffix, each, (low, high) in (("1", value, ends), ("k", mean_value, mean_ends)):
+            # The formula has a pole if raters agree less than by chance; its ends then change places.
+            interval = Interval(float(low), float(high)) if low <= high else Interval(math.nan, math.nan)
+            form = f"ICC({kind},{suffix})"
+            found[form] = Icc(form, float(each), interval, float(f), n - 1, df2, p, n, k)
+    return found
+
+
+@dataclass(frozen=True)
+class _MeanSquares:
+    """Mean squares of the analysis of variance of a table: between targets, within targets, between raters, residual."""
+
+    targets: Float
+    within: Float
+    raters: Float
+    rest: Float
+
+    @classmethod
+    def of(cls, table: Array) -> "_MeanSquares":
+        n, k = table.shape
+        mean, rows, columns = table.mean(), table.mean(axis=1), table.mean(axis=0)
+        return cls(
+            targets=k * ((rows - mean) ** 2).sum() / (n - 1),
+            within=((table - rows[:, None]) ** 2).sum() / (n * (k - 1)),
+            raters=n * ((columns - mean) ** 2).sum() / (k - 1),
+            rest=((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1)),
         )
-    return coefficients
+
+
+def _f_quantile(df1: float | Float, df2: float | Float) -> Float:
+    from scipy.special import fdtri
+
+    found: Float = fdtri(df1, df2, (1 + LEVEL) / 2)
+    return found
+
+
+def _ends_of_f(f: Float, df1: int, df2: int, k: int) -> list[Float]:
+    low, high = f / _f_quantile(df1, df2), f * _f_quantile(df2, df1)
+    return [(low - 1) / (low + k - 1), (high - 1) / (high + k - 1)]
+
+
+def _two_way_ends(squares: _MeanSquares, value: Float, n: int, k: int) -> list[Float]:
+    """Return the ends of ICC(2,1), whose error has two parts: Satterthwaite's degrees of freedom for their sum."""
+    of_raters = k * value / (n * (1 - value)) * squares.raters
+    of_rest = (1 + k * value * (n - 1) / (n * (1 - value))) * squares.rest
+    df = (of_raters + of_rest) ** 2 / (of_raters**2 / (k - 1) + of_rest**2 / ((n - 1) * (k - 1)))
+    upper, lower = _f_quantile(n - 1, df), _f_quantile(df, n - 1)
+    both = k * squares.raters + (k * n - k - n) * squares.rest
+    return [
+        n * (squares.targets - upper * squares.rest) / (upper * both + n * squares.targets),
+        n * (lower * squares.targets - squares.rest) / (both + n * lower * squares.targets),
+    ]
 
 
 def means_by_gold_bin(
     values: Sequence[float | None], gold: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[int, GroupMean]:
-    """Return how a rater scores what the gold rater gave 1, 2, 3 ... (ELITR-Bench, Fig. 2a), bins in ascending order.
+    """Return a rater's mean score for the items that the gold rater gave 1, 2, 3 ... (ELITR-Bench, Fig. 2a), bins in ascending order.
 
-    A gold score between two bins (a mean over people) goes to the nearer one, a half to the upper.
+    A gold score between two bins (a mean over people) goes to the closer one, a half to the upper one.
 
     Raises:
         ValueError: lengths differ, or a gold score is not a finite number.
@@ -407,11 +417,11 @@ class RaterStudy:
     """Means, correlations and distributions of raters.
 
     Attributes:
-        items, clusters: how many.
-        means: mean of each rater over what that rater scored.
-        by_label: label to the means of each rater (Table 4 with the model as label); empty without labels.
-        correlations: every pair by every method.
-        bins: rater to scores in each bin of the gold rater (Fig. 2a); empty without one.
+        items, clusters: number of items and of their clusters.
+        means: mean of each rater over the items that it scored.
+        by_label: label to the means of each rater (Table 4, with the model as label); empty without labels.
+        correlations: every pair of raters by every method.
+        bins: rater to its mean score in each bin of the gold rater (Fig. 2a); empty without a gold rater.
     """
 
     items: int
@@ -427,10 +437,11 @@ class Panel:
     """Agreement of several raters (Table 11).
 
     Attributes:
-        items: items that all of them scored; only these are in it.
-        left_out: items that lack a score.
-        overall: all forms over all items; ICC(1,k) is the one where clusters had different people.
-        by_cluster: ICC(2,k) of each cluster with five such items or more.
+        raters: names.
+        items: number of items that all raters scored; the figures use only these.
+        left_out: number of items that lack a score.
+        overall: all forms over all items; read ICC(1,k) if the clusters had different raters.
+        by_cluster: ICC(2,k) of each cluster with at least five such items.
     """
 
     raters: tuple[str, ...]
@@ -447,10 +458,11 @@ def study_raters(
     labels: Sequence[str] | None = None,
     methods: Sequence[Method] = METHODS,
 ) -> RaterStudy:
-    """Study raters that scored the same items; every interval is over clusters.
+    """Study raters of the same items; every interval is over clusters.
 
     Raises:
-        ValueError: lengths differ. KeyError: ``gold`` is no rater.
+        ValueError: lengths differ.
+        KeyError: ``gold`` is not a rater.
     """
     split: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
@@ -468,17 +480,20 @@ def study_raters(
         items=len(clusters),
         clusters=len(set(clusters)),
         means={name: group_mean(scores, clusters) for name, scores in ratings.items()},
-        correlations=correlation_matrix(ratings, clusters, methods),
+        correlations=[
+            correlate_raters((first, ratings[first]), (second, ratings[second]), clusters, method)
+            for method in methods
+            for first, second in combinations(ratings, 2)
+        ],
         by_label=split,
         bins=bins,
     )
 
 
 def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:
-    """Return the intra-class correlations of the raters, over all items and cluster by cluster.
+    """Return the intraclass correlations of the raters, over all items and by cluster.
 
     Raises:
-        InputError: pingouin is not installed.
         ValueError: fewer than two raters, or fewer than five items that all of them scored.
     """
     table: list[list[float]] = []

@@ -1,13 +1,13 @@
-"""Is a mean difference below a margin, above 0, or open? A test that may be looked at after every observation, and stopped there.
+"""Is a mean loss below a margin, above 0, or open? A test that may be read, and stopped, after every observation.
 
-The evidence against a hypothesis about a mean of values from 0 to 1 is the capital of a bettor against it: from 1, each value ``x`` multiplies
-it by ``1 - c + c * x / m`` where ``m`` is the largest mean under the hypothesis and ``c`` the share that is put in. Under the hypothesis the
-capital does not grow on average, so that the probability that it *ever* reaches ``1 / alpha`` is at most ``alpha`` (Ville 1939). The
-capital here is split over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
+The evidence against a hypothesis about the mean of values from 0 to 1 is the capital of a bettor against it: it starts at 1, and each
+value ``x`` multiplies it by ``1 - c + c * x / m``, with ``m`` the largest mean under the hypothesis and ``c`` the share at stake. Under the
+hypothesis the capital does not grow on average, so the probability that it *ever* reaches ``1 / alpha`` is at most ``alpha`` (Ville 1939).
+The capital is split over several constant shares: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
 betting, JRSS B 86(1), with the portfolio of Orabona and Jun (2024), Tight concentrations and confidence sequences from the regret of
 universal portfolio, IEEE Trans. Inf. Theory 70(1). Half of it is on the largest share, which is best if two stacks hardly ever differ.
-Constant shares never look at the data: if values come in rounds, one from each of several strata with means of their own, the guarantee
-holds at the ends of rounds for the mean over strata (the product of the expected factors is largest if all are alike).
+Constant shares do not depend on the data: if values come in rounds, one from each of several strata with different means, the guarantee
+holds after each round for the mean over strata (the product of the expected factors is largest if all strata are alike).
 """
 
 import math
@@ -22,22 +22,22 @@ from long_context_tasks.stats.intervals import Array
 
 Verdict = Literal["PASS", "FAIL", "UNDECIDED"]
 _SHARES = 8
-_MOST = 0.97  # a share of 1 loses everything at the first value of 0
+_MOST = 0.97  # a share of 1 loses the whole capital at the first value of 0
 _STEPS = 40
 _ON_THE_LARGEST = 0.5
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the losses so far say.
+    """Verdict on the losses so far.
 
     Attributes:
-        verdict: PASS: the mean loss is below the margin; FAIL: it is above 0; UNDECIDED: neither is shown yet. Where both
-            are, PASS: a loss that is shown to be within the margin is one that the user accepts.
-        n: losses.
-        mean: of them; nan without any.
-        low, high: bounds of the true mean over all looks together: ``high`` is missed with probability ``alpha`` at most, ``low`` with
-            ``alpha / tests``.
+        verdict: PASS: the mean loss is below the margin; FAIL: it is above 0; UNDECIDED: neither is shown yet. PASS if both are
+            shown, because the user accepts a loss within the margin.
+        n: number of losses.
+        mean: mean loss; nan without losses.
+        low, high: bounds of the true mean that hold over all looks together: ``high`` is exceeded with probability at most ``alpha``,
+            ``low`` undercut with at most ``alpha / tests``.
     """
 
     verdict: Verdict
@@ -48,30 +48,30 @@ class Look:
 
 
 def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: int = 1) -> Look:
-    """Test a mean loss on what there is so far; it may be called after every loss, and the first verdict may be kept.
+    """Test the mean of the losses so far; it may be called after every loss, and the first verdict may be kept.
 
-    PASS is wrong with probability ``alpha`` at most if the true loss is the margin or more, FAIL with ``alpha / tests`` at most if it is
-    0 or less, however often one looks. If several means are tested, and all have to pass, that all of them pass is wrong with
-    probability ``alpha`` at most (an intersection-union test), and that any fails likewise (Bonferroni).
+    However often it is called, a wrong PASS has probability at most ``alpha`` if the true loss is the margin or more, a wrong FAIL at most
+    ``alpha / tests`` if it is 0 or less. If several means are tested and all have to pass, a wrong PASS of all has probability at most
+    ``alpha`` (an intersection-union test), and so has a wrong FAIL of any (Bonferroni).
 
     >>> found = look([0.0] * 120, margin=0.05)
     >>> found.verdict, round(found.low, 3), round(found.high, 3)
     ('PASS', -0.03, 0.03)
 
     Args:
-        losses: from -1 to 1, in the order in which they came, independent of one another.
-        margin: above 0, below 1.
+        losses: independent values from -1 to 1, in order of arrival.
+        margin: between 0 and 1.
         alpha: probability of a wrong verdict of either kind.
-        tests: how many means are tested together.
+        tests: number of means that are tested together.
 
     Raises:
         ValueError: a loss or a margin out of range.
     """
     if not 0 < margin < 1:
-        raise ValueError(f"a margin of {margin}; expected one between 0 and 1")
+        raise ValueError(f"margin {margin}: expected a number between 0 and 1")
     x = np.asarray(losses, float)
     if x.size and not (np.abs(x) <= 1).all():
-        raise ValueError("a loss outside -1 to 1")
+        raise ValueError("expected losses from -1 to 1")
     kinds, counts = np.unique(x, return_counts=True)
     shares = shares_of(margin)
     high = 1 - 2 * _lower_bound((1 - kinds) / 2, counts, shares, alpha)
@@ -81,16 +81,16 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: in
 
 
 def shares_of(margin: float) -> Array:
-    """Return the shares that are put in: the best one is the margin over the variance of losses, which is 1 at most."""
+    """Return the shares at stake, ascending. The best share is the margin over the variance of the losses, which is at most 1."""
     return np.geomspace(margin, max(_MOST, margin), _SHARES)
 
 
 def log_evidence(kinds: Array, counts: Array, mean: float, shares: Array) -> Array:
-    """Return the logarithm of the capital of a bettor against a mean of ``mean`` or less.
+    """Return the logarithm of the capital of a bettor against the hypothesis that the mean is at most ``mean``.
 
     Args:
-        kinds: values from 0 to 1 that occur, ``(k,)``.
-        counts: how often, ``(k,)`` or for several samples ``(k, n)``.
+        kinds: distinct values from 0 to 1, ``(k,)``.
+        counts: number of each value, ``(k,)``, or ``(k, n)`` for n samples.
         mean: above 0.
         shares: see :func:`shares_of`; half of the capital is on the last one.
     """
@@ -102,7 +102,8 @@ def log_evidence(kinds: Array, counts: Array, mean: float, shares: Array) -> Arr
 
 
 def _lower_bound(kinds: Array, counts: Array, shares: Array, alpha: float) -> float:
-    """Return the largest mean (to 1e-12) that the evidence refutes; 0 where it refutes none. The evidence falls as the mean grows."""
+    """Return the largest mean (to 1e-12) that the evidence refutes; 0 if it refutes none."""
+    # Bisection, because the evidence falls as the mean grows.
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -1,7 +1,8 @@
-"""What can be known of an answer's rating without reading whether it is right: who answered, and how long answer and reference are.
+"""Predict an answer's rating without checking whether it is right: from the model that answered and the lengths of answer and reference.
 
-A judge shows that it judges correctness where it beats these. Identity is the mean rating of the answering model. What lengths add is a kernel ridge
-regression (Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an indicator of each model.
+A judge that does not beat these shortcuts has not shown that it judges correctness. Identity predicts the mean rating of the answering
+model. Lengths add a kernel ridge regression (Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an
+indicator of each model.
 """
 
 import math
@@ -20,21 +21,21 @@ SHORTCUTS = {
     "identity + lengths": (True, True),
     "lengths only": (False, True),
 }
-"""Name to whether it knows the answering model, and the lengths."""
+"""Name to whether the shortcut uses the answering model, and the lengths."""
 LEFT_OUT = "lengths only, model left out"
-"""Lengths, learned from the answers of the other models."""
+"""Lengths, fitted to the answers of the other models."""
 _FOLDS = 10
+# Fitting solves a dense system, so of more answers only every second, third, ... is used.
 _MOST = 1_500
-"""Answers that are learned from; of more, every second, third and so on."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a shortcut knows of an answer.
+    """Input of the shortcuts for an answer.
 
     Attributes:
-        model: that answered.
-        candidate, reference: characters of the answer and of the reference.
+        model: name of the answering model.
+        candidate, reference: number of characters of the answer and of the reference.
     """
 
     model: str
@@ -44,14 +45,14 @@ class Traits:
 
 @dataclass(frozen=True)
 class Levels:
-    """Mean ratings, of all answers and of each model's."""
+    """Mean rating of all answers, and of the answers of each model."""
 
     overall: float
     of_model: Mapping[str, float]
 
     @classmethod
     def of(cls, traits: Sequence[Traits], ratings: Sequence[float]) -> "Levels":
-        """Take the means of rated answers."""
+        """Compute the means of rated answers."""
         own: dict[str, list[float]] = {}
         for each, rating in zip(traits, ratings, strict=True):
             own.setdefault(each.model, []).append(rating)
@@ -69,10 +70,10 @@ def predict_by(
 
     Args:
         shortcut: one of :data:`SHORTCUTS`.
-        train: to learn from, not empty.
+        train: traits of the answers to fit to, not empty.
         ratings: in the order of ``train``.
-        test: to predict; a model that is not in ``train`` is like none of them.
-        levels: mean ratings to which what the lengths say is added; None for those of ``train``.
+        test: traits of the answers to predict; a model that is not in ``train`` gets the overall mean.
+        levels: mean ratings to which the effect of lengths is added; None for those of ``train``.
     """
     identity, lengths = SHORTCUTS[shortcut]
     own = Levels.of(train, ratings)
@@ -117,15 +118,15 @@ def _kernel(rows: Array, known: Array) -> Array:
 def cross_predicted(
     traits: Sequence[Traits], ratings: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[str, list[float]]:
-    """Predict each rating by every shortcut; what lengths say is learned from the answers of other clusters.
+    """Predict each rating by every shortcut; the effect of lengths is fitted to the answers of other clusters.
 
-    The mean ratings of the models are those of all answers: means without a part are low where that part is high, which would rank answers the wrong
-    way round.
+    The mean ratings of the models include the predicted answer: a mean without it is low exactly if its rating is high, which would
+    reverse the ranking.
 
     Args:
-        traits: of the answers.
-        ratings: theirs.
-        clusters: the question of each, at least two; they are dealt into ten parts.
+        traits: traits of the answers.
+        ratings: ratings in the same order.
+        clusters: question of each answer, at least two; they are dealt into ten parts.
 
     Returns:
         Shortcut to predictions in the order of the answers; with two models or more also :data:`LEFT_OUT`.
@@ -156,15 +157,15 @@ def cross_predicted(
 
 @dataclass(frozen=True)
 class RankFigures:
-    """How a rater, or a shortcut, ranks answers as people do.
+    """Agreement of a rater, or a shortcut, with people's ratings.
 
     Attributes:
-        name: of the rater.
-        n: answers that it has a score for.
+        name: name of the rater.
+        n: number of answers that it scored.
         mae: mean absolute error, on the scale of the ratings.
         rho, interval: Spearman's correlation with the ratings, and its 95 % interval over questions.
-        within, within_interval: the mean of the correlations within each answering model, and its interval.
-        by_model: the correlation within each answering model of five answers or more.
+        within, within_interval: mean of the correlations within each answering model, and its interval.
+        by_model: correlation within each answering model with at least five answers.
     """
 
     name: str
@@ -186,9 +187,9 @@ def rank_figures(
     """Measure raters on the same answers.
 
     Args:
-        raters: name to scores in the order of the answers; None where there is none.
-        ratings: by people.
-        models: that answered.
+        raters: name to scores in the order of the answers; None marks a missing score.
+        ratings: people's ratings.
+        models: model that answered, for each answer.
         clusters: question of each answer.
     """
     found = []
@@ -202,7 +203,7 @@ def rank_figures(
             continue
         x, y, who, questions = (list(column) for column in zip(*rows, strict=True))
         rho = correlate_raters((name, x), ("people", y), questions, "spearman")
-        if name == LEFT_OUT:  # each model's by another shortcut, so ranks mean nothing across models
+        if name == LEFT_OUT:  # a different fit predicts each model, so ranks across models are meaningless
             rho = replace(rho, value=math.nan, interval=Interval(math.nan, math.nan))
         within, interval = rho_within(x, y, who, questions)
         mae = math.fsum(abs(a - b) for a, b in zip(x, y, strict=True)) / len(rows)

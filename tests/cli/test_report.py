@@ -94,7 +94,6 @@ def test_missing_archives_are_named(tmp_path: Path) -> None:
 
 
 def test_compare_prints_every_part(tmp_path: Path) -> None:
-    pytest.importorskip("pingouin")
     file, out = write(tmp_path / "scores.jsonl", ROWS), tmp_path / "figures.json"
     code, text = run(
         compare_app, file, "--gold", "gold", "--by", "model", "--panel", "judge,people", "--out", out
@@ -117,7 +116,6 @@ def test_compare_prints_every_part(tmp_path: Path) -> None:
 
 
 def test_scales_are_not_mixed(tmp_path: Path) -> None:
-    pytest.importorskip("pingouin")
     halved = [
         row | {"prometheus": (row["judge"] + 1) // 2, "coarse": (row["judge"] + 1) // 2} for row in ROWS
     ]
@@ -166,7 +164,6 @@ def test_rated_answers_alone_are_clustered_by_question(tmp_path: Path) -> None:
 
 def test_only_the_scores_of_a_file_are_raters(tmp_path: Path) -> None:
     """Not the variances, intervals and counts of `lct orca score`, nor numbers beside the raters that `scales` names."""
-    pytest.importorskip("pingouin")
     means = {"rating_orca": 0.8, "rating_orca_mismatched": 0.5, "rating_orca_clamped": 0.9}
     others = {"variance_orca": 0.1, "low_orca": 0.2, "high_orca": 1.0, "n_ratings": 2}
     others |= {"rating_ground_truth": 0.75, "variance_ground_truth": 0.1, "dropped_context_tokens": 0}

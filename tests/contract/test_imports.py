@@ -170,7 +170,7 @@ import long_context_tasks.schema
 assert not loaded("scipy")
 import long_context_tasks.hosts.generated, long_context_tasks.orca.checkpoint, long_context_tasks.stats
 long_context_tasks.hosts.generated.opencompass_files()
-print(*loaded("torch", "transformers", "peft", "datasets", "lm_eval", "opencompass", "mmengine", "inspect_ai", "pingouin", "pandas"))
+print(*loaded("torch", "transformers", "peft", "datasets", "lm_eval", "opencompass", "mmengine", "inspect_ai", "pandas"))
 """
 
 

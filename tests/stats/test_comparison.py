@@ -230,7 +230,7 @@ def test_a_margin_is_of_the_difference_and_needs_a_spread():
     assert all(
         math.isnan(one.p_same) and not one.same for one in (few, level, compare_paired(*same, range(40)))
     )
-    with pytest.raises(ValueError, match="margin of 0"):
+    with pytest.raises(ValueError, match="margin 0"):
         compare_paired(*same, range(40), margin=0)
 
 

@@ -14,10 +14,10 @@ from long_context_tasks.stats.raters import (
     MOST_GROUPS,
     correlate,
     correlate_raters,
-    correlation_matrix,
     jackknife,
     mae_difference,
     rho_difference,
+    study_raters,
 )
 
 SCORES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=30)
@@ -141,10 +141,12 @@ def test_interval_by_item_is_that_of_fisher():
 
 def test_missing_scores_leave_the_item_out_of_that_pair_only():
     raters = {"a": [1, 2, 3, 4, None], "b": [2, 1, 4, 3, 5], "c": [5, None, 3, 2, 1]}
-    found = {(c.first, c.second): c for c in correlation_matrix(raters, list("vwxyz"), ["spearman"])}
+    found = {
+        (c.first, c.second): c for c in study_raters(raters, list("vwxyz"), methods=["spearman"]).correlations
+    }
     assert {pair: c.n for pair, c in found.items()} == {("a", "b"): 4, ("a", "c"): 3, ("b", "c"): 4}
     assert found["a", "b"].value == pytest.approx(0.6) and found["a", "c"].value == pytest.approx(-1)
-    every = correlation_matrix(raters, list("vwxyz"))
+    every = study_raters(raters, list("vwxyz")).correlations
     assert len({(c.first, c.second, c.method) for c in every}) == len(every) == 9
 
 

@@ -1,21 +1,14 @@
 """ICC against the published table and by its mean squares; the study of raters as a whole."""
 
-import importlib.util
 import math
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.schema import InputError
 from long_context_tasks.stats import study_panel, study_raters
 from long_context_tasks.stats.raters import icc
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pingouin") is None, reason="ICC needs the extra `agreement`"
-)
 
 # Shrout and Fleiss (1979), Table 2: six targets, four judges; Table 4 has the coefficients.
 RATINGS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -75,14 +68,6 @@ def test_every_form_follows_from_the_mean_squares(targets: int, raters: int, see
         assert math.isnan(interval.low) == math.isnan(interval.high)
 
 
-def test_a_setting_of_the_library_is_left_as_it_was():
-    import pingouin
-
-    before = dict(pingouin.options)
-    icc(RATINGS)
-    assert dict(pingouin.options) == before
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
@@ -95,12 +80,6 @@ def test_a_setting_of_the_library_is_left_as_it_was():
 def test_tables_that_have_no_icc(table, message):
     with pytest.raises(ValueError, match=message):
         icc(table)
-
-
-def test_without_the_library_the_remedy_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pingouin", None)
-    with pytest.raises(InputError, match=r"long_context_tasks\[agreement\]"):
-        icc(RATINGS)
 
 
 def test_a_panel_uses_complete_items_and_splits_by_cluster():

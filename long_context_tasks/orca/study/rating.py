@@ -340,7 +340,7 @@ def rouge_l(reference: str, candidate: str) -> float | None:
 
 @cache
 def _rouge() -> tuple[Any, Any]:
-    require("agreement", "ROUGE-L", "rouge_score")
+    require("orca", "ROUGE-L", "rouge_score")
     from rouge_score.rouge_scorer import RougeScorer
     from rouge_score.tokenizers import DefaultTokenizer
 
