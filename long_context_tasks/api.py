@@ -225,7 +225,10 @@ def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1
     Raises:
         InputError: an unknown builder or option, a value that does not fit, or raw data that cannot be used.
     """
-    from long_context_tasks.benchmarks.building import Work, ready_build
+    from long_context_tasks.benchmarks.building import (
+        Work,
+        ready_build,
+    )
     from long_context_tasks.engines import engine_of
 
     ready = ready_build(builder, length, settings)

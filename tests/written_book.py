@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from random import Random
 
-from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from case_folders import build
+
+from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 
 WHO = (
     "Anna",
@@ -80,5 +81,5 @@ def sorting_cases(folder: Path, length: int = 1000, n: int = 2, seed: int = 0) -
         folder, {f"walk{place}": paragraphs(60 + n * length // 50, place) for place in range(2)}
     )
     settings = TSortSettings((length,), n=n, seed=seed, stride=5)
-    build.build("ada_leval_tsort", books, settings, folder / "ada_leval_tsort")
+    build("ada_leval_tsort", books, settings, folder / "ada_leval_tsort")
     return folder

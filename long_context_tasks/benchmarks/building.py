@@ -1,12 +1,9 @@
 """The base class of case builders and what they share: reports, work, lengths, cases from a seed or from a folder."""
 
-import hashlib
-import json
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -14,33 +11,22 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.engines import Engine, InProcess
 from long_context_tasks.schema import (
     Case,
-    CaseSet,
     CaseWriter,
     InputError,
     Options,
-    file_sha256,
     format_length,
     parse_length,
     resolve_options,
 )
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.schema.case_folder import Shard, cached_folder, read_manifest
+from long_context_tasks.schema.case_folder import Shard
 from long_context_tasks.schema.validated import described_fields
-from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, flag_of, settings_of
 
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=BuildSettings)
 Kind = TypeVar("Kind", bound=Options)
-
-
-class Progress:
-    """Reports of long work; this class stays silent."""
-
-    def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-        """Yield the same items, counted while they are taken."""
-        return items
 
 
 @dataclass(frozen=True)
@@ -52,16 +38,20 @@ class MadeCases:
 
 
 @dataclass(frozen=True)
-class Work(Progress):
-    """How a builder works: where, and whether it makes all cases.
+class Work:
+    """How a builder works: where, on which part of the cases, and how it reports progress.
 
     Attributes:
-        engine: runs what makes the cases.
+        engine: runs the functions that make cases.
         shard: the part of the cases that is made; None for all. Only ``sharded`` builders get one.
     """
 
     engine: Engine = field(default_factory=InProcess)
     shard: Shard | None = None
+
+    def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
+        """Yield the same items; a subclass reports progress while they are taken."""
+        return items
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
         """Return a writer of a case folder."""
@@ -79,10 +69,10 @@ class Work(Progress):
         """Yield the cases of each item in order, and write their texts.
 
         Args:
-            writer: of the cases.
+            writer: writer of the texts.
             make: see :meth:`~long_context_tasks.engines.Engine.mapped`.
-            items: of a task or a part of it, such as numbers of cases of one length.
-            what: is made, for the user.
+            items: items of a task or a part of it, such as numbers of cases of one length.
+            what: title of the progress bar.
         """
         writer.begin_part()
         for made in self._mapped(make, self._part(items), what):
@@ -96,20 +86,21 @@ class Work(Progress):
         numbers: Mapping[int, int],
         what: str,
     ) -> Mapping[int, Iterator[Case]]:
-        """Make cases whose texts begin as those of the shorter lengths do: number by number, all lengths of one together.
+        """Make cases whose texts begin like those of the shorter lengths: number by number, all lengths of one together.
 
         Args:
-            writer: of the cases.
-            make: takes a number, from 0, and lengths; returns its cases of each.
-            numbers: length to how many numbers it has.
-            what: is made, for the user.
+            writer: writer of the texts.
+            make: takes a number, from 0, and lengths; returns the cases of each length.
+            numbers: number of cases or documents of each length.
+            what: title of the progress bar.
 
         Returns:
-            The cases of each length in the order of their numbers, for the writer to write.
+            The cases of each length in the order of their numbers.
         """
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
         wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
+        # The writer takes one length after the other, so finished cases wait in files.
         kept = {length: writer.spool() for length in numbers}
         for found in self._mapped(make, wanted, what):
             for length, built in found.items():
@@ -127,18 +118,18 @@ class Work(Progress):
 
 @dataclass(frozen=True)
 class TaskReport:
-    """Outcome of a length.
+    """Outcome of a build for one task.
 
     Attributes:
         task: task name.
-        tokens: of every case's prompt, in the tokenizer of the bounds.
+        tokens: number of tokens of each prompt, in the tokenizer of the bounds.
         clusters: number of books or questions.
         random_guess: accuracy of guessing, 0 to 1.
-        dropped: why places or questions gave no case, with counts.
+        dropped: reasons why places or questions gave no case, with counts.
         notes: sentences for the user.
-        figures: means over the cases of what tells how hard they are, by name with unit; empty without.
-        sources: what is known of each book or document that was read, the same keys for all; one report of a build has them.
-        encodings: name of each text file that was read to its encoding; one report of a build has them.
+        figures: mean difficulty of the cases, by name with unit.
+        sources: facts about each book or document, with the same keys for all; only in one report of a build.
+        encodings: encoding of each text file; only in one report of a build.
     """
 
     task: str
@@ -199,11 +190,11 @@ def write_task(
     Args:
         writer: an open writer.
         task: name of the file.
-        cases: in any number; those that are not needed are not made.
-        settings: of the builder.
-        guess: gives the chance of guessing a case.
+        cases: any number of cases; those that are not needed are not made.
+        settings: settings of the builder.
+        guess: returns the chance of guessing a case.
         dropped: see :class:`TaskReport`.
-        figures: gives those of one case; their means stand in the report and in the case folder.
+        figures: returns the difficulty of a case; the means go into the report and the case folder.
     """
     tokens: list[int] = []
     sums: Counter[str] = Counter()
@@ -230,8 +221,17 @@ def write_task(
 
 
 def bound_of(card: TaskCard, length: int) -> int:
-    """Return the most tokens of a prompt of a length: the paper's figure where it has one."""
+    """Return the most tokens of a prompt of a length: the paper's figure if it has one."""
     return int(card.bounds.get(format_length(length), length))
+
+
+def least_tokens(length: int) -> int:
+    """Return the fewest tokens of a prompt that fills a length: 98 per cent.
+
+    >>> least_tokens(1000), least_tokens(1001)
+    (980, 981)
+    """
+    return -(-98 * length // 100)
 
 
 MIN_FILL = (
@@ -242,13 +242,13 @@ MIN_FILL = (
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
-    """Read lengths as users write them; ``...`` stands for the published lengths between its neighbours.
+    """Parse lengths as users write them; ``...`` stands for the published lengths between its neighbours.
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
 
     Raises:
-        InputError: the text is no list of lengths; with an example.
+        InputError: the text is not a list of lengths; the error gives an example.
     """
     known = sorted(map(parse_length, published))
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -269,131 +269,6 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
             )
         lengths.update(between)
     return tuple(sorted(lengths))
-
-
-DEFAULT_LENGTH = 8_000
-"""Tokens of cases that are written from a seed, when no length is asked for."""
-
-
-def with_length(options: Kind) -> Kind:
-    """Return the options with the length of cases that are written from a seed, as results carry it."""
-    return replace(options, length=options.length or DEFAULT_LENGTH)
-
-
-def run_settings(kind: type[S], options: Options, cases: int, **own: Any) -> S:
-    """Return a builder's settings for a run whose cases are written from a seed.
-
-    A tokenizer that only counts changes no case, so only ``same_tokens`` keeps it.
-
-    Args:
-        kind: class of the settings.
-        options: length (see :func:`with_length`), length policy, tokenizer, seed and number of cases count.
-        cases: number of cases without ``lct_n`` and ``lct_subset``.
-        own: fields of the builder's own.
-
-    Raises:
-        InputError: a length that is too short, or a value that does not fit.
-    """
-    values = {
-        "lengths": (options.length or DEFAULT_LENGTH,),
-        "seed": options.seed,
-        "n": options.n or options.subset or cases,
-        "tokenizer": options.tokenizer if options.length_policy == "same_tokens" else None,
-        "length_policy": options.length_policy,
-        **own,
-    }
-    return settings_of(kind, values, "options")
-
-
-def cached_cases(
-    task: str,
-    settings: BuildSettings,
-    version: int,
-    write: Callable[[Path], object],
-    carriers: Path | None = None,
-) -> CaseSet:
-    """Return the cases that a builder makes, written once into the user's cache.
-
-    Args:
-        task: name of the file of cases, which ``write`` gives them.
-        settings: everything that the cases depend on.
-        version: of the benchmark's card.
-        write: writes the case folder.
-        carriers: folder of real texts that the cases are made from; its content counts.
-
-    Raises:
-        InputError: the settings' tokenizer cannot be had, or the cases cannot be made.
-    """
-    made_from = {
-        **asdict(settings),
-        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
-        "card": version,
-        **({"carriers": _digest(carriers)} if carriers else {}),
-    }
-    return CaseSet.read(cached_folder(task, made_from, write), task)
-
-
-def _digest(folder: Path) -> str:
-    """Return a hash of the names and contents of all files in a folder."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
-    named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
-    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class BuiltFile:
-    """A file of built cases.
-
-    Attributes:
-        folder: the case folder.
-        task: name of the file in it.
-        length: of the cases, in tokens.
-    """
-
-    folder: Path
-    task: str
-    length: int
-
-    def read(self) -> CaseSet:
-        """Read the cases."""
-        return CaseSet.read(self.folder, self.task)
-
-    def resolve(self, options: Kind) -> Kind:
-        """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
-
-        Raises:
-            InputError: an option was given that contradicts them.
-        """
-        recorded = read_manifest(self.folder)["options"]
-        return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
-
-
-def family_folder(root: Path, family: str) -> Path:
-    """Return the case folder of a family: the folder of that name in ``root``, else ``root`` itself."""
-    return root / family if (root / family).is_dir() else root
-
-
-def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltFile:
-    """Return the file of built cases that a run reads.
-
-    Args:
-        root: ``lct_cases``: a case folder, or a folder of those that `lct build` made.
-        family: name of the builder and of its case folder.
-        name: of the files, with ``*`` in place of the length: ``ada_leval_tsort_*_synthetic``.
-        length: in tokens; None for the only one that is there.
-
-    Raises:
-        InputError: no such folder, or not exactly one length.
-    """
-    folder = family_folder(root, family)
-    if length is not None:
-        return BuiltFile(folder, name.replace("*", format_length(length)), length)
-    form = re.compile(re.escape(name).replace(r"\*", "([^_]+)"))
-    found = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
-    if len(found) != 1:
-        there = ", ".join(match[0] for match in found) or f"no cases of {family}"
-        raise InputError(f"{folder}: holds {there}; choose one with lct_length")
-    return BuiltFile(folder, found[0][0], parse_length(found[0][1]))
 
 
 @dataclass(frozen=True)

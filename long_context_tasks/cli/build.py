@@ -26,7 +26,11 @@ from long_context_tasks.schema.case_folder import Shard, merge_shards, read_mani
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
+    from long_context_tasks.benchmarks.building import (
+        Builder,
+        TaskReport,
+        Work,
+    )
     from long_context_tasks.engines import Engine
 
 T = TypeVar("T")

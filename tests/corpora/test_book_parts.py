@@ -6,12 +6,12 @@ from pathlib import Path
 from textwrap import fill
 
 import pytest
+from case_folders import build
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from written_book import paragraphs
 
-from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.gutenberg import REASONS, clean
 
 START, END = (f"*** {word} OF THE PROJECT GUTENBERG EBOOK THE ROAD ***" for word in ("START", "END"))
@@ -143,7 +143,7 @@ def test_the_report_says_why_words_are_missing(tmp_path: Path) -> None:
     )
     (tmp_path / "road.txt").write_text(text, encoding="utf-8")
     out = tmp_path / "ada_leval_tsort"
-    (report,) = build.build("ada_leval_tsort", tmp_path / "road.txt", TSortSettings((1000,), stride=3), out)
+    (report,) = build("ada_leval_tsort", tmp_path / "road.txt", TSortSettings((1000,), stride=3), out)
     [row] = report.sources
     assert row["words kept"] == sum(len(line.split()) for line in novel)
     assert (row["licence"], row["front matter"], row["headings"]) == (3 + 10 + 10 + 2, 4, 2)
@@ -159,7 +159,7 @@ def test_a_long_part_that_is_no_known_one_is_kept(tmp_path: Path) -> None:
     )
     source = tmp_path / "road.txt"
     source.write_text(f"{text}THE END\n\n\n\n" + "\n\n".join(other), encoding="utf-8")
-    (report,) = build.build(
+    (report,) = build(
         "ada_leval_tsort", source, TSortSettings((1000,), stride=3), tmp_path / "ada_leval_tsort"
     )
     assert report.sources[0]["back matter"] == 2

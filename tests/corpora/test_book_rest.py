@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from case_folders import build
 from written_book import paragraphs
 
-from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.schema import CaseSet
@@ -41,7 +41,7 @@ def test_no_case_shows_dates_in_two_parts(tmp_path: Path, language: str) -> None
         [],
     )  # dates that count are headings
     out = tmp_path / "ada_leval_tsort"
-    build.build("ada_leval_tsort", source, TSortSettings((1000,), stride=1), out)
+    build("ada_leval_tsort", source, TSortSettings((1000,), stride=1), out)
     made = CaseSet.read(out, "ada_leval_tsort_1k")
     assert len(made) > 20
     for case in made.cases:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from case_folders import build
 from timing import best_in_turns
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
-from long_context_tasks.benchmarks.building import Work, parse_lengths
+from long_context_tasks.benchmarks.ada_leval.builders import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.building import (
+    Work,
+    parse_lengths,
+)
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
@@ -57,7 +60,7 @@ def test_tsort_at_seven_lengths(shared, tmp_path, compared):
     books = ["\n\n".join(book.paragraphs) for book in read_books(source)]
 
     def make() -> None:
-        build.build("ada_leval_tsort", source, TSortSettings(lengths), folder)
+        build("ada_leval_tsort", source, TSortSettings(lengths), folder)
 
     make()
     whole, encoding, write = best_in_turns(
@@ -76,7 +79,7 @@ def test_bestanswer_at_ten_lengths(shared, tmp_path, compared):
     folder = tmp_path / "ada_leval_bestanswer"
     posts = [html_to_text(post["Body"]) for post in read_posts(source) if post["PostTypeId"] in "12"]
     whole, encoding = best_in_turns(
-        lambda: build.build("ada_leval_bestanswer", source, BestAnswerSettings(lengths), folder),
+        lambda: build("ada_leval_bestanswer", source, BestAnswerSettings(lengths), folder),
         lambda: [encode(post) for post in posts],
         times=3,
         before=forget,

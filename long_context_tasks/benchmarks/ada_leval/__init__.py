@@ -35,7 +35,7 @@ class AdaLeval(Benchmark[AdaLevalOptions]):
         """Return the builders in :mod:`.builders`."""
         from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS
 
-        return BUILDERS
+        return tuple(BUILDERS.values())
 
     def labels(self, case: str, labels: Mapping[str, Any]) -> Mapping[str, str]:
         """See :func:`.data.labels_of`."""

@@ -1,21 +1,217 @@
-"""The builders of cases; what builds is imported when it is needed."""
+"""Builders of cases with their settings and sources. `lct build --help` reads all of them, so nothing heavy is imported here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from long_context_tasks.benchmarks.ada_leval.settings import (
-    BOOKS,
-    POSTS,
-    BestAnswerSettings,
-    ConstraintSettings,
-    TSortSettings,
+from pydantic import BeforeValidator, Field
+
+from long_context_tasks.benchmarks.building import (
+    MIN_FILL,
+    Builder,
+    TaskReport,
+    Work,
+    parse_lengths,
 )
-from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
-from long_context_tasks.recast.carriers import CARRIERS
-from long_context_tasks.tokens.build_settings import BuildSettings
+from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
+from long_context_tasks.schema import InputError, Options, format_length
+from long_context_tasks.schema.validated import Number, Whole
+from long_context_tasks.tokens.build_settings import (
+    ALL_TASKS,
+    BuildSettings,
+    Listed,
+    SourceOption,
+    option,
+)
+
+_BOOKS_PANEL = "TSort (books)"
+BOOKS = SourceOption(
+    "books",
+    "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain) and .jsonl[.gz] files, or of folders with one "
+    "file a chapter; or one such file.",
+    _BOOKS_PANEL,
+)
 
 
-class TSortBuilder(Builder):
+def _hint_cap(side: str) -> Any:
+    return option(
+        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for recast cases, which fill their "
+        "length.",
+        _BOOKS_PANEL,
+        ge=1,
+    )
+
+
+@dataclass(frozen=True)
+class TSortSettings(BuildSettings):
+    """Settings of the TSort builder; None takes the paper's.
+
+    Attributes:
+        forms: which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
+        fill: choose the text before and after so that the prompt fills its length (recast novels).
+        per_book: most cases of each length from one book; None for all.
+    """
+
+    segments: Annotated[
+        Whole, option("Number of segments to put in order. Default: 4", _BOOKS_PANEL, ge=2, le=26)
+    ] = 4
+    segment_cap: Annotated[
+        Whole | None,
+        option(
+            "Most tokens of a segment. Default: (length - before - after - 200) / segments, the paper's Table 11.",
+            _BOOKS_PANEL,
+            ge=1,
+        ),
+    ] = None
+    before_cap: Annotated[Whole | None, _hint_cap("before")] = None
+    after_cap: Annotated[Whole | None, _hint_cap("after")] = None
+    stride: Annotated[
+        Whole | None,
+        option(
+            "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
+            _BOOKS_PANEL,
+            ge=1,
+        ),
+    ] = None
+    forms: Annotated[
+        Listed[Literal["novel", "letters", "play", "verse"]],
+        option(
+            "Which books are taken, with commas: novel (any prose), letters, play, verse. Default: novel; the paper leaves out "
+            "epistolary works and poetry.",
+            _BOOKS_PANEL,
+        ),
+    ] = ("novel",)
+    fill: bool = False
+    per_book: int | None = None
+
+
+@dataclass(frozen=True)
+class ConstraintSettings(BuildSettings):
+    """Settings of BestAnswer cases by requirements."""
+
+    SHORTEST = 1_000
+
+
+_POSTS_PANEL = "BestAnswer (forum posts)"
+POSTS = SourceOption(
+    "posts", "Posts.xml of a Stack Exchange dump: plain or .gz; or posts as .jsonl.", _POSTS_PANEL
+)
+
+
+def _tags(value: Any) -> Any:
+    if not isinstance(value, str) or value.isdecimal():
+        return value
+    return tuple(tag.strip() for tag in value.split(",") if tag.strip())
+
+
+def _same_as(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return () if value == "none" else parse_lengths(value, ("1k", "2k", "4k", "6k", "8k", "12k", "16k"))
+
+
+@dataclass(frozen=True)
+class BestAnswerSettings(BuildSettings):
+    """Settings of the BestAnswer builder.
+
+    Attributes:
+        shared_of: which set of tags the share is of: the ``smaller`` of the two, or their ``union``; the paper says neither.
+        min_own: fewest other answers to the question itself.
+        same_as: lengths that are not built but at which the questions must do as well, so that builds of single lengths
+            take the same questions.
+    """
+
+    bounds: Annotated[
+        Literal["paper", "round"] | None,
+        option(
+            "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... Default: paper",
+            _POSTS_PANEL,
+        ),
+    ] = None
+    tags: Annotated[
+        Annotated[Whole, Field(ge=1)] | Annotated[tuple[str, ...], Field(min_length=1)],
+        BeforeValidator(_tags),
+        option(
+            "Questions of which tags: a number takes the most frequent ones, else names with commas. Default: 23",
+            _POSTS_PANEL,
+        ),
+    ] = 23
+    questions_per_tag: Annotated[
+        Whole,
+        option(
+            "How many questions of each tag, those with the highest scores. Default: 2500", _POSTS_PANEL, ge=1
+        ),
+    ] = 2500
+    shared_tags: Annotated[
+        Number,
+        option(
+            "Other questions are similar from this share of common tags on (shared tags / smaller tag set); from 32k on one common "
+            "tag is enough. Default: 0.4",
+            _POSTS_PANEL,
+            gt=0,
+            le=1,
+        ),
+    ] = 0.4
+    shared_of: Annotated[
+        Literal["smaller", "union"],
+        option(
+            "The share of common tags is one of the smaller of the two tag sets, or of their union. Default: smaller",
+            _POSTS_PANEL,
+        ),
+    ] = "smaller"
+    min_own: Annotated[
+        Whole,
+        option(
+            "Fewest older answers to the question itself; with none, words that question and answer share give the accepted one "
+            "away. Default: 1",
+            _POSTS_PANEL,
+            ge=0,
+        ),
+    ] = 1
+    min_fill: Annotated[Number, option(MIN_FILL, ALL_TASKS, gt=0, le=1)] = 0.8
+    same_as: Annotated[
+        tuple[int, ...] | None,
+        BeforeValidator(_same_as),
+        option(
+            "Lengths at which the same questions must do, though they may not be built now, as in 1k,...,16k. Default: all published "
+            "lengths up to 16k; 'none': only those that are built",
+            _POSTS_PANEL,
+        ),
+    ] = None
+
+
+SYNTHETIC_CASES = 200
+"""Number of synthetic and recast cases by default, as in the paper's subset for API models."""
+
+
+class AdaLevalBuilder(Builder):
+    """What the builders of this benchmark share."""
+
+    def file_of(self, length: str) -> str:
+        """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
+        before, _, after = self.name.partition(self.task)
+        return f"{before}{self.task}_{length}{after}"
+
+    def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
+        """Return the name of the task of each length."""
+        return {length: self.file_of(format_length(length)) for length in settings.lengths}
+
+    def existing(self, source: Path | None) -> Path:
+        """Return the user's raw data.
+
+        Raises:
+            InputError: none are given, or they are missing.
+        """
+        assert self.source is not None
+        if source is None:
+            raise InputError(f"{self.name} is built from your own data: add --{self.source.name} PATH")
+        if not source.exists():
+            raise InputError(f"{source}: no such file or folder; correct --{self.source.name}")
+        return source
+
+
+class TSortBuilder(AdaLevalBuilder):
     """TSort from the user's books."""
 
     settings = TSortSettings
@@ -24,20 +220,32 @@ class TSortBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.build`."""
-        from long_context_tasks.benchmarks.ada_leval.build import build
+        """See :func:`.build.tsort.build_tsort`."""
+        from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
         assert isinstance(settings, TSortSettings)
-        return build(self.name, source, settings, folder, work)
+        return build_tsort(self.tasks(settings), self.existing(source), settings, folder, work)
 
 
-class RecastTSortBuilder(TSortBuilder):
-    """TSort from public novels with other names."""
+class RecastTSortBuilder(AdaLevalBuilder):
+    """TSort from public novels with other names; cases fill their length, whatever the paper's caps."""
 
+    settings = TSortSettings
     source = CARRIERS
 
+    def write(
+        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+    ) -> list[TaskReport]:
+        """See :func:`.build.tsort.build_tsort`."""
+        from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
-class BestAnswerBuilder(Builder):
+        assert isinstance(settings, TSortSettings)
+        novels = carriers_of(Options(carriers=source), NOVELS, self.name)
+        settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
+        return build_tsort(self.tasks(settings), novels, settings, folder, work, recast=True)
+
+
+class BestAnswerBuilder(AdaLevalBuilder):
     """BestAnswer from a forum's posts."""
 
     settings = BestAnswerSettings
@@ -46,14 +254,14 @@ class BestAnswerBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.build`."""
-        from long_context_tasks.benchmarks.ada_leval.build import build
+        """See :func:`.build.bestanswer.build_bestanswer`."""
+        from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 
         assert isinstance(settings, BestAnswerSettings)
-        return build(self.name, source, settings, folder, work)
+        return build_bestanswer(self.tasks(settings), self.existing(source), settings, folder, work)
 
 
-class ConstraintBuilder(Builder):
+class ConstraintBuilder(AdaLevalBuilder):
     """BestAnswer from a seed: the accepted answer is the only one that meets all requirements."""
 
     settings = ConstraintSettings
@@ -62,16 +270,20 @@ class ConstraintBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.build`."""
-        from long_context_tasks.benchmarks.ada_leval.build import build
+        """See :func:`.build.constraints.build_constraints`."""
+        from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 
         assert isinstance(settings, ConstraintSettings)
-        return build(self.name, source, settings, folder, work)
+        settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
+        return build_constraints(self.tasks(settings), settings, folder, work)
 
 
-BUILDERS: Sequence[Builder] = (
-    TSortBuilder("ada_leval_tsort", "tsort"),
-    BestAnswerBuilder("ada_leval_bestanswer", "bestanswer"),
-    RecastTSortBuilder("ada_leval_tsort_recast", "tsort"),
-    ConstraintBuilder("ada_leval_bestanswer_synthetic", "bestanswer"),
-)
+BUILDERS: Mapping[str, AdaLevalBuilder] = {
+    builder.name: builder
+    for builder in (
+        TSortBuilder("ada_leval_tsort", "tsort"),
+        BestAnswerBuilder("ada_leval_bestanswer", "bestanswer"),
+        RecastTSortBuilder("ada_leval_tsort_recast", "tsort"),
+        ConstraintBuilder("ada_leval_bestanswer_synthetic", "bestanswer"),
+    )
+}

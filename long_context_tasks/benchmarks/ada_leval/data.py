@@ -20,14 +20,14 @@ from pydantic import Field, Json, field_validator, model_validator
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
-from long_context_tasks.benchmarks.building import (
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
+from long_context_tasks.benchmarks.published_files import PublishedRow, checked_rows, find_file
+from long_context_tasks.benchmarks.run_cases import (
     built_file,
     cached_cases,
     run_settings,
     with_length,
 )
-from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.published_files import PublishedRow, checked_rows, find_file
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -144,7 +144,7 @@ def _number_of_all(spec: TaskSpec, options: Options, there: int) -> int:
     if options.cases is not None:
         return there
     if spec.source != "published":
-        from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES
+        from long_context_tasks.benchmarks.ada_leval.builders import SYNTHETIC_CASES
 
         return SYNTHETIC_CASES
     sizes = card(NAME).subsets["open_models"]
@@ -164,19 +164,18 @@ def _case_file(spec: TaskSpec, length: str) -> str:
 
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
     """Write the cases from a seed, or from a seed and carriers, once into the cache."""
-    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
-    from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS
+    from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS, SYNTHETIC_CASES
+    from long_context_tasks.benchmarks.building import Work
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
-    builder = _builder(spec)
-    kind = next(each.settings for each in BUILDERS if each.name == builder)
-    settings = run_settings(kind, options, SYNTHETIC_CASES)
+    builder = BUILDERS[_builder(spec)]
+    settings = run_settings(builder.settings, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
-        _case_file(spec, format_length(settings.lengths[0])),
+        builder.file_of(format_length(settings.lengths[0])),
         settings,
         card(NAME).version,
-        lambda folder: build(builder, carriers and carriers.parent, settings, folder),
+        lambda folder: builder.write(carriers and carriers.parent, settings, folder, Work()),
         carriers,
     )
 

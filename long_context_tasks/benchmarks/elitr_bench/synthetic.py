@@ -11,15 +11,9 @@ from math import nan
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import (
-    DEFAULT_LENGTH,
-    BuiltFile,
     MadeCases,
     TaskReport,
     Work,
-    built_file,
-    cached_cases,
-    run_settings,
-    with_length,
     write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
@@ -31,6 +25,14 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     ElitrTask,
     noise_description,
     noisy,
+)
+from long_context_tasks.benchmarks.run_cases import (
+    DEFAULT_LENGTH,
+    BuiltFile,
+    built_file,
+    cached_cases,
+    run_settings,
+    with_length,
 )
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.schema.case_folder import cached_folder

@@ -12,12 +12,15 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.building import family_folder, with_length
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.ethic.scoring import summaries
+from long_context_tasks.benchmarks.run_cases import (
+    family_folder,
+    with_length,
+)
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Message, format_length
 from long_context_tasks.schema.case import folded, takes_system

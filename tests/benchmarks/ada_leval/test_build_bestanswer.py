@@ -9,17 +9,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from case_folders import build
 from forum_posts import ENDS, STARTS, make_posts, write_posts
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_bestanswer
 from other_tokenizers import count, other_tokenizer
 
-from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build import bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
-from long_context_tasks.benchmarks.ada_leval.build.counts import PromptCounter
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.posts import AnswerCounter
+from long_context_tasks.benchmarks.ada_leval.builders import BestAnswerSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
@@ -34,7 +35,7 @@ CARD = card("ada_leval").tasks["bestanswer"]
 def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
     chosen = BestAnswerSettings(**({"same_as": (), "min_own": 0} | options))
     out = folder / FAMILY
-    build.build(FAMILY, write_posts(folder, posts), chosen, out)
+    build(FAMILY, write_posts(folder, posts), chosen, out)
     return {length: CaseSet.read(out, f"{FAMILY}_{format_length(length)}") for length in chosen.lengths}
 
 
@@ -182,7 +183,7 @@ _PIECE = st.sampled_from([*_CHARACTERS, *_PIECES, "<|endoftext|>", *ENDS, *START
 _TEXTS = st.lists(_PIECE, max_size=40).map("".join)
 
 
-def _sum_of_parts(counter: PromptCounter, question: str, answers: list[str]) -> int:
+def _sum_of_parts(counter: AnswerCounter, question: str, answers: list[str]) -> int:
     shown = counter.answers(answers).sum() + counter.designations(len(answers))[-1]
     return int(counter.questions([question])[0] + shown + counter.after_last(answers[-1]))
 
@@ -193,12 +194,12 @@ def _sum_of_parts(counter: PromptCounter, question: str, answers: list[str]) -> 
 @example("", ["a", "\n\n"])
 def test_counts_of_texts_add_up_to_that_of_the_prompt(question, answers):
     expected = count(prompts.render_bestanswer(question, answers))
-    assert _sum_of_parts(PromptCounter(get_tokenizer("cl100k")), question, answers) == expected
+    assert _sum_of_parts(AnswerCounter(get_tokenizer("cl100k")), question, answers) == expected
 
 
 def test_counts_of_the_published_cases_add_up(shared):
     rows = json.loads(gzip.decompress((shared / "data/ada_leval/stackselect_1k.json.gz").read_bytes()))
-    counter = PromptCounter(get_tokenizer("cl100k"))
+    counter = AnswerCounter(get_tokenizer("cl100k"))
     failed = [
         row["question_id"]
         for row in rows
@@ -221,7 +222,7 @@ def test_documents_are_the_posts_that_are_shown(tmp_path):
 def test_real_dump(shared, tmp_path):
     source = shared / "data" / "stack_exchange" / "quantumcomputing.stackexchange.com.Posts.xml.gz"
     lengths = parse_lengths("1k,...,128k", CARD.lengths)
-    reports = build.build(FAMILY, source, BestAnswerSettings(lengths, min_own=0), tmp_path / FAMILY)
+    reports = build(FAMILY, source, BestAnswerSettings(lengths, min_own=0), tmp_path / FAMILY)
     for length, report in zip(lengths, reports, strict=True):
         made = CaseSet.read(tmp_path / FAMILY, report.task)
         assert len(made) >= 20 and max(report.tokens) <= CARD.bounds[format_length(length)]
@@ -244,7 +245,7 @@ def test_single_builds_ask_the_same_questions(tmp_path):
     source = write_posts(tmp_path, make_posts(5, 1500, tags=3, words=60))
     asked = []
     for lengths in ((1000,), (4000, 16000), (1000, 16000)):
-        build.build(FAMILY, source, BestAnswerSettings(lengths), tmp_path / FAMILY)
+        build(FAMILY, source, BestAnswerSettings(lengths), tmp_path / FAMILY)
         made = [CaseSet.read(tmp_path / FAMILY, f"{FAMILY}_{format_length(length)}") for length in lengths]
         asked += [[case.cluster for case in cases.cases] for cases in made]
     assert len(asked[0]) > 20 and all(questions == asked[0] for questions in asked)
@@ -254,7 +255,7 @@ def test_other_questions_in_the_folder_are_warned_of(tmp_path):
     source = write_posts(tmp_path, make_posts(5, 300, tags=4, words=40))
     for seed, notes in ((1, 0), (1, 0), (2, 1)):
         settings = BestAnswerSettings((1000,), seed=seed, n=20, same_as=(), min_own=0)
-        (report,) = build.build(FAMILY, source, settings, tmp_path / FAMILY)
+        (report,) = build(FAMILY, source, settings, tmp_path / FAMILY)
         assert len(report.notes) == notes
     assert "other questions (20 in all)" in report.notes[0]
 
@@ -263,12 +264,12 @@ def test_figures_say_how_far_shared_words_lead(tmp_path):
     posts = make_posts(5, 300, tags=4, words=40)
     by_id = {post["Id"]: post for post in posts}
     settings = BestAnswerSettings((1000,), n=30, same_as=(), min_own=0)
-    (unled,) = build.build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
+    (unled,) = build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
     for question in posts:
         if (accepted := by_id.get(question.get("AcceptedAnswerId"))) is not None:
             words = " ".join(f"clue{question['Id']}x{number}" for number in range(60))
             question["Body"] = accepted["Body"] = f"<p>{words}</p>"
-    (led,) = build.build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
+    (led,) = build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
     assert unled.figures["word overlap %"] < 70 < 99 < led.figures["word overlap %"]
     assert 0 < led.figures["own rival %"] < 100
     manifest = json.loads((tmp_path / FAMILY / "manifest.json").read_text())
@@ -309,5 +310,5 @@ def test_posts_that_cannot_be_used(tmp_path, posts, options, message):
         source.write_text(posts, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         settings = BestAnswerSettings(**{"lengths": (1000,), **options})
-        build.build(FAMILY, source, settings, tmp_path / "out" / FAMILY)
+        build(FAMILY, source, settings, tmp_path / "out" / FAMILY)
     assert not list((tmp_path / "out").glob("*"))

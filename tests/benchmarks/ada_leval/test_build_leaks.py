@@ -1,11 +1,11 @@
 """Numbers that stay in a book stop the build, in forms that no rule about headings has: paragraphs given as such are not cleaned."""
 
 import pytest
+from case_folders import build
 from written_book import paragraphs, write_books
 
-from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import InputError
 
@@ -71,7 +71,7 @@ def assert_refused(folder, novel):
     with pytest.raises(
         InputError, match=r"b: .* cases of ada_leval_tsort_4k show .* paragraph .*remove these lines"
     ):
-        build.build("ada_leval_tsort", source, TSortSettings((4000,), stride=3), folder / "ada_leval_tsort")
+        build("ada_leval_tsort", source, TSortSettings((4000,), stride=3), folder / "ada_leval_tsort")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_other_numbers_do_not(tmp_path, numbers, line):
     for i, number in reversed([*enumerate(numbers)]):
         novel.insert(18 * i + 5, line.format(number))
     source = write_books(tmp_path, {"b": novel})
-    build.build("ada_leval_tsort", source, TSortSettings((4000,), stride=3), tmp_path / "ada_leval_tsort")
+    build("ada_leval_tsort", source, TSortSettings((4000,), stride=3), tmp_path / "ada_leval_tsort")
 
 
 def test_a_list_in_one_place_is_part_of_the_story(tmp_path):

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from case_folders import build
 from naive_builders import naive_bestanswer, naive_tsort
 
-from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.tsort import caps_for
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.ada_leval.builders import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import bound_of
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
@@ -28,7 +28,7 @@ def test_tsort_of_two_books(shared: Path, tmp_path: Path) -> None:
     books = [(book.id, book.paragraphs) for book in read_books(tmp_path / "books")]
     settings = TSortSettings((8000,))
     caps = caps_for(CARDS["tsort"], 8000, settings)
-    build.build("ada_leval_tsort", tmp_path / "books", settings, tmp_path / "ada_leval_tsort")
+    build("ada_leval_tsort", tmp_path / "books", settings, tmp_path / "ada_leval_tsort")
     made = CaseSet.read(tmp_path / "ada_leval_tsort", "ada_leval_tsort_8k").cases
     expected = naive_tsort(books, caps, 4, 0, "ada_leval_tsort_8k", get_tokenizer("cl100k").count)
     assert [case.id for case in made] == [row[0] for row in expected]
@@ -52,7 +52,7 @@ def test_bestanswer_of_a_dump(shared: Path, tmp_path: Path) -> None:
     ]
     out = tmp_path / "ada_leval_bestanswer"
     plain_settings = BestAnswerSettings((1000, 2000), same_as=(), min_own=0)
-    build.build("ada_leval_bestanswer", source, plain_settings, out)
+    build("ada_leval_bestanswer", source, plain_settings, out)
     made = CaseSet.read(out, "ada_leval_bestanswer_2k").cases
     expected = naive_bestanswer(posts, bounds, 32000, 0, get_tokenizer("cl100k").count)[2000]
     assert [list(map(int, case.inputs["answers"])) for case in made] == [row[1] for row in expected]

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from case_folders import build
 
-from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.settings import ConstraintSettings
+from long_context_tasks.benchmarks.ada_leval.builders import ConstraintBuilder, ConstraintSettings
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import CaseSet, Options, format_length
 
@@ -18,7 +18,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_cases(folder: Path, length: int, n: int) -> CaseSet:
-    build.build("ada_leval_bestanswer_synthetic", None, ConstraintSettings((length,), n=n), folder)
+    build("ada_leval_bestanswer_synthetic", None, ConstraintSettings((length,), n=n), folder)
     return CaseSet.read(folder, f"ada_leval_bestanswer_{format_length(length)}_synthetic")
 
 
@@ -38,7 +38,7 @@ def test_a_task_builds_its_cases_once_and_200_by_default(monkeypatch):
     name, options = "ada_leval_bestanswer_any_synthetic", Options(length=3000)
     cases = load_task(name, options).cases.cases
     assert len(cases) == 200 and cases[0].task == "ada_leval_bestanswer_3k_synthetic"
-    monkeypatch.setattr(build, "build", None)
+    monkeypatch.setattr(ConstraintBuilder, "write", None)
     assert load_task(name, options).cases.cases == cases
     with pytest.raises(TypeError):
         load_task(name, Options(length=3000, seed=4))

@@ -10,23 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from case_folders import build
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_tsort
 from other_tokenizers import count, other_tokenizer
 from written_book import paragraphs, write_books
 
-from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
 from long_context_tasks.benchmarks.ada_leval.build.tsort import (
     Caps,
     CountedBook,
-    Draft,
-    Window,
+    Passage,
+    TSortDraft,
     caps_for,
-    filled_windows,
+    filled_passages,
 )
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.ada_leval.builders import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
@@ -41,7 +42,7 @@ CARD = card("ada_leval").tasks["tsort"]
 def built(folder: Path, books: dict[str, list[str]], **options) -> dict[int, CaseSet]:
     chosen = TSortSettings(**options)
     out = folder / FAMILY
-    build.build(FAMILY, write_books(folder, books), chosen, out)
+    build(FAMILY, write_books(folder, books), chosen, out)
     return {length: CaseSet.read(out, f"{FAMILY}_{format_length(length)}") for length in chosen.lengths}
 
 
@@ -198,19 +199,19 @@ def test_another_tokenizer_is_counted_too_and_can_set_the_length(tmp_path, polic
 
 def test_too_short_a_book_is_named(tmp_path):
     books = {"long": plain_book(800), "short": plain_book(30)}
-    (report,) = build.build(FAMILY, write_books(tmp_path, books), TSortSettings((8000,)), tmp_path / FAMILY)
+    (report,) = build(FAMILY, write_books(tmp_path, books), TSortSettings((8000,)), tmp_path / FAMILY)
     tokens = f"{sum(count(paragraph + chr(10) * 2) for paragraph in books.pop('short')):,}"
     assert f"no case from short ({tokens} tokens): too short" in report.notes[0]
     source = write_books(tmp_path, {"short": plain_book(30)})
     with pytest.raises(InputError, match=f"books.jsonl: no case of 8k, 16k .* short, has {tokens} tokens"):
-        build.build(FAMILY, source, TSortSettings((8000, 16000)), tmp_path / "x")
+        build(FAMILY, source, TSortSettings((8000, 16000)), tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
 
 def test_paragraphs_that_are_too_long_are_counted(tmp_path):
     book = plain_book(200)
     book[100] = " ".join(["long"] * 500)
-    reports = build.build(
+    reports = build(
         FAMILY, write_books(tmp_path, {"b": book}), TSortSettings((2000,), stride=1), tmp_path / FAMILY
     )
     assert reports[0].dropped["a paragraph is longer than a segment may be"] > 0
@@ -222,16 +223,16 @@ def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
     from long_context_tasks.benchmarks.ada_leval.build import tsort as tsort_builder
 
     source = write_books(tmp_path, {"b": plain_book(300)})
-    build.build(FAMILY, source, TSortSettings((2000,)), tmp_path / "out" / FAMILY)
+    build(FAMILY, source, TSortSettings((2000,)), tmp_path / "out" / FAMILY)
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
     def broken(self, task, num_tokens, length):
         raise fault
 
-    monkeypatch.setattr(tsort_builder.Draft, "to_case", broken)
+    monkeypatch.setattr(tsort_builder.TSortDraft, "to_case", broken)
     for folder in (tmp_path / "new" / FAMILY, tmp_path / "out" / FAMILY):
         with pytest.raises(type(fault)):
-            build.build(FAMILY, source, TSortSettings((2000,)), folder)
+            build(FAMILY, source, TSortSettings((2000,)), folder)
     assert not (tmp_path / "new").exists()
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
@@ -276,7 +277,7 @@ def test_lengths_as_typed():
 @pytest.mark.slow
 def test_real_books(shared, tmp_path):
     lengths = parse_lengths("2k,...,128k", CARD.lengths)
-    reports = build.build(FAMILY, shared / "data" / "books", TSortSettings(lengths), tmp_path / FAMILY)
+    reports = build(FAMILY, shared / "data" / "books", TSortSettings(lengths), tmp_path / FAMILY)
     for length, report in zip(lengths, reports, strict=True):
         made = CaseSet.read(tmp_path / FAMILY, report.task)
         assert len(made) >= 50 and max(report.tokens) <= CARD.bounds[format_length(length)]
@@ -296,13 +297,13 @@ def test_letters_are_left_out_and_named(tmp_path):
     )
     (books / "letters.txt").write_text("\n".join(letters), encoding="utf-8")
     out = tmp_path / "ada_leval_tsort"
-    (report,) = build.build("ada_leval_tsort", books, TSortSettings((2000,), stride=3), out)
+    (report,) = build("ada_leval_tsort", books, TSortSettings((2000,), stride=3), out)
     assert {case.cluster for case in CaseSet.read(out, report.task).cases} == {"novel"}
     assert "letters is left out: it is not a novel but letters" in report.notes[0]
     sources = json.loads((out / "manifest.json").read_text())["sources"]
     assert [(row["book"], row["taken"]) for row in sources] == [("letters", False), ("novel", True)]
     settings = TSortSettings((2000,), stride=3, forms=("novel", "letters"))
-    (both,) = build.build("ada_leval_tsort", books, settings, out)
+    (both,) = build("ada_leval_tsort", books, settings, out)
     assert both.clusters == 2
 
 
@@ -310,7 +311,7 @@ def filled_cases(folder: Path, length: int, per_book: int | None, **options) -> 
     """Cases that fill their length, of three written books."""
     books = write_books(folder, {f"b{place}": paragraphs(1000, place) for place in range(3)})
     chosen = TSortSettings((length,), fill=True, per_book=per_book, **options)
-    build.build(FAMILY, books, chosen, folder / FAMILY)
+    build(FAMILY, books, chosen, folder / FAMILY)
     return CaseSet.read(folder / FAMILY, f"{FAMILY}_{format_length(length)}")
 
 
@@ -339,7 +340,7 @@ def test_a_filled_case_is_not_told_by_the_words_that_its_parts_share():
     for told, order in ((True, range(6)), (False, (0, 3, 1, 4, 2, 5))):
         book = Book("b", "B", tuple(chain[at] for at in order), (), "novel")
         counted = CountedBook(book, np.ones(6, np.int64))
-        draft = Draft.of(counted, Window(0, (1, 2, 3, 4, 5), 6), "t", 0)
+        draft = TSortDraft.of(counted, Passage(0, (1, 2, 3, 4, 5), 6), "t", 0)
         assert draft.is_told_by_words() is told
 
 
@@ -348,7 +349,7 @@ def test_no_part_of_a_filled_case_ends_where_a_sentence_goes_on():
     texts = tuple("And he said," if at % 3 == 0 else "He left." for at in range(40))
     counted = CountedBook(Book("b", "B", texts, (0,)), np.full(40, 30))
     caps = Caps(before=0, segment=100, after=0, stride=1, bound=600)
-    edges = [edge for window in filled_windows(counted, caps, 3, 0) for edge in window.edges]
+    edges = [edge for place in filled_passages(counted, caps, 3, 0) for edge in place.edges]
     assert len(edges) > 20 and all(texts[edge - 1] == "He left." for edge in edges)
 
 
@@ -426,8 +427,8 @@ def test_windows_are_those_that_fill_the_length(sizes, segments, segment, bound)
     caps = Caps(before=0, segment=segment, after=0, stride=1, bound=bound)
     counted = CountedBook(Book("b", "B", tuple("x" * len(sizes)), (0,)), np.array(sizes))
     expected = naive_windows(sizes, caps, segments, 60)
-    made = list(filled_windows(counted, caps, segments, 60))
-    assert [window.edges for window in made] == [edges for _, edges in expected.values()]
+    made = list(filled_passages(counted, caps, segments, 60))
+    assert [x.edges for x in made] == [edges for _, edges in expected.values()]
     for window, (uneven, _) in zip(made, expected.values(), strict=True):
         before, after = (
             sum(sizes[window.before : window.edges[0]]),

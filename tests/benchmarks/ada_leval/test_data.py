@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_folders import build
 from forum_posts import make_posts, write_posts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +14,12 @@ from other_tokenizers import other_tokenizer
 from published_files import load, record, tsort_record
 
 from long_context_tasks.benchmarks.ada_leval import data, prompts
-from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+from long_context_tasks.benchmarks.ada_leval.builders import (
+    SYNTHETIC_CASES,
+    BestAnswerSettings,
+    ConstraintSettings,
+)
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, ConstraintSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn

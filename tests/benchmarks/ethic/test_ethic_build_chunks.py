@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.attribute import choose_pages
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
 from long_context_tasks.benchmarks.ethic.build.drafts import (
@@ -84,7 +84,7 @@ def test_opinions_take_turns_and_longer_contexts_hold_shorter_ones() -> None:
             patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
             patch.setattr(EthicSettings, "budget", lambda _, length: length - 500)
             own = EthicSettings(lengths=(4000, 8000), chunk_tokens=1000, min_document=0)
-            plan = plan_windows([Source("s", "", "law", tuple(texts))], own, Progress())
+            plan = plan_windows([Source("s", "", "law", tuple(texts))], own, Work())
         found = [[piece for chunk in one.chunks for piece in chunk.pieces] for one in plan.windows]
         assert all([piece.part for piece in one] == sorted(piece.part for piece in one) for one in found)
         assert set(found[0]) <= set(found[1])
@@ -208,7 +208,7 @@ def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: flo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
         own = EthicSettings(lengths=(1000, 2000), min_document=0, min_fill=min_fill)
-        plan = plan_windows(sources, own, Progress(), fill=fill)
+        plan = plan_windows(sources, own, Work(), fill=fill)
         for length in own.lengths:
             there = [one for one in plan.windows if one.length == length]
             assert len(there) + plan.dropped[length].total() == len(sources)
@@ -221,7 +221,7 @@ def test_a_paragraph_over_the_budget_gives_no_window() -> None:
     sources = [Source("s", "", "debates", (Text("one two three " * 250), *[Text("short")] * 2000))]
     for min_fill in (0.0, 0.8):
         own = EthicSettings(lengths=(1000, 4000), min_document=0, min_fill=min_fill)
-        plan = plan_windows(sources, own, Progress())
+        plan = plan_windows(sources, own, Work())
         assert [one.length for one in plan.windows] == [4000] and plan.dropped[1000] == {LOOSE: 1}
 
 

@@ -1,20 +1,19 @@
-"""Cases of BestAnswer from forum posts: a question, the answer its asker accepted, and others.
+"""BestAnswer cases from forum posts: a question, the answer that its asker accepted, and others.
 
 Sections 3.2, 3.3 and Appendix A of the paper (Wang et al., NAACL 2024). The other answers are first all answers to the same
 question that are older than the accepted one, then answers to similar questions: 40 % of tags in common (shared tags over the
-smaller of the two sets, or over their union), at 32k and more at least one.
+smaller of the two sets, or over their union), at 32k and more at least one. The paper leaves the rest open; we decided:
 
-What the paper leaves open is decided so:
-
-* No answer shown has an image, is empty, or repeats another one; questions with equal text are never similar.
-* Answers to similar questions are taken in a random order of their own for each question; those that share enough tags come
-  before those that share one. They are added until the next would exceed the bound, so a longer case shows all answers of a
-  shorter one and more. Where no answer to the question itself can be shown, the first is one that fits the shortest length.
-* A question has at least one older answer of its own to be shown beside the accepted one, since words that a question shares
-  with its own answers, and with no other, would give the accepted one away.
-* Up to 16k the questions are the same at every length, also where lengths are built one by one: a question takes part when, with the accepted answer, all older answers to it
-  and at least one other answer, it fits the shortest length asked for, and enough similar answers are there to fill the
-  longest one up to 16k to four fifths. From 32k on the same questions are used as far as the answers reach.
+* No shown answer has an image, is empty, or repeats another one; questions with equal text are never similar.
+* Answers to similar questions are taken in a random order that differs between questions; those that share enough tags come before
+  those that share one. They are added until the next would exceed the bound, so a longer case shows all answers of a shorter one and
+  more. If no other answer to the question itself can be shown, the first is one that fits the shortest length.
+* A question needs at least one older answer of its own next to the accepted one, since words that a question shares with its own
+  answers, and with no other, would give the accepted one away.
+* Up to 16k the questions are the same at every length, even if lengths are built one by one. A question takes part if it fits the
+  shortest length together with the accepted answer, all older answers to it and at least one other answer, and if there are enough
+  similar answers to fill the longest length up to 16k to four fifths. From 32k on the same questions are used as far as the answers
+  reach.
 * All answers are shown in random order, so the accepted one is equally likely at every place.
 
 Every post is encoded once for all lengths.
@@ -23,32 +22,42 @@ Every post is encoded once for all lengths.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter
 from long_context_tasks.benchmarks.ada_leval.build.posts import (
-    DumpPosts,
+    AnswerCounter,
+    Ints,
     Pool,
     PoolTexts,
     choose_pool,
     read_texts,
 )
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
-from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, write_task
-from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length, parse_length
+from long_context_tasks.benchmarks.building import (
+    TaskReport,
+    Work,
+    bound_of,
+    write_task,
+)
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.corpora.stack_exchange import kept_index, posts_encoding
+from long_context_tasks.schema import Case, CaseSet, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ada_leval.builders import BestAnswerSettings
+
+_WORD = re.compile(r"\w+")
 _STEP, _FIRST, _SECOND, _ALL = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xFFFFFFFFFFFFFFFF
-"""The constants of SplitMix64 (Steele, Lea and Flood 2014), whose last steps make 64-bit numbers look random."""
+"""Constants of SplitMix64 (Steele, Lea and Flood 2014), whose last steps make 64-bit numbers look random."""
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -59,7 +68,7 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.intp]:
-    """Return a random order of distinct ids that depends on ids and seeds only; the same on every system."""
+    """Return a random order of distinct ids that depends on ids and seeds only and is the same on every system."""
     key = np.zeros(1, dtype=np.uint64)
     for seed in seeds:
         key = _mixed(key ^ np.uint64(seed & _ALL))
@@ -69,7 +78,7 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
 class _Answers:
     """The answers that may be shown with each question of a pool, in the order in which they are added."""
 
-    def __init__(self, pool: Pool, texts: PoolTexts, settings: BestAnswerSettings) -> None:
+    def __init__(self, pool: Pool, texts: PoolTexts, settings: "BestAnswerSettings") -> None:
         self._pool, self._texts, self._settings = pool, texts, settings
         self._tag_counts = np.diff(pool.tag_offsets)
         owner = np.repeat(np.arange(len(pool.ids)), self._tag_counts)
@@ -77,11 +86,9 @@ class _Answers:
         self._by_tag = owner[order]
         self._tag_starts = np.searchsorted(pool.tag_ids[order], np.arange(len(pool.tag_names) + 1))
         # Of answers with equal text only the first may be shown with other questions.
-        self._free = texts.usable.copy()
         first = np.unique(texts.answer_text, return_index=True)[1]
-        repeated = np.ones(len(pool.answer_ids), dtype=bool)
-        repeated[first] = False
-        self._free[repeated] = False
+        self._free = np.zeros(len(pool.answer_ids), dtype=bool)
+        self._free[first] = texts.usable[first]
 
     def own(self, question: int) -> Ints:
         """Return the accepted answer and the usable ones to the same question that are older, each text once."""
@@ -125,15 +132,15 @@ class _Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Chosen:
+class _ChosenQuestion:
     """A question that takes part.
 
     Attributes:
         question: place in the pool.
         sequence: places of answers, as far as any length needs them: the accepted one, older ones to the same question,
             strongly and weakly similar ones.
-        fixed: how many of them are in every case.
-        shown: for each length how many of them fit.
+        fixed: number of them that are in every case.
+        shown: for each length the number of them that fit.
     """
 
     question: int
@@ -142,12 +149,12 @@ class _Chosen:
     shown: Mapping[int, int]
 
 
-class _Builder:
+class _Selection:
     """Chooses questions and turns them into cases.
 
     Attributes:
-        bounds: length to the most tokens of a prompt, for the lengths that are built.
-        dropped: for each length why questions gave no case, with counts.
+        bounds: most tokens of a prompt, by length to build.
+        dropped: for each length the reasons why questions gave no case, with counts.
         used: keys of the posts that cases show.
     """
 
@@ -155,23 +162,23 @@ class _Builder:
         self,
         pool: Pool,
         texts: PoolTexts,
-        counter: PromptCounter,
-        card: TaskCard,
-        settings: BestAnswerSettings,
+        counter: AnswerCounter,
+        task: TaskCard,
+        settings: "BestAnswerSettings",
     ) -> None:
         self._pool, self._texts, self._counter = pool, texts, counter
         self._settings = settings
         self._measure, self._other = settings.measure, settings.other_tokenizer
         self._answers = _Answers(pool, texts, settings)
-        border = parse_length(card.build["relaxed_from"])
+        border = parse_length(task.build["relaxed_from"])
 
         def bound(length: int) -> int:
-            return length if settings.bounds == "round" else bound_of(card, length)
+            return length if settings.bounds == "round" else bound_of(task, length)
 
         self.bounds = {length: bound(length) for length in settings.lengths}
         self._relaxed = frozenset(length for length in settings.lengths if length >= border)
         # Lengths below 32k with their bounds, ascending; the questions must be the same at all of them.
-        same_as = map(parse_length, card.lengths) if settings.same_as is None else settings.same_as
+        same_as = map(parse_length, task.lengths) if settings.same_as is None else settings.same_as
         deciding = sorted({*settings.lengths, *same_as})
         self._same = [(length, bound(length)) for length in deciding if length < border]
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
@@ -180,12 +187,12 @@ class _Builder:
         self._words_of = lru_cache(maxsize=4096)(lambda post: _words(texts.store[post]))
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
 
-    def choose(self, progress: Progress) -> dict[int, list[_Chosen]]:
+    def choose(self, work: Work) -> dict[int, list[_ChosenQuestion]]:
         """Return for each length the questions and their answers."""
         n = self._settings.n
-        chosen: dict[int, list[_Chosen]] = {length: [] for length in self.bounds}
+        chosen: dict[int, list[_ChosenQuestion]] = {length: [] for length in self.bounds}
         targets = self._targets()
-        for question in progress.over(targets.tolist(), "choosing answers", "question", len(targets)):
+        for question in work.over(targets.tolist(), "choosing answers", "question", len(targets)):
             wanted = {length for length, taken in chosen.items() if n is None or len(taken) < n}
             if (taken := self._consider(question, wanted)) is not None:
                 for length in taken.shown:
@@ -195,7 +202,7 @@ class _Builder:
         return chosen
 
     def _targets(self) -> Ints:
-        """Return questions whose accepted answer is there and is text only, in random order."""
+        """Return the questions with an accepted answer of text only, in random order."""
         pool, texts = self._pool, self._texts
         gold = pool.gold
         without = gold < 0
@@ -212,8 +219,8 @@ class _Builder:
         places = np.flatnonzero(~(without | image | empty))
         return places[shuffled(pool.ids[places], self._settings.seed)]
 
-    def _consider(self, question: int, wanted: set[int]) -> _Chosen | None:
-        """Return a question with its answers if it gives a case of a wanted length; else count the reason."""
+    def _consider(self, question: int, wanted: set[int]) -> _ChosenQuestion | None:
+        """Return a question with its answers if it gives a case of a wanted length; otherwise count the reason."""
         texts = self._texts
         own = self._answers.own(question)
         if len(own) <= self._settings.min_own:
@@ -261,14 +268,14 @@ class _Builder:
                 shown[length] = number_shown(length, bound)
         if not shown:
             return None
-        return _Chosen(question, sequence[: max(shown.values())].astype(np.int32), len(own), shown)
+        return _ChosenQuestion(question, sequence[: max(shown.values())].astype(np.int32), len(own), shown)
 
     def _drop(self, reason: str) -> None:
         for counter in self.dropped.values():
             counter[reason] += 1
 
     def figures(self, case: Case) -> dict[str, float]:
-        """Return, in per cent, whether another answer to the question is shown, and how often shared words give the gold."""
+        """Return whether another answer to the question is shown, and how often shared words give the gold, in per cent."""
         store = self._texts.store
         asked = case.inputs["question"]
         question = _words(store[int(asked)])
@@ -280,7 +287,7 @@ class _Builder:
     def _answer(self, place: int) -> str:
         return self._texts.store[int(self._pool.answer_ids[place])]
 
-    def cases(self, questions: Iterable[_Chosen], length: int, task: str) -> Iterator[Case]:
+    def cases(self, questions: Iterable[_ChosenQuestion], length: int, task: str) -> Iterator[Case]:
         """Yield the cases of a length."""
         for chosen in questions:
             case = self._case(chosen, length, task)
@@ -289,7 +296,7 @@ class _Builder:
             else:
                 yield case
 
-    def _case(self, chosen: _Chosen, length: int, task: str) -> Case | None:
+    def _case(self, chosen: _ChosenQuestion, length: int, task: str) -> Case | None:
         bound = self.bounds[length]
         for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
             case = self._with_answers(chosen, number, length, task)
@@ -299,7 +306,7 @@ class _Builder:
                 return case
         return None
 
-    def _with_answers(self, chosen: _Chosen, number: int, length: int, task: str) -> Case:
+    def _with_answers(self, chosen: _ChosenQuestion, number: int, length: int, task: str) -> Case:
         pool, store, seed = self._pool, self._texts.store, self._settings.seed
         question_id = int(pool.ids[chosen.question])
         places = chosen.sequence[:number]
@@ -337,70 +344,71 @@ class _Builder:
 
 
 def build_bestanswer(
-    source: DumpPosts,
-    card: TaskCard,
-    settings: BestAnswerSettings,
-    writer: CaseWriter,
-    progress: Progress,
-    *,
-    name: str,
+    tasks: Mapping[int, str], source: Path, settings: "BestAnswerSettings", folder: Path, work: Work
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
 
     Args:
-        source: the posts.
-        card: BestAnswer's part of the card.
-        settings: see :class:`BestAnswerSettings`.
-        writer: an open writer.
-        progress: reports long work.
-        name: of the tasks, with ``*`` in place of the length.
+        tasks: length to the name of its task.
+        source: a Stack Exchange dump or a JSON Lines file of posts.
+        settings: settings of the builder.
+        folder: the case folder.
+        work: progress.
 
     Raises:
         InputError: the posts cannot be used, or a length gets no case.
     """
-    counter = PromptCounter(settings.measure)
-    index = source.index(progress)
-    pool = choose_pool(index, settings.tags, settings.questions_per_tag, source.name)
-    texts = read_texts(source, pool, counter, progress)
-    try:
-        builder = _Builder(pool, texts, counter, card, settings)
-        chosen = builder.choose(progress)
-        earlier = _questions_in(writer.folder)
-        if empty := [length for length, questions in chosen.items() if not questions]:
-            reasons = "; ".join(
-                f"{count} x {reason}" for reason, count in builder.dropped[empty[0]].most_common()
-            )
-            raise InputError(
-                f"{source.name}: no case of {', '.join(map(format_length, empty))} can be built from {len(pool.ids):,} questions "
-                f"with {len(pool.answer_ids):,} answers of {int(texts.answer_tokens.sum()):,} tokens in all: {reasons}. Leave "
-                "out those lengths, take more --tags or --questions-per-tag, or a larger dump; or add --same-as none: the same "
-                "questions must do at every published length up to 16k, also where only some of them are built"
-            )
-        reports = []
-        for length, questions in chosen.items():
-            task = name.replace("*", format_length(length))
-            shown = progress.over(questions, f"writing {task}", "case", len(questions))
-            cases = builder.cases(shown, length, task)
-            reports.append(
-                write_task(writer, task, cases, settings, _guess, builder.dropped[length], builder.figures)
-            )
-        writer.add_documents((key, texts.store[int(key)]) for key in sorted(builder.used))
-        now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
+    benchmark = card("ada_leval")
+    options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
+    with work.writer(folder, options) as writer:
+        counter = AnswerCounter(settings.measure)
+        index = kept_index(source, lambda rows: work.over(rows, "indexing posts", "post"))
+        pool = choose_pool(index, settings.tags, settings.questions_per_tag, source)
+        texts = read_texts(source, pool, counter, work)
+        try:
+            selection = _Selection(pool, texts, counter, benchmark.tasks["bestanswer"], settings)
+            chosen = selection.choose(work)
+            if empty := [length for length, questions in chosen.items() if not questions]:
+                raise _no_case(source, pool, texts, empty, selection.dropped[empty[0]])
+            before = _questions_in(folder)
+            reports = []
+            for length, questions in chosen.items():
+                shown = work.over(questions, f"writing {tasks[length]}", "case", len(questions))
+                cases = selection.cases(shown, length, tasks[length])
+                dropped = selection.dropped[length]
+                reports.append(
+                    write_task(writer, tasks[length], cases, settings, _guess, dropped, selection.figures)
+                )
+            writer.add_documents((key, texts.store[int(key)]) for key in sorted(selection.used))
+        finally:
+            texts.store.close()
         notes = []
         if index.dropped:
-            notes.append(f"{source.name}: {index.dropped:,} control characters were dropped")
-        if others := len(earlier - now) if earlier else 0:
+            notes.append(f"{source}: {index.dropped:,} control characters were dropped")
+        now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
+        if others := len(before - now):
             notes.append(
-                f"{writer.folder} held {others} other questions ({len(earlier)} in all): scores on the cases before and on "
+                f"{folder} held {others} other questions ({len(before)} in all): scores on the cases before and on "
                 "these are not of the same questions"
             )
-        return [replace(reports[0], notes=notes), *reports[1:]]
-    finally:
-        texts.store.close()
+        encodings = {source.name: posts_encoding(source)}
+        return [replace(reports[0], notes=notes, encodings=encodings), *reports[1:]]
+
+
+def _no_case(
+    source: Path, pool: Pool, texts: PoolTexts, lengths: list[int], dropped: Counter[str]
+) -> InputError:
+    reasons = "; ".join(f"{count} x {reason}" for reason, count in dropped.most_common())
+    return InputError(
+        f"{source}: no case of {', '.join(map(format_length, lengths))} can be built from {len(pool.ids):,} questions "
+        f"with {len(pool.answer_ids):,} answers of {int(texts.answer_tokens.sum()):,} tokens in all: {reasons}. Leave "
+        "out those lengths, take more --tags or --questions-per-tag, or a larger dump; or add --same-as none: the same "
+        "questions must do at every published length up to 16k, also where only some of them are built"
+    )
 
 
 def _questions_in(folder: Path) -> set[str]:
-    """Return the questions of the cases that a folder holds already; empty if there is none."""
+    """Return the questions of the cases that a folder holds already."""
     if not (folder.is_dir() and any(folder.iterdir())):
         return set()
     return {
@@ -410,9 +418,6 @@ def _questions_in(folder: Path) -> set[str]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
-
-
-_WORD = re.compile(r"\w+")
 
 
 def _guess(case: Case) -> float:

@@ -5,8 +5,9 @@ paragraph (headings of a form that the reader does not recognise, page numbers, 
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
@@ -15,6 +16,7 @@ from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.dates import is_dated
 from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
 from long_context_tasks.corpora.pages import head_of, is_shouted
+from long_context_tasks.schema import InputError
 
 _QUOTES = "\"'“‘«„»"
 _DASHES = "-–—"  # somebody speaks, in other languages
@@ -24,6 +26,8 @@ _HIGHEST = 399
 _MOST_LOWER = 0.7  # of the words of a title after a number of several digits
 _SHORTEST_TITLE = 4
 _FEWEST_PAGES = 3
+_MOST_HIDDEN = 0.2
+_FEWEST_TENTHS = 3
 _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
 _AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|:[^.!?]{1,60}$|\s+[(“]|(?:[.:;—–-]\W*|\s+)(?P<next>\w)")
@@ -96,6 +100,39 @@ def find_leaks(book: Book) -> list[Leak]:
         )
     }
     return sorted((found | _series(book, dated) | dated).values(), key=lambda leak: leak.paragraph)
+
+
+def in_two_parts(borders: Sequence[int], leaks: Iterable[Leak]) -> bool:
+    """Return whether two parts or more of a case, whose borders are counted in paragraphs, show a leak."""
+    return len({bisect_right(borders, leak.paragraph) for leak in leaks} - {0, len(borders)}) > 1
+
+
+def refuse_headings(book: Book, headings: Sequence[Leak], hidden: int, total: int, task: str) -> None:
+    """Check that few cases of a book had to be left out for headings; otherwise the reader did not understand them.
+
+    Args:
+        book: the book.
+        headings: its leaks that are not dates.
+        hidden: number of cases that show headings in two parts.
+        total: number of all cases.
+        task: name of the task.
+
+    Raises:
+        InputError: any case shows a series of numbers, or a fifth of them what looks like a heading, in three tenths of the book.
+    """
+    series = [leak for leak in headings if leak.counted]
+    for shown, most, what in (
+        (series, 0, "numbers that rise"),
+        (headings, _MOST_HIDDEN * total, "what looks like a heading"),
+    ):
+        # A list in one place is part of the story.
+        tenths = {10 * leak.paragraph // len(book.paragraphs) for leak in shown}
+        if hidden > most and len(tenths) >= _FEWEST_TENTHS:
+            seen = "; ".join(f"paragraph {leak.paragraph + 1}: {leak.text!r}" for leak in shown[:3])
+            raise InputError(
+                f"{book.id}: {hidden} of {total} cases of {task} show {what} ({seen}), which "
+                "tells the order of segments; remove these lines from the file, or the file from the folder"
+            )
 
 
 def _letters(text: str) -> str:

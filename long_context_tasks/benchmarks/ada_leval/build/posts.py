@@ -1,63 +1,39 @@
-"""Posts for BestAnswer cases: popular questions of frequent tags, and their answers.
+"""Posts for BestAnswer cases: popular questions of frequent tags, their answers, and the tokens of all of them.
 
-Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is parsed once
-for numbers (ids, dates, scores, tags), which are kept for the next build, and looked through for the texts of the chosen posts, which go to a file that spills to disk when it
-grows; what stays in memory are a few numbers for each post.
+Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. The numbers of a dump (ids, dates,
+scores, tags) are cached for the next build; the texts of the chosen posts go to a file that spills to disk when it grows.
 """
 
 import difflib
+import re
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter, counted_ahead
-from long_context_tasks.benchmarks.building import Progress
-from long_context_tasks.corpora.stack_exchange import (
-    PostIndex,
-    html_to_text,
-    is_text_only,
-    kept_index,
-    read_bodies,
-)
+from long_context_tasks.benchmarks.ada_leval import prompts
+from long_context_tasks.benchmarks.building import Work
+from long_context_tasks.corpora.stack_exchange import PostIndex, html_to_text, is_text_only, read_bodies
 from long_context_tasks.schema import InputError
+from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.tokenizers import text_hash
 
+Ints = npt.NDArray[np.int64]
+
 _IN_MEMORY = 256 * 1024 * 1024
+# One call for many texts is cheaper than many calls.
 _BATCH = 256
 _BATCHES_AHEAD = 4
 
 
-PostText = tuple[int, str, bool]
-"""Id and plain text of a post, and whether it shows no image."""
-
-
-@dataclass(frozen=True)
-class DumpPosts:
-    """A Stack Exchange dump or a JSON Lines file of posts."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """The path."""
-        return str(self.path)
-
-    def index(self, progress: Progress) -> PostIndex:
-        """Return the numbers of all posts, which the file is read for once."""
-        return kept_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
-
-    def texts(self, wanted: Collection[int]) -> Iterator[PostText]:
-        """Read the file for the texts of the wanted posts."""
-        for post_id, body in read_bodies(self.path, wanted):
-            yield post_id, html_to_text(body), is_text_only(body)
-
-
 class TextStore:
-    """Texts by number, kept in one temporary file that stays in memory while it is small."""
+    """Texts by number, in one temporary file that stays in memory while it is small."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -80,19 +56,19 @@ class TextStore:
         return self._file.read(size).decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
-        """Give the file back."""
+        """Delete the file."""
         self._file.close()
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The chosen questions (n) and all their answers (m), answers of one question side by side.
+    """The chosen questions (n) and all their answers (m), grouped by question.
 
     Attributes:
         ids: int64 (n,), ascending.
         tag_offsets, tag_ids: the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
         tag_names: names of the tag ids.
-        gold: int64 (n,): place of the accepted answer in the answers' columns; -1 without one in the file.
+        gold: int64 (n,): place of the accepted answer among the answers; -1 if it is not in the file.
         answer_offsets: int64 (n + 1,): the answers of question i.
         answer_ids: int64 (m,).
         answer_created: datetime64[ms] (m,).
@@ -116,8 +92,8 @@ class Pool:
         return np.arange(self.answer_offsets[question], self.answer_offsets[question + 1])
 
 
-def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name: str) -> Pool:
-    """Return the questions of the most frequent tags (ties by name) or of named ones with all their answers.
+def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, source: Path) -> Pool:
+    """Return the questions of the most frequent tags (ties by name) or of named ones, with all their answers.
 
     Of each tag the questions with the highest scores are taken (ties by id).
 
@@ -126,7 +102,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
     """
     if not len(index.tag_ids):
         raise InputError(
-            f"{name}: none of {len(index.questions):,} questions has tags; give a dump whose questions have them"
+            f"{source}: none of {len(index.questions):,} questions has tags; give a dump whose questions have them"
         )
     tag_counts = np.diff(index.tag_offsets)
     owner = np.repeat(np.arange(len(index.questions)), tag_counts)
@@ -134,7 +110,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
     rank = np.empty(len(index.questions), dtype=np.int64)
     rank[ranked] = np.arange(len(index.questions))
     chosen = []
-    for tag in _tag_ids(index, tags, name):
+    for tag in _tag_ids(index, tags, source):
         of_tag = owner[index.tag_ids == tag]
         chosen.append(of_tag[np.argsort(rank[of_tag], kind="stable")[:per_tag]])
     rows = np.unique(np.concatenate(chosen))
@@ -151,7 +127,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
     gold[answer_question[hits]] = hits
     if not len(hits):
         raise InputError(
-            f"{name}: none of the {len(ids):,} chosen questions ({index.rows:,} posts in the file) has an accepted answer in "
+            f"{source}: none of the {len(ids):,} chosen questions ({index.rows:,} posts in the file) has an accepted answer in "
             "the file (AcceptedAnswerId of a question, with the answer itself). Use a whole dump, or a larger one"
         )
     return Pool(
@@ -166,7 +142,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
     )
 
 
-def _tag_ids(index: PostIndex, tags: int | Sequence[str], name: str) -> Sequence[int]:
+def _tag_ids(index: PostIndex, tags: int | Sequence[str], source: Path) -> Sequence[int]:
     if isinstance(tags, int):
         counts = np.bincount(index.tag_ids, minlength=len(index.tags))
         by_number = sorted(range(len(index.tags)), key=lambda tag: (-int(counts[tag]), index.tags[tag]))
@@ -176,8 +152,94 @@ def _tag_ids(index: PostIndex, tags: int | Sequence[str], name: str) -> Sequence
         if tag not in places:
             near = difflib.get_close_matches(tag, places, n=3)
             hint = f"; near it: {', '.join(near)}" if near else ""
-            raise InputError(f"{name}: no question has the tag {tag!r}{hint}. Correct --tags")
+            raise InputError(f"{source}: no question has the tag {tag!r}{hint}. Correct --tags")
     return [places[tag] for tag in tags]
+
+
+# Counts of the parts of a prompt add up where cl100k never joins them. It splits text by a pattern before it merges bytes, from left to
+# right and without looking back. Its matches either hold no white space but a first character, or are punctuation with the newlines
+# after it, or are white space only, and a run of white space that holds a newline is cut after its last one. So no match goes on from the
+# last newline of such a run to what follows: there counts add up. Inside a run they do not, which is why blank lines that a text
+# begins with are counted with the fixed part before it. White space is Unicode's; Python's \s has four more.
+_SPACE = r"[^\S\x1c-\x1f]"
+_LEADING_LINES = re.compile(rf"{_SPACE}*[\r\n]")
+_BLANK = re.compile(rf"{_SPACE}*")
+
+
+def split_lead(text: str) -> tuple[str, str]:
+    """Split a text into the blank lines that it begins with, and the rest; counts of the two add up after a fixed part.
+
+    The rest of a blank text is empty; such a text belongs to the fixed part with the gap that follows it.
+
+    >>> split_lead("\\n\\n  Hello"), split_lead("\\n ")
+    (('\\n\\n', '  Hello'), ('\\n ', ''))
+    """
+    match = _BLANK.fullmatch(text) or _LEADING_LINES.match(text)
+    return (match[0], text[match.end() :]) if match else ("", text)
+
+
+class AnswerCounter:
+    """Counts a BestAnswer prompt as :meth:`questions` + sum of :meth:`answers` + :meth:`designations` + :meth:`after_last` of the last answer.
+
+    The sum is exact for cl100k and an estimate for other tokenizers.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Use a tokenizer; its counts of short pieces are remembered."""
+        self._tokenizer = tokenizer
+        self._short = lru_cache(maxsize=4096)(tokenizer.count)
+        self._around_question = lru_cache(maxsize=4096)(self._count_around_question)
+        self._after_ending = lru_cache(maxsize=4096)(self._count_ending)
+        self._designations = np.zeros(1, dtype=np.int64)
+
+    def questions(self, texts: Sequence[str]) -> Ints:
+        """int64 (n,): everything before the first answer, for each question."""
+        split = [split_lead(text) for text in texts]
+        around = [self._around_question(lead, bool(body)) for lead, body in split]
+        return np.array(around, dtype=np.int64) + self._bodies([body for _, body in split])
+
+    def _count_around_question(self, lead: str, followed: bool) -> int:
+        asked = prompts.QUESTION + lead + ("" if followed else prompts.GAP)
+        return sum(map(self._tokenizer.count, (prompts.template("bestanswer"), asked, prompts.ANSWERS)))
+
+    def _bodies(self, bodies: Sequence[str]) -> Ints:
+        """int64 (n,): each body with the gap after it; 0 for an empty one, whose gap belongs to the part before it."""
+        # A fresh tokenizer forgets the counts, so that memory does not grow with the number of posts.
+        counts = self._tokenizer.fresh().count_many([body + prompts.GAP if body else "" for body in bodies])
+        return np.array(counts, dtype=np.int64)
+
+    def answers(self, texts: Sequence[str]) -> Ints:
+        """int64 (n,): each answer with the blank lines around it, without its designation."""
+        split = [split_lead(text) for text in texts]
+        # Blank lines that a text begins with join the colon and the newlines before them; so does the gap after a blank text.
+        leads = [
+            self._short(f"A1:\n\n{lead}" if body else f"A1:\n\n{lead}{prompts.GAP}") for lead, body in split
+        ]
+        bodies = self._bodies([body for _, body in split])
+        return np.array(leads, dtype=np.int64) - self._short("A1") + bodies
+
+    def designations(self, number: int) -> Ints:
+        """int64 (number + 1,): tokens of the first k designations ("A1", "A2", ...), for every k."""
+        if len(self._designations) <= number:
+            start = len(self._designations)
+            new = [self._short(f"A{place}") for place in range(start, 2 * number + 1)]
+            self._designations = np.concatenate([self._designations, self._designations[-1] + np.cumsum(new)])
+        return self._designations[: number + 1]
+
+    def after_last(self, text: str) -> int:
+        """Return the tokens of the closing line, and those that the last answer gains because its gap runs into it."""
+        if not split_lead(text)[1]:
+            return self._after_ending(f"A1:\n\n{text}")
+        # Only characters after the last letter or digit can join the gap.
+        start = len(text)
+        while start and not (text[start - 1].isascii() and text[start - 1].isalnum()):
+            start -= 1
+        return self._after_ending("x" + text[start:])
+
+    def _count_ending(self, ending: str) -> int:
+        count = self._tokenizer.count
+        gap, newline, footer = prompts.GAP, prompts.FOOTER[0], prompts.FOOTER[1:]
+        return count(ending + gap + newline) - count(ending + gap) + count(footer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +248,7 @@ class PoolTexts:
 
     Attributes:
         store: texts by post id.
-        question_text: int64 (n,): equal numbers for equal texts; -1 when the text is missing.
+        question_text: int64 (n,): equal numbers for equal texts; -1 if the text is missing.
         question_tokens: int64 (n,): tokens before the first answer; 0 for questions without an accepted answer.
         answer_text: int64 (m,): like ``question_text``.
         answer_tokens: int64 (m,): tokens without the designation; 0 for answers that are not usable.
@@ -204,11 +266,11 @@ class PoolTexts:
 
 
 _Batch = tuple[bool, list[tuple[int, str]]]
-"""Whether they are questions, and places and texts that are counted together, because one call for many is cheaper."""
+"""Whether the posts are questions, and their places and texts."""
 
 
-def read_texts(source: DumpPosts, pool: Pool, counter: PromptCounter, progress: Progress) -> PoolTexts:
-    """Read the texts of a pool, every answer's and every question's, and count their tokens once."""
+def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> PoolTexts:
+    """Read the texts of a pool and count the tokens of every answer and question once."""
     n, m = len(pool.ids), len(pool.answer_ids)
     texts = PoolTexts(
         store=TextStore(),
@@ -219,45 +281,57 @@ def read_texts(source: DumpPosts, pool: Pool, counter: PromptCounter, progress: 
         usable=np.zeros(m, dtype=bool),
         has_image=np.zeros(m, dtype=bool),
     )
-    wanted: Mapping[int, int] = {
-        # Answers are numbered from 0, questions downwards from -1.
-        **{post: -1 - place for place, post in enumerate(pool.ids.tolist())},
-        **{post: place for place, post in enumerate(pool.answer_ids.tolist())},
-    }
-    seen: dict[bytes, int] = {}
-
-    def batches() -> Iterator[_Batch]:
-        """Note every post; yield those whose tokens are needed, questions and answers apart."""
-        growing: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
-        posts = progress.over(source.texts(wanted), "reading and encoding posts", "post", len(wanted))
-        for post, text, text_only in posts:
-            words = text.strip()
-            if not words:
-                continue
-            same = seen.setdefault(text_hash(words), len(seen))
-            place = wanted[post]
-            asks = place < 0
-            if asks:
-                place = -1 - place
-                texts.question_text[place] = same
-                needed = bool(pool.gold[place] >= 0)
-            else:
-                texts.answer_text[place] = same
-                texts.has_image[place] = not text_only
-                texts.usable[place] = needed = text_only
-            if needed:
-                texts.store.add(post, text)
-                growing[asks].append((place, text))
-                if len(growing[asks]) == _BATCH:
-                    yield asks, growing[asks]
-                    growing[asks] = []
-        yield from ((asks, batch) for asks, batch in growing.items() if batch)
 
     def count(batch: _Batch) -> tuple[_Batch, Ints]:
-        asks, posts = batch
-        return batch, (counter.questions if asks else counter.answers)([text for _, text in posts])
+        are_questions, posts = batch
+        tokens = counter.questions if are_questions else counter.answers
+        return batch, tokens([text for _, text in posts])
 
-    for (asks, posts), counts in counted_ahead(batches(), count, _BATCHES_AHEAD):
-        column = texts.question_tokens if asks else texts.answer_tokens
+    # Encoding releases the interpreter's lock, so it runs while the next posts are parsed.
+    waiting: deque[Future[tuple[_Batch, Ints]]] = deque()
+
+    def store_first() -> None:
+        (are_questions, posts), counts = waiting.popleft().result()
+        column = texts.question_tokens if are_questions else texts.answer_tokens
         column[[place for place, _ in posts]] = counts
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        for batch in _batches(source, pool, texts, work):
+            waiting.append(thread.submit(count, batch))
+            if len(waiting) > _BATCHES_AHEAD:
+                store_first()
+        while waiting:
+            store_first()
     return texts
+
+
+def _batches(source: Path, pool: Pool, texts: PoolTexts, work: Work) -> Iterator[_Batch]:
+    """Note every post in ``texts``; yield those whose tokens are needed, questions and answers separately."""
+    places = {
+        **{post: (True, place) for place, post in enumerate(pool.ids.tolist())},
+        **{post: (False, place) for place, post in enumerate(pool.answer_ids.tolist())},
+    }
+    seen: dict[bytes, int] = {}
+    growing: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
+    posts = work.over(read_bodies(source, places), "reading and encoding posts", "post", len(places))
+    for post, body in posts:
+        text = html_to_text(body)
+        if not (words := text.strip()):
+            continue
+        same = seen.setdefault(text_hash(words), len(seen))
+        is_question, place = places[post]
+        if is_question:
+            texts.question_text[place] = same
+            needed = bool(pool.gold[place] >= 0)
+        else:
+            texts.answer_text[place] = same
+            needed = is_text_only(body)
+            texts.has_image[place] = not needed
+            texts.usable[place] = needed
+        if needed:
+            texts.store.add(post, text)
+            growing[is_question].append((place, text))
+            if len(growing[is_question]) == _BATCH:
+                yield is_question, growing[is_question]
+                growing[is_question] = []
+    yield from ((is_question, batch) for is_question, batch in growing.items() if batch)

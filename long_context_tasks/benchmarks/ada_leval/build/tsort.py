@@ -1,79 +1,78 @@
-"""Cases of TSort from books: segments of whole paragraphs that follow one another, shown in random order.
+"""TSort cases from books: consecutive segments of whole paragraphs, shown in random order.
 
-Section 3.3 and Table 11 of the paper (Wang et al., NAACL 2024). A case begins at a paragraph of the book; each of its N
-segments takes whole paragraphs up to its cap, then come whole paragraphs after them; whole paragraphs before the
-beginning are the other hint. Beginnings lie a fixed number of paragraphs (the stride) apart.
+Section 3.3 and Table 11 of the paper (Wang et al., NAACL 2024). A case begins at a paragraph of the book; each of its N segments takes
+whole paragraphs up to its cap. Whole paragraphs before and after the segments are the hints. Beginnings lie a fixed number of
+paragraphs (the stride) apart. The paper leaves the rest open; we decided:
 
-What the paper leaves open is decided so: a segment takes as many paragraphs as fit, and does not end behind one whose sentence goes
-on in the next ("he said,"), as that would tell which segment follows; every part of a case, also the
-text before and after, has at least one paragraph, else that beginning gives no case; all N! orders are equally
-likely, the right one included; cases are written in turns over the books, in a random order within each, so that the
-first n cover all books.
+* A segment takes as many paragraphs as fit, and does not end after one whose sentence goes on in the next ("he said,").
+* A beginning gives no case if a segment or a hint would be empty.
+* All N! orders are equally likely, the right one included.
+* Cases take turns over the books, in random order within each, so that the first n cover all books.
 
-A recast case fills its length: never longer, and at most two per cent shorter. The text before and after the segments
-takes what room these leave. Left out are cases whose right order is among the three in which neighbours share most words, as
-it is found without reading. The first cases of a book share no paragraph, as far as it has so many.
+A recast case fills its length: it is at most two per cent shorter, and the hints take the room that the segments leave. Cases whose
+right order is among the three in which neighbours share most words are left out, as these are solved without reading. The first cases
+of a book share no paragraph, as long as it has enough.
 
-Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before
-a paragraph's first letter with it, so the counts of the pieces add up to that of the prompt.
+Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before a paragraph's
+first letter with it, so the counts of the pieces add up to that of the prompt.
 """
 
 import itertools
 import random
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import factorial, fsum, log
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.benchmarks.ada_leval.build.counts import (
-    Ints,
-    count_pieces,
-    counted_ahead,
-    least_tokens,
+from long_context_tasks.benchmarks.ada_leval.build.leaks import (
+    Leak,
+    find_leaks,
+    in_two_parts,
+    refuse_headings,
 )
-from long_context_tasks.benchmarks.ada_leval.build.leaks import Leak, find_leaks
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import (
-    Progress,
     TaskReport,
     Work,
     bound_of,
+    least_tokens,
     write_task,
 )
-from long_context_tasks.corpora.books import Book
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.gutenberg import REASONS
-from long_context_tasks.engines import Engine, InProcess
+from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
+
 _JOINT = "\n\n"
 _WORD = re.compile(r"\w+")
+# Not a closing quote after a dash: it ends what is said.
 _GOES_ON = (",", ":", ";", "–", "—", "-")
-"""The end of a paragraph whose sentence goes on in the next one; a closing quote behind a dash ends what is said."""
-_BOOKS_AHEAD = 2
-_MOST_LEAKS = (
-    0.2  # of the places of a book that give a case; from so many on its headings were not understood
-)
-_TOLD = 3
-"""A case whose right order is among so many whose neighbours share most words is left out."""
-_FEWEST_LEAKS = 3  # tenths of the book in which some stand; a list in one place is part of the story
+_EASIEST_ORDERS = 3
 _UNEVEN = 2
-"""How many times as long as the other one the text before or after the segments may be."""
+"""Largest ratio of the longer hint to the shorter one in a case that fills its length."""
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Caps:
-    """Sizes of a case, in tokens but for the stride (paragraphs).
+    """Sizes of a case.
 
     Attributes:
         before, segment, after: most tokens of the text before, of each segment, of the text after.
@@ -88,7 +87,7 @@ class Caps:
     bound: int
 
 
-def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
+def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
     """Return Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
 
     The cap of a segment is (length - before - after - 200) / N, which gives the seven rows of the table.
@@ -96,23 +95,23 @@ def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
     Raises:
         InputError: nothing is left for the segments.
     """
-    table = {parse_length(name): row for name, row in card.build["rows"].items()}
+    table = {parse_length(name): row for name, row in task.build["rows"].items()}
     row = table[max((known for known in table if known <= length), default=min(table))]
     before = settings.before_cap or int(row["before"])
     after = settings.after_cap or int(row["after"])
-    room = length - before - after - int(card.build["reserve"])
+    room = length - before - after - int(task.build["reserve"])
     segment = settings.segment_cap or room // settings.segments
     if segment < 1:
         raise InputError(
             f"length {format_length(length)}: {settings.segments} segments with {before} tokens before and {after} after "
             "them leave no room; take fewer segments or smaller --before-cap and --after-cap"
         )
-    bound = length if settings.fill else bound_of(card, length)
+    bound = length if settings.fill else bound_of(task, length)
     return Caps(before, segment, after, settings.stride or int(row["stride"]), bound)
 
 
 @dataclass(frozen=True)
-class Window:
+class Passage:
     """Place of a case in a book, counted in paragraphs.
 
     ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and ``[edges[-1], after)`` is the
@@ -122,6 +121,11 @@ class Window:
     before: int
     edges: tuple[int, ...]
     after: int
+
+    @property
+    def borders(self) -> tuple[int, ...]:
+        """Borders of all parts, hints included."""
+        return (self.before, *self.edges, self.after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,9 @@ class CountedBook:
     @classmethod
     def of(cls, book: Book, tokenizer: Tokenizer) -> "CountedBook":
         """Encode every paragraph of a book once."""
-        return cls(book, count_pieces([f"{text}{_JOINT}" for text in book.paragraphs], tokenizer))
+        # A fresh tokenizer forgets the counts, so that memory does not grow with the number of books.
+        counts = tokenizer.fresh().count_many([f"{text}{_JOINT}" for text in book.paragraphs])
+        return cls(book, np.array(counts, dtype=np.int64))
 
     @cached_property
     def cumulated(self) -> Ints:
@@ -147,7 +153,7 @@ class CountedBook:
         return np.concatenate([[0], np.cumsum(self.tokens)])
 
     @cached_property
-    def is_break(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def is_break(self) -> npt.NDArray[np.bool_]:
         """Bool (n + 1,): whether a part may end before each paragraph, as no sentence goes on there; true at both ends."""
         ends = (text.rstrip("_*") for text in self.book.paragraphs[:-1])
         return np.array([True, *(not end.endswith(_GOES_ON) for end in ends), True])
@@ -159,11 +165,8 @@ class CountedBook:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Character offset of every paragraph in the document, one more for the end."""
-        return [
-            0,
-            *itertools.accumulate(len(paragraph) + len(_JOINT) for paragraph in self.book.paragraphs),
-        ]
+        """Character offset of every paragraph in the document, and of its end."""
+        return [0, *itertools.accumulate(len(paragraph) + len(_JOINT) for paragraph in self.book.paragraphs)]
 
     @property
     def document(self) -> str:
@@ -171,8 +174,10 @@ class CountedBook:
         return _JOINT.join(self.book.paragraphs)
 
     @cached_property
-    def words(self) -> csr_matrix:
+    def words(self) -> "csr_matrix":
         """float64 (n, words): words of every paragraph, weighted by their rarity in the book."""
+        from scipy.sparse import csr_matrix
+
         counts = [Counter(_WORD.findall(paragraph.casefold())) for paragraph in self.book.paragraphs]
         spread = Counter(word for count in counts for word in count)
         columns = {word: column for column, word in enumerate(spread)}
@@ -187,7 +192,7 @@ class CountedBook:
     def as_in_whole(self, tokenizer: Tokenizer) -> "CountedBook":
         """Return the book with the tokens that its paragraphs have in the whole text.
 
-        Those of cl100k add up. In other tokenizers a paragraph alone may have a token more or less, always the same way.
+        Those of cl100k add up. In other tokenizers a paragraph by itself may have a token more or less, always the same way.
         """
         if tokenizer.name == CL100K:
             return self
@@ -195,7 +200,7 @@ class CountedBook:
         return replace(self, tokens=np.diff(np.rint(self.cumulated * share).astype(np.int64)))
 
 
-def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Window]:
+def find_passages(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Passage]:
     """Return every place of a book that gives a case; ``dropped`` counts why others give none."""
     sums = counted.cumulated
     n = len(counted.tokens)
@@ -224,15 +229,13 @@ def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Count
             dropped[reason] += count
     good = ~(ends | too_long | no_hint)
     places = zip(before[good].tolist(), table[good].tolist(), after[good].tolist(), strict=True)
-    return [Window(start, tuple(row), end) for start, row, end in places]
+    return [Passage(start, tuple(row), end) for start, row, end in places]
 
 
-def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) -> Iterator[Window]:
-    """Yield every place of a novel at which a case fills its length, with the hints that are most equal.
+def filled_passages(counted: CountedBook, caps: Caps, segments: int, fixed: int) -> Iterator[Passage]:
+    """Yield every place of a novel at which a case fills its length, with the most equal hints.
 
-    Segments take whole paragraphs up to their cap; the text before and after whole paragraphs that fill the rest.
-
-    ``fixed`` are the tokens of the prompt beside its paragraphs; the caps of the text before and after do not count.
+    ``fixed`` is the number of tokens of the prompt without its paragraphs; the caps of the hints do not count.
     """
     sums = counted.cumulated
     for first in np.flatnonzero(counted.is_break)[1:-1].tolist():
@@ -258,43 +261,39 @@ def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) 
             if end > last and before + after >= least:
                 uneven = max(before, after) / min(before, after)
                 if uneven < best:
-                    best, found = uneven, Window(start, tuple(edges), end)
+                    best, found = uneven, Passage(start, tuple(edges), end)
         if found is not None:
             yield found
 
 
 @dataclass(frozen=True)
-class Draft:
+class TSortDraft:
     """A case that is chosen but not yet written; ``shown`` are the segments in the order of the prompt."""
 
     id: str
     book: CountedBook
-    window: Window
+    passage: Passage
     shown: tuple[int, ...]
 
     @classmethod
-    def of(cls, book: CountedBook, window: Window, task: str, seed: int) -> "Draft":
-        """Shuffle the segments of a window; the order depends on seed and place only."""
-        case_id = "_".join(map(str, (book.book.id, *window.edges)))
-        shown = list(range(len(window.edges) - 1))
+    def of(cls, book: CountedBook, passage: Passage, task: str, seed: int) -> "TSortDraft":
+        """Shuffle the segments of a passage; the order depends on seed and place only."""
+        case_id = "_".join(map(str, (book.book.id, *passage.edges)))
+        shown = list(range(len(passage.edges) - 1))
         random.Random(stable_seed(seed, task, case_id)).shuffle(shown)
-        return cls(case_id, book, window, tuple(shown))
+        return cls(case_id, book, passage, tuple(shown))
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Paragraph ranges in the order of the prompt: before, the parts as shown, after."""
-        window = self.window
-        parts = list(itertools.pairwise(window.edges))
-        shown = (parts[place] for place in self.shown)
-        return [(window.before, window.edges[0]), *shown, (window.edges[-1], window.after)]
+        """Paragraph ranges in the order of the prompt: before, the segments as shown, after."""
+        before, *parts, after = itertools.pairwise(self.passage.borders)
+        return [before, *(parts[place] for place in self.shown), after]
 
     def is_told_by_words(self) -> bool:
-        """Return whether the right order is of the three whose neighbours share most words (cosine of tf-idf)."""
-        window = self.window
-        edges = (window.before, *window.edges, window.after)
+        """Return whether the right order is among the three whose neighbours share most words (cosine of tf-idf)."""
         parts = [
             np.asarray(self.book.words[first:last].sum(axis=0)).ravel()
-            for first, last in itertools.pairwise(edges)
+            for first, last in itertools.pairwise(self.passage.borders)
         ]
         vectors = np.stack([part / (np.linalg.norm(part) or 1) for part in parts])
         alike, last = vectors @ vectors.T, len(parts) - 1
@@ -304,7 +303,7 @@ class Draft:
 
         right = shared(range(1, last))
         better = sum(shared(order) > right + 1e-12 for order in itertools.permutations(range(1, last)))
-        return better < _TOLD
+        return better < _EASIEST_ORDERS
 
     @property
     def prompt(self) -> str:
@@ -332,22 +331,23 @@ class Draft:
         )
 
 
-class _Counter:
-    """Tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
+class TSortCounter:
+    """Counts tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
 
-    def __init__(self, settings: TSortSettings) -> None:
-        self.measure, self._other = settings.measure, settings.other_tokenizer
+    def __init__(self, settings: "TSortSettings") -> None:
+        """Count what all prompts have in common."""
+        self._measure, self._other = settings.measure, settings.other_tokenizer
         frame = [prompts.tsort_instruction(settings.segments), *prompts.tsort_labels(settings.segments)]
-        self.fixed = sum(map(self.measure.count, frame))
+        self.fixed = sum(map(self._measure.count, frame))
         self._space_before = lru_cache(maxsize=None)(self._count_space)
 
     def _count_space(self, word: str) -> int:
-        return self.measure.count(f" {word}") - self.measure.count(word)
+        return self._measure.count(f" {word}") - self._measure.count(word)
 
-    def count(self, draft: Draft) -> int:
+    def count(self, draft: TSortDraft) -> int:
         """Count a prompt in the tokenizer of the caps."""
-        if self.measure.name != CL100K:
-            return self.measure.count(draft.prompt)
+        if self._measure.name != CL100K:
+            return self._measure.count(draft.prompt)
         sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs
         total = self.fixed
         for first, last in draft.spans:
@@ -356,160 +356,133 @@ class _Counter:
             total += int(sums[last] - sums[first]) + self._space_before(word if space else word + _JOINT)
         return total
 
-    def count_all(self, draft: Draft) -> dict[str, int]:
+    def count_all(self, draft: TSortDraft) -> dict[str, int]:
         """Count a prompt in cl100k and in the other tokenizer, if there is one."""
         if self._other is None:
             return {CL100K: self.count(draft)}
         prompt = draft.prompt
-        in_cl100k = self.measure.name == CL100K
+        in_cl100k = self._measure.name == CL100K
         cl100k = self.count(draft) if in_cl100k else get_tokenizer(CL100K).count(prompt)
         return {CL100K: cl100k, self._other.name: self._other.count(prompt)}
 
 
 @dataclass(frozen=True)
-class _Length:
-    """A length to build: its task and caps, the cases of each book, and why places gave none."""
+class _Plan:
+    """A length to build."""
 
     length: int
     task: str
     caps: Caps
-    found: list[Sequence[Draft | Case]] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
-class _FromBook:
-    """What a book gives.
-
-    Attributes:
-        id: of the book.
-        tokens: of it.
-        document: its text; empty where it gives no case.
-        rows: for each length the cases, and why places gave none.
-    """
+class _BookCases:
+    """Cases of one book; ``drafts`` and ``dropped`` by length, ``document`` empty if it gives no case."""
 
     id: str
     tokens: int
     document: str
-    rows: Sequence[tuple[Sequence[Draft | Case], Counter[str]]]
+    drafts: Mapping[int, Sequence[TSortDraft | Case]]
+    dropped: Mapping[int, Counter[str]]
 
 
-def _from_books(
-    books: Iterable[Book],
-    rows: Sequence[_Length],
-    settings: TSortSettings,
-    change: Callable[[Book], Book] | None,
-    engine: Engine,
-) -> Iterator[_FromBook]:
-    """Yield what each book gives: made by the engine, or here, where one book is encoded while the next is read."""
-    blank = tuple(replace(row, found=[], dropped=Counter()) for row in rows)
-    if not isinstance(engine, InProcess):
-        yield from engine.mapped(partial(_from_book, blank, settings, change), books)
-        return
+@dataclass
+class _Corpus:
+    """What was read: sizes of the books in tokens by id, and a row on each for the manifest."""
 
-    def counted(book: Book) -> CountedBook:
-        return CountedBook.of(book, settings.measure)
-
-    changed = books if change is None else map(change, books)
-    yield from map(partial(_from_counted, blank, settings), counted_ahead(changed, counted, _BOOKS_AHEAD))
-
-
-def _from_book(
-    rows: Sequence[_Length], settings: TSortSettings, change: Callable[[Book], Book] | None, book: Book
-) -> _FromBook:
-    changed = book if change is None else change(book)
-    return _from_counted(rows, settings, CountedBook.of(changed, settings.measure))
-
-
-def _from_counted(rows: Sequence[_Length], settings: TSortSettings, counted: CountedBook) -> _FromBook:
-    counter, leaks = _Counter(settings), find_leaks(counted.book)
-    own = [replace(row, dropped=Counter()) for row in rows]
-    found = [(_cases_of(counted, row, settings, counter, leaks), row.dropped) for row in own]
-    document = counted.document if any(cases for cases, _ in found) else ""
-    return _FromBook(counted.book.id, int(counted.cumulated[-1]), document, found)
+    sizes: dict[str, int] = field(default_factory=dict)
+    sources: list[dict[str, Any]] = field(default_factory=list)
 
 
 def build_tsort(
-    books: Iterable[Book],
-    card: TaskCard,
-    settings: TSortSettings,
-    writer: CaseWriter,
+    tasks: Mapping[int, str],
+    source: Path,
+    settings: "TSortSettings",
+    folder: Path,
     work: Work,
     *,
-    name: str,
-    source: str,
-    change: Callable[[Book], Book] | None = None,
+    recast: bool = False,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
 
     Args:
-        books: the corpus, one book after the other.
-        card: TSort's part of the card.
-        settings: see :class:`TSortSettings`.
-        writer: an open writer.
-        work: how to work.
-        name: of the tasks, with ``*`` in place of the length.
-        source: what the books were read from, for messages.
-        change: returns the book that is used in the place of one.
+        tasks: length to the name of its task.
+        source: file or folder of books.
+        settings: settings of the builder.
+        folder: the case folder.
+        work: engine and progress.
+        recast: whether the books get other names, and cases fill their length.
 
     Raises:
-        InputError: a length for which no book gives a case.
+        InputError: the books cannot be used, or no book gives a case of a length.
     """
-    rows = [
-        _Length(length, name.replace("*", format_length(length)), caps_for(card, length, settings))
-        for length in settings.lengths
+    benchmark = card("ada_leval")
+    options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
+    if recast:
+        settings = replace(settings, fill=True, per_book=settings.n)
+    plans = [
+        _Plan(length, task, caps_for(benchmark.tasks["tsort"], length, settings))
+        for length, task in tasks.items()
     ]
-    sizes: dict[str, int] = {}
-    sources: list[dict[str, Any]] = []
-    taken = _taken(books, settings, sources, source)
-    read = work.over(taken, "reading and encoding books", "book")
-    for made in _from_books(read, tuple(rows), settings, change, work.engine):
-        sizes[made.id] = made.tokens
-        for row, (found, dropped) in zip(rows, made.rows, strict=True):
-            row.found.append(found)
-            row.dropped.update(dropped)
-        if made.document:
-            writer.add_documents([(made.id, made.document)])
-    counter = _Counter(settings)
-    reports = [_write_length(row, settings, counter, writer, work, sizes) for row in rows]
-    if empty := [row for row, report in zip(rows, reports, strict=True) if not report.tokens]:
-        longest = max(sizes, key=lambda book: sizes[book])
-        reasons = "; ".join(f"{count} x {reason}" for reason, count in empty[0].dropped.items())
-        raise InputError(
-            f"{source}: no case of {', '.join(format_length(row.length) for row in empty)} can be built. The longest of "
-            f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: "
-            f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
+    corpus = _Corpus()
+    with work.writer(folder, options) as writer:
+        books = _chosen_books(source, settings, corpus)
+        read = work.over(books, "reading and encoding books", "book")
+        found: list[_BookCases] = []
+        for made in work.engine.mapped(partial(_cases_of_book, plans, settings, recast), read):
+            corpus.sizes[made.id] = made.tokens
+            found.append(replace(made, document=""))  # texts of whole corpora do not fit into memory
+            if made.document:
+                writer.add_documents([(made.id, made.document)])
+        reports = [_write_length(plan, found, settings, writer, work, corpus.sizes) for plan in plans]
+        if empty := [plan for plan, report in zip(plans, reports, strict=True) if not report.tokens]:
+            raise _no_case(source, empty, reports[plans.index(empty[0])].dropped, corpus.sizes)
+        writer.sources += corpus.sources
+        first = replace(
+            reports[0],
+            sources=corpus.sources,
+            notes=[*_doubts(corpus.sources), *reports[0].notes],
+            encodings=encodings_of(source),
         )
-    writer.sources += sources
-    return [replace(reports[0], sources=sources, notes=[*_doubts(sources), *reports[0].notes]), *reports[1:]]
+        return [first, *reports[1:]]
 
 
-def _taken(
-    books: Iterable[Book], settings: TSortSettings, sources: list[dict[str, Any]], place: str
-) -> Iterator[Book]:
-    """Yield the books of the forms asked for; note all in ``sources``, with the words kept and removed.
+def _no_case(
+    source: Path, empty: Sequence[_Plan], dropped: Mapping[str, int], sizes: Mapping[str, int]
+) -> InputError:
+    longest = max(sizes, key=lambda book: sizes[book])
+    reasons = "; ".join(f"{count} x {reason}" for reason, count in dropped.items())
+    return InputError(
+        f"{source}: no case of {', '.join(format_length(plan.length) for plan in empty)} can be built. The longest of "
+        f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: "
+        f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
+    )
+
+
+def _chosen_books(source: Path, settings: "TSortSettings", corpus: _Corpus) -> Iterator[Book]:
+    """Yield the books of the wanted forms; note all of them, with the words kept and removed.
 
     Raises:
         InputError: there is no such book.
     """
-    forms = settings.forms
-    for book in books:
+    forms, rows = settings.forms, corpus.sources
+    for book in read_books(source):
         taken = book.form in forms
         row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
         kept = {"words kept": sum(len(text.split()) for text in book.paragraphs)}
         removed = {reason: book.dropped.get(reason, 0) for reason in REASONS}
-        sources.append(row | kept | removed | {"doubts": "; ".join(book.warnings)})
+        rows.append(row | kept | removed | {"doubts": "; ".join(book.warnings)})
         if taken:
             yield book
-    if not any(row["taken"] for row in sources):
-        found = ", ".join(sorted({row["form"] for row in sources}))
+    if not any(row["taken"] for row in rows):
+        found = ", ".join(sorted({row["form"] for row in rows}))
         raise InputError(
-            f"{place}: of {len(sources)} books none is of the form {', '.join(forms)} (found: {found}); add --forms {found}"
+            f"{source}: of {len(rows)} books none is of the form {', '.join(forms)} (found: {found}); add --forms {found}"
         )
 
 
 def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what the user should look at: books left out, and chapters that are not as they should be."""
+    """Return warnings about books that were left out, and about chapters that do not look right."""
     notes = [
         f"{row['book']} is left out: it is not a novel but {row['form']}; --forms novel,{row['form']} takes it"
         for row in sources
@@ -522,132 +495,170 @@ def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _cases_of(
-    counted: CountedBook, row: _Length, settings: TSortSettings, counter: _Counter, leaks: Sequence[Leak]
-) -> Sequence[Draft | Case]:
-    """Return what a book gives at a length, in random order.
+def _renamed(book: Book, seed: int) -> Book:
+    """Return a book with other names; its id stays, its title does not."""
+    from long_context_tasks.recast.renaming import names_of, rename
+
+    texts = rename([*book.paragraphs, *book.headings], names_of(book.paragraphs), seed, book.id)
+    paragraphs, headings = texts[: len(book.paragraphs)], texts[len(book.paragraphs) :]
+    return replace(book, title="", paragraphs=tuple(paragraphs), headings=tuple(headings))
+
+
+def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bool, book: Book) -> _BookCases:
+    counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
+    leaks = find_leaks(counted.book)
+    choose = _filling_cases if settings.fill else _drafts
+    drafts: dict[int, Sequence[TSortDraft | Case]] = {}
+    dropped: dict[int, Counter[str]] = {}
+    for plan in plans:
+        dropped[plan.length] = Counter()
+        drafts[plan.length] = choose(counted, plan, settings, leaks, dropped[plan.length])
+    document = counted.document if any(drafts.values()) else ""
+    return _BookCases(book.id, int(counted.cumulated[-1]), document, drafts, dropped)
+
+
+def _drafts(
+    counted: CountedBook,
+    plan: _Plan,
+    settings: "TSortSettings",
+    leaks: Sequence[Leak],
+    dropped: Counter[str],
+) -> Sequence[TSortDraft]:
+    """Return the cases of a book at a length, in random order.
 
     Raises:
-        InputError: what looks like a heading stands in more than a few of its cases.
+        InputError: more than a few of them show what looks like a heading.
     """
-    total = hidden = dated = 0
-    headings = [leak for leak in leaks if not leak.dated]
+    passages = find_passages(counted, plan.caps, settings.segments, dropped)
+    return _shuffled(_without_leaks(passages, counted, plan, leaks, dropped), counted, plan, settings)
 
-    def silent(windows: Iterable[Window]) -> Iterator[Window]:
-        """Leave out what shows numbers or titles of chapters, or dates, in two parts or more, so that these are ordered without reading."""
-        nonlocal total, hidden, dated
-        for window in windows:
-            total += 1
-            if _in_two_parts(window, headings):
-                hidden += 1
-            elif _in_two_parts(window, leaks):
-                dated += 1
-            else:
-                yield window
-        series = [leak for leak in leaks if leak.counted]
-        for shown, most in ((series, 0), (headings, _MOST_LEAKS * total)):
-            places = {10 * leak.paragraph // len(counted.book.paragraphs) for leak in shown}
-            if hidden > most and len(places) >= _FEWEST_LEAKS:
-                what = "numbers that rise" if shown is series else "what looks like a heading"
-                seen = "; ".join(f"paragraph {leak.paragraph + 1}: {leak.text!r}" for leak in shown[:3])
-                raise InputError(
-                    f"{counted.book.id}: {hidden} of {total} cases of {row.task} show {what} ({seen}), which "
-                    "tells the order of segments; remove these lines from the file, or the file from the folder"
-                )
 
-    def mixed(windows: Iterable[Window]) -> list[Draft]:
-        drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
-        random.Random(stable_seed(settings.seed, row.task, counted.book.id)).shuffle(drafts)
-        return drafts
+def _filling_cases(
+    counted: CountedBook,
+    plan: _Plan,
+    settings: "TSortSettings",
+    leaks: Sequence[Leak],
+    dropped: Counter[str],
+) -> Sequence[Case]:
+    """Return cases of a book that fill a length, those that share no paragraph first.
 
-    caps = row.caps
-    windows: Iterable[Window]
-    if not settings.fill:
-        windows = list(silent(find_windows(counted, caps, settings.segments, row.dropped)))
-        if hidden:
-            row.dropped["what looks like headings stands in two of its parts"] += hidden
-        if dated:
-            row.dropped["dates stand in two of its parts"] += dated
-        return mixed(windows)
+    Raises:
+        InputError: more than a few of them show what looks like a heading.
+    """
+    counter, caps = TSortCounter(settings), plan.caps
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
         # The paper's reserve is too small for the frame in tokenizers with short tokens.
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
         caps = replace(caps, segment=min(caps.segment, room))
-    windows = silent(filled_windows(counted, caps, settings.segments, counter.fixed))
-    windows = _apart(windows, caps.stride, stable_seed(settings.seed, row.task, counted.book.id, "first"))
-    # What words at the edges have more or less is not in the windows' sums.
+    places = list(filled_passages(counted, caps, settings.segments, counter.fixed))
+    places = _without_leaks(places, counted, plan, leaks, Counter())
+    places = _apart(places, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
     least = least_tokens(caps.bound)
     fitting = (
         draft
-        for draft in _spread(mixed(windows))
+        for draft in _disjoint_first(_shuffled(places, counted, plan, settings))
+        # Words at the edges may have a token more or less than in the sums of the passages.
         if least <= counter.count(draft) <= caps.bound and not draft.is_told_by_words()
     )
     drafts = list(itertools.islice(fitting, settings.per_book))
     if not drafts:
-        row.dropped["no paragraphs around the segments fill the length"] += 1
-    # Cases, as a draft keeps its book, and there may be any number of novels.
-    return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
+        dropped["no paragraphs around the segments fill the length"] += 1
+    # A draft keeps its book in memory, and there may be any number of novels.
+    return [draft.to_case(plan.task, counter.count_all(draft), plan.length) for draft in drafts]
 
 
-def _in_two_parts(window: Window, leaks: Iterable[Leak]) -> bool:
-    """Return whether two parts or more show what tells their order."""
-    edges = (window.before, *window.edges, window.after)
-    return len({bisect_right(edges, leak.paragraph) for leak in leaks} - {0, len(edges)}) > 1
+def _without_leaks(
+    passages: Sequence[Passage],
+    counted: CountedBook,
+    plan: _Plan,
+    leaks: Sequence[Leak],
+    dropped: Counter[str],
+) -> list[Passage]:
+    """Leave out passages with chapter numbers, titles or dates in two parts or more, which tell the order.
+
+    Raises:
+        InputError: see :func:`.leaks.refuse_headings`.
+    """
+    headings = [leak for leak in leaks if not leak.dated]
+    without_headings = [each for each in passages if not in_two_parts(each.borders, headings)]
+    silent = [each for each in without_headings if not in_two_parts(each.borders, leaks)]
+    hidden, dated = len(passages) - len(without_headings), len(without_headings) - len(silent)
+    refuse_headings(counted.book, headings, hidden, len(passages), plan.task)
+    if hidden:
+        dropped["what looks like headings stands in two of its parts"] += hidden
+    if dated:
+        dropped["dates stand in two of its parts"] += dated
+    return silent
 
 
-def _apart(windows: Iterable[Window], stride: int, seed: str) -> Iterator[Window]:
-    """Yield the windows that begin at least a stride after the last one taken; where the first begins depends on the seed."""
+def _shuffled(
+    passages: Iterable[Passage], counted: CountedBook, plan: _Plan, settings: "TSortSettings"
+) -> list[TSortDraft]:
+    drafts = [TSortDraft.of(counted, passage, plan.task, settings.seed) for passage in passages]
+    random.Random(stable_seed(settings.seed, plan.task, counted.book.id)).shuffle(drafts)
+    return drafts
+
+
+def _apart(passages: Iterable[Passage], stride: int, seed: str) -> list[Passage]:
+    """Return passages that begin at least a stride after the one before; where the first begins depends on the seed."""
     free = random.Random(seed).randrange(stride)
-    for window in windows:
-        if window.edges[0] >= free:
-            free = window.edges[0] + stride
-            yield window
+    kept = []
+    for passage in passages:
+        if passage.edges[0] >= free:
+            free = passage.edges[0] + stride
+            kept.append(passage)
+    return kept
 
 
-def _spread(drafts: Iterable[Draft]) -> list[Draft]:
-    """Return drafts with those first that share no paragraph with one before them."""
-    apart: list[Draft] = []
-    others: list[Draft] = []
+def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
+    """Return drafts, those first that share no paragraph with an earlier one."""
+    apart: list[TSortDraft] = []
+    others: list[TSortDraft] = []
     for draft in drafts:
-        window = draft.window
-        free = all(
-            window.after <= other.window.before or other.window.after <= window.before for other in apart
-        )
+        own = draft.passage
+        free = all(own.after <= other.passage.before or other.passage.after <= own.before for other in apart)
         (apart if free else others).append(draft)
     return apart + others
 
 
 def _write_length(
-    row: _Length,
-    settings: TSortSettings,
-    counter: _Counter,
+    plan: _Plan,
+    books: Sequence[_BookCases],
+    settings: "TSortSettings",
     writer: CaseWriter,
-    progress: Progress,
+    work: Work,
     sizes: Mapping[str, int],
 ) -> TaskReport:
+    """Write the cases of a length, in turns over the books; name books without a case."""
+    counter, covered = TSortCounter(settings), set[str]()
+    found = [book.drafts[plan.length] for book in books]
+    dropped = Counter[str]()
+    for book in books:
+        dropped.update(book.dropped[plan.length])
+
     def cases() -> Iterator[Case]:
-        turns = itertools.chain.from_iterable(itertools.zip_longest(*row.found))
-        found = (item for item in turns if item is not None)
-        for item in progress.over(found, f"writing {row.task}", "case", sum(map(len, row.found))):
+        turns = itertools.chain.from_iterable(itertools.zip_longest(*found))
+        items = (item for item in turns if item is not None)
+        for item in work.over(items, f"writing {plan.task}", "case", sum(map(len, found))):
             case = (
                 item
                 if isinstance(item, Case)
-                else item.to_case(row.task, counter.count_all(item), row.length)
+                else item.to_case(plan.task, counter.count_all(item), plan.length)
             )
-            if case.num_tokens[settings.measure.name] <= row.caps.bound:
+            if case.num_tokens[settings.measure.name] <= plan.caps.bound:
                 covered.add(case.cluster)
                 yield case
             else:
-                row.dropped["the prompt is over the bound"] += 1
+                dropped["the prompt is over the bound"] += 1
 
-    covered: set[str] = set()
     guess = 1 / factorial(settings.segments)
-    report = write_task(writer, row.task, cases(), settings, lambda _: guess, row.dropped)
+    report = write_task(writer, plan.task, cases(), settings, lambda _: guess, dropped)
+    # With --n, books may be left over.
     without = [book for book in sizes if book not in covered] if settings.n is None else []
     if not (report.tokens and without):
         return report
     listed = ", ".join(f"{book} ({sizes[book]:,} tokens)" for book in without[:5])
     more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
-    note = f"{row.task}: no case from {listed}{more}: too short, or their paragraphs are too long"
+    note = f"{plan.task}: no case from {listed}{more}: too short, or their paragraphs are too long"
     return replace(report, notes=[note])

@@ -8,7 +8,10 @@ from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import Progress, TaskReport, Work
+from long_context_tasks.benchmarks.building import (
+    TaskReport,
+    Work,
+)
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     Annotator,
     label_quality,
@@ -115,7 +118,7 @@ def _build_domain(
     path: Path,
     settings: EthicSettings,
     annotator: Annotator | None,
-    progress: Progress,
+    progress: Work,
     left_out: Counter[str],
 ) -> list[Built]:
     if family == "ethic_attribute" and domain == "medicine":

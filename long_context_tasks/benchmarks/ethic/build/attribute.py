@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, dropwhile
 from typing import Any, NamedTuple
 
-from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     UNFILLED,
@@ -91,7 +91,7 @@ class _Abstracts(NamedTuple):
 
 
 def build_attribute_medicine(
-    reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Progress
+    reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Work
 ) -> Built:
     """Build cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
 
@@ -513,7 +513,7 @@ class _Pages(NamedTuple):
 
 
 def build_attribute_law(
-    opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Progress
+    opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> Built:
     """Build cases of every target that other opinions cite; the gold are the segments with a citation of it.
 

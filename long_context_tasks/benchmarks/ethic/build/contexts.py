@@ -9,7 +9,7 @@ summarization about two chunks of any domain. The annotator writes question and 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
@@ -67,7 +67,7 @@ def _answers(
 
 
 def build_recall(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
+    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[Built]:
     """Build cases whose gold are the labels of their chunks, merged without duplicates.
 
@@ -94,7 +94,7 @@ def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
 
 
 def build_organize(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
+    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[Built]:
     """Build cases that show the summaries of their chunks in random order; the gold are the options' numbers in the text's order.
 
@@ -148,7 +148,7 @@ def organize_draft(window: Window, summaries: Sequence[str], items: int, setting
 
 
 def build_summarize(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, progress: Progress
+    sources: Iterable[Source], domain: str, settings: EthicSettings, progress: Work
 ) -> list[Built]:
     """Build cases whose context is split into marked sections of whole chunks; the gold are the markers.
 
@@ -250,7 +250,7 @@ def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:
 
 
 def build_counterparts(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
+    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[Built]:
     """Build cases of every kind that suits the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer.
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Generic, TypeVar
 
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import (
+    TaskReport,
+    Work,
+)
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
@@ -114,7 +117,7 @@ class Window:
 
 
 def plan_windows(
-    sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
+    sources: Iterable[Source], settings: EthicSettings, progress: Work, *, fill: bool = True
 ) -> Plan[Window]:
     """Plan windows of every length over the sources of one domain; for ``fill`` see :func:`window`."""
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)

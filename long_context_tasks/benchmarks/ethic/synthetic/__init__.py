@@ -10,7 +10,11 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, cached_cases, run_settings
+from long_context_tasks.benchmarks.building import (
+    MadeCases,
+    TaskReport,
+    Work,
+)
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic.build.annotator import gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
@@ -20,6 +24,10 @@ from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
+from long_context_tasks.benchmarks.run_cases import (
+    cached_cases,
+    run_settings,
+)
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length

@@ -10,11 +10,13 @@ from long_context_tasks.benchmarks.building import (
     Builder,
     TaskReport,
     Work,
+)
+from long_context_tasks.benchmarks.catalogue import card, parse_task
+from long_context_tasks.benchmarks.run_cases import (
     built_file,
     cached_cases,
     run_settings,
 )
-from long_context_tasks.benchmarks.catalogue import card, parse_task
 from long_context_tasks.schema import (
     Case,
     CaseScores,

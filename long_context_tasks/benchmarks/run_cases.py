@@ -1,0 +1,140 @@
+"""Cases of a run that do not come from published files: written from a seed into the cache, or read from a built case folder."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from long_context_tasks.schema import CaseSet, InputError, Options, file_sha256, format_length, parse_length
+from long_context_tasks.schema.case_folder import cached_folder, read_manifest
+from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
+from long_context_tasks.tokens.build_settings import BuildSettings, settings_of
+
+Settings = TypeVar("Settings", bound=BuildSettings)
+RunOptions = TypeVar("RunOptions", bound=Options)
+
+DEFAULT_LENGTH = 8_000
+"""Tokens of seeded cases if no length is given."""
+
+
+def with_length(options: RunOptions) -> RunOptions:
+    """Return the options with the length of seeded cases, as results record it."""
+    return replace(options, length=options.length or DEFAULT_LENGTH)
+
+
+def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any) -> Settings:
+    """Return a builder's settings for a run whose cases are written from a seed.
+
+    Args:
+        kind: class of the settings.
+        options: length (see :func:`with_length`), length policy, tokenizer, seed and number of cases count.
+        cases: number of cases without ``lct_n`` and ``lct_subset``.
+        own: additional fields of the builder's settings.
+
+    Raises:
+        InputError: the length is too short, or a value does not fit.
+    """
+    values = {
+        "lengths": (options.length or DEFAULT_LENGTH,),
+        "seed": options.seed,
+        "n": options.n or options.subset or cases,
+        # Another tokenizer only counts; with this one in the key, the same cases would be written again.
+        "tokenizer": options.tokenizer if options.length_policy == "same_tokens" else None,
+        "length_policy": options.length_policy,
+        **own,
+    }
+    return settings_of(kind, values, "options")
+
+
+def cached_cases(
+    task: str,
+    settings: BuildSettings,
+    version: int,
+    write: Callable[[Path], object],
+    source: Path | None = None,
+) -> CaseSet:
+    """Return the cases that a builder makes, written once into the user's cache.
+
+    Args:
+        task: name of the file of cases that ``write`` makes.
+        settings: everything that the cases depend on.
+        version: version of the benchmark's card.
+        write: writes the case folder.
+        source: folder of texts that the cases are made from; the cache distinguishes its contents.
+
+    Raises:
+        InputError: the settings' tokenizer is not available, or the cases cannot be made.
+    """
+    made_from = {
+        **asdict(settings),
+        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
+        "card": version,
+        **({"carriers": _digest(source)} if source else {}),
+    }
+    return CaseSet.read(cached_folder(task, made_from, write), task)
+
+
+def _digest(folder: Path) -> str:
+    """Return a hash of the names and contents of all files in a folder."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class BuiltFile:
+    """A file of built cases.
+
+    Attributes:
+        folder: the case folder.
+        task: name of the file in it.
+        length: length of the cases in tokens.
+    """
+
+    folder: Path
+    task: str
+    length: int
+
+    def read(self) -> CaseSet:
+        """Read the cases."""
+        return CaseSet.read(self.folder, self.task)
+
+    def resolve(self, options: RunOptions) -> RunOptions:
+        """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
+
+        Raises:
+            InputError: a given option contradicts them.
+        """
+        recorded = read_manifest(self.folder)["options"]
+        return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
+
+
+def family_folder(root: Path, family: str) -> Path:
+    """Return the case folder of a builder: the folder of that name in ``root``, else ``root`` itself."""
+    return root / family if (root / family).is_dir() else root
+
+
+def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltFile:
+    """Return the file of built cases that a run reads.
+
+    Args:
+        root: ``lct_cases``: a case folder, or the folder of case folders that `lct build` made.
+        family: name of the builder and of its case folder.
+        name: name of the files, with ``*`` in place of the length: ``ada_leval_tsort_*_synthetic``.
+        length: length in tokens; None for the only one in the folder.
+
+    Raises:
+        InputError: there is no such folder, or not exactly one length.
+    """
+    folder = family_folder(root, family)
+    if length is not None:
+        return BuiltFile(folder, name.replace("*", format_length(length)), length)
+    form = re.compile(re.escape(name).replace(r"\*", "([^_]+)"))
+    found = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
+    if len(found) != 1:
+        there = ", ".join(match[0] for match in found) or f"no cases of {family}"
+        raise InputError(f"{folder}: holds {there}; choose one with lct_length")
+    return BuiltFile(folder, found[0][0], parse_length(found[0][1]))
