@@ -1,37 +1,130 @@
-"""`lct plan`: what a run will cost, and which runs are still missing."""
+"""`lct plan`: compute the cost of a run before it starts, or list the runs that are missing."""
 
 from collections import Counter as Counts
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from long_context_tasks.cli.options import (
+    RUN_OPTIONS,
     Json,
-    RunOptionsCommand,
+    MoreOption,
     complete_tasks,
     examples,
+    field_options,
     typed_options,
+    with_more_options,
 )
 from long_context_tasks.cli.output import give_document, print_table, say
-from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.files import visible
-from long_context_tasks.schema.report import Table
+from long_context_tasks.schema.validated import Checked, Number, Whole, validated
+from long_context_tasks.tokens.build_settings import flag_of, option
 
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.cost import CostPlan, CountTexts, Price, Rate
     from long_context_tasks.results.plan.missing import Missing
-    from long_context_tasks.results.plan.prefixes import Order, PrefixCache
+    from long_context_tasks.results.plan.prefixes import PrefixCache
+    from long_context_tasks.schema import Options
+    from long_context_tasks.schema.report import Table
 
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
+_COST, _CACHE = "Hours and price", "Prefix cache"
+_WINDOW = MoreOption(
+    "window", str, "Context window in tokens, e.g. 128k. Default: that of the model's folder."
+)
 app = typer.Typer(add_completion=False)
 
 
+class CostOptions(Checked):
+    """Options of `lct plan` that do not change the prompts; prices are of a million tokens."""
+
+    answer_tokens: Annotated[
+        Whole, option("Expected tokens of an answer. Default: the whole budget", _COST, ge=0)
+    ] = 0
+    repeats: Annotated[Whole, option("Number of times that every case is sent. Default: 1", _COST, ge=1)] = 1
+    rate_prompt: Annotated[
+        Number, option("Prompt tokens read per second, over all concurrent requests.", _COST, ge=0)
+    ] = 0.0
+    rate_answer: Annotated[
+        Number, option("Answer tokens written per second, over all concurrent requests.", _COST, ge=0)
+    ] = 0.0
+    prompt_price: Annotated[Number | None, option("Price of a million prompt tokens.", _COST, ge=0)] = None
+    completion_price: Annotated[Number | None, option("Price of a million answer tokens.", _COST, ge=0)] = (
+        None
+    )
+    prefix_cache: Annotated[
+        str,
+        option(
+            "Compare prompts for a cache of prefixes: vllm (blocks of 16 tokens), openai (1,024 tokens and more by 128), or "
+            "STEP:LEAST. Renders and encodes every prompt.",
+            _CACHE,
+        ),
+    ] = ""
+    cache_size: Annotated[str, option("Tokens that the cache holds, e.g. 500k. Default: all", _CACHE)] = ""
+    cache_order: Annotated[
+        Literal["cases", "longest"],
+        option(
+            "Order of the prompts: cases, as a server gets them, or longest, as lm-eval gives them to vLLM in its own process. "
+            "Default: cases",
+            _CACHE,
+        ),
+    ] = "cases"
+    cached_price: Annotated[
+        Number | None, option("Price of a million prompt tokens from the cache.", _CACHE, ge=0)
+    ] = None
+
+    def rate(self) -> "Rate | None":
+        """Return the rate; None without one, and then the plan has no hours."""
+        from long_context_tasks.results.plan.cost import Rate
+
+        if not self.rate_prompt and not self.rate_answer:
+            return None
+        if not (self.rate_prompt and self.rate_answer):
+            raise InputError("hours need both rates, above 0: --rate-prompt and --rate-answer")
+        return Rate(self.rate_prompt, self.rate_answer)
+
+    def price(self) -> "Price | None":
+        """Return the price; None without one."""
+        from long_context_tasks.results.plan.cost import Price
+
+        if self.prompt_price is None and self.completion_price is None and self.cached_price is None:
+            return None
+        if self.prompt_price is None or self.completion_price is None:
+            raise InputError("a price needs both: --prompt-price and --completion-price")
+        return Price(self.prompt_price, self.completion_price, self.cached_price)
+
+    def cache(self) -> "PrefixCache | None":
+        """Return the cache; None without one."""
+        from long_context_tasks.results.plan.prefixes import PrefixCache
+
+        if self.prefix_cache:
+            size = parse_length(self.cache_size) if self.cache_size else None
+            return PrefixCache.named(self.prefix_cache, size, self.cache_order)
+        if self.cache_size or self.cached_price is not None:
+            raise InputError(
+                "--cache-size and --cached-price need a cache: add --prefix-cache vllm, or openai"
+            )
+        return None
+
+
+class _PlanCommand(TyperCommand):
+    """`lct plan` with the options of a run and those of its cost."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Add these options."""
+        return with_more_options(
+            super().get_params(ctx), [_WINDOW, *RUN_OPTIONS, *field_options(CostOptions)]
+        )
+
+
 @app.command(
-    cls=RunOptionsCommand,
+    cls=_PlanCommand,
     epilog=examples(
         "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-prompt 5000 --rate-answer 300",
         "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
@@ -44,7 +137,8 @@ def plan(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="With --missing: what lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names, or above; or bundles."
+            help="With --missing: folders of lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir, or folders above; or "
+            "bundles."
         ),
     ] = None,
     tasks: Annotated[
@@ -59,7 +153,7 @@ def plan(
         typer.Option(
             "--model",
             "-m",
-            help="Folder, hub id, or name at a server. A folder has its tokenizer and window. With --missing: several.",
+            help="Folder, hub id, or name at a server; a folder provides tokenizer and window. Repeatable with --missing.",
         ),
     ] = None,
     missing: Annotated[
@@ -68,141 +162,102 @@ def plan(
             "--missing", help="List the cells that RESULTS lack, and the commands that lm-eval recorded."
         ),
     ] = False,
-    tokenizer: Annotated[
-        str, typer.Option(help="Tokenizer of the model, a folder or hub id. Default: of the model's folder.")
-    ] = "",
-    window: Annotated[
-        str, typer.Option(help="Context window in tokens, e.g. 128k. Default: of the model's folder.")
-    ] = "",
-    answer_tokens: Annotated[
-        int, typer.Option(min=0, help="Tokens expected of an answer. Default: the whole budget.")
-    ] = 0,
-    repeats: Annotated[int, typer.Option(min=1, help="How often every case is asked.")] = 1,
-    rate_prompt: Annotated[
-        float, typer.Option(help="Tokens of prompts read in a second, all requests together.")
-    ] = 0.0,
-    rate_answer: Annotated[
-        float, typer.Option(help="Tokens of answers written in a second, all requests together.")
-    ] = 0.0,
-    prompt_price: Annotated[
-        float | None, typer.Option(min=0, help="Price of a million tokens of prompts.")
-    ] = None,
-    completion_price: Annotated[
-        float | None, typer.Option(min=0, help="Price of a million tokens of answers.")
-    ] = None,
-    prefix_cache: Annotated[
-        str,
-        typer.Option(
-            help="Compare prompts, for a cache of prefixes: vllm (blocks of 16 tokens), openai (1,024 tokens and more by 128), or "
-            "STEP:LEAST. Renders and encodes every prompt."
-        ),
-    ] = "",
-    cache_size: Annotated[
-        str, typer.Option(help="Tokens that the cache holds, e.g. 500k. Default: all.")
-    ] = "",
-    cache_order: Annotated[
-        Literal["cases", "longest"],
-        typer.Option(
-            help="As a server gets them, or longest first, as lm-eval gives them to vLLM in its own process."
-        ),
-    ] = "cases",
-    cached_price: Annotated[
-        float | None, typer.Option(min=0, help="Price of a million tokens of prompts from the cache.")
-    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a run will cost before it starts; with --missing, which runs are still to be made.
+    """Compute the cost of a run before it starts; with --missing, list the runs that are still missing.
 
-    Prompts are counted as they are sent, without the chat template; in a conversation every turn sends the whole history again, and
-    the model's own answers in it count as long as an answer is expected to be. Other options of a run are read from the environment
-    (LCT_NOISE_MODE and so on). Tasks whose data are missing are named and do not stop the others. Exit code 1 when a task could not
-    be planned, or, with --missing, when a cell is not done.
+    Prompts are counted as they are sent, without the chat template. In a conversation every turn sends the whole history again, and the
+    model's own answers in it count as much as an answer is expected to be. Other options of a run are read from the environment
+    (LCT_NOISE_MODE and so on). Tasks whose data is missing are named and do not stop the others. Exit code 1 if a task could not be
+    planned or, with --missing, if a cell is not done.
     """
     from long_context_tasks.benchmarks.catalogue import expand_tasks, resolve_options
-    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
-    from long_context_tasks.results.plan.cost import PlanSettings, facts_of_folder, make_plan
-    from long_context_tasks.results.plan.missing import find_missing
-    from long_context_tasks.tokens import get_tokenizer
+    from long_context_tasks.results.plan.cost import facts_of_folder
 
     if not tasks and not missing:
         raise InputError(
             "no tasks; name some with --tasks, e.g. --tasks lct_official; `lct tasks` lists them"
         )
     if results and not missing:
-        raise InputError(
-            f"{results[0]}: folders are looked through with --missing only; leave it out, or add --missing"
-        )
+        raise InputError(f"{results[0]}: only --missing reads folders; leave it out, or add --missing")
     if missing and not results:
-        raise InputError(
-            "--missing looks through folders with results; name them, e.g. lct plan --missing results/"
-        )
-    cache = _cache(prefix_cache, cache_size, cache_order, cached_price)
+        raise InputError("--missing reads folders with results; name them, e.g. lct plan --missing results/")
+    typed, costs = typed_options(ctx), CostOptions.model_fields
+    given = {name: typed.pop(name) for name in costs if name in typed}
+    chosen = validated(CostOptions, given, "lct plan", places={name: flag_of(name) for name in costs})
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
-    given = {**typed_options(ctx), "tokenizer": tokenizer, "window": window}
-    asked = {name: str(value) for name, value in given.items() if value != ""}
-    options = resolve_options({f"lct_{name}": value for name, value in {**known, **asked}.items()})
+    options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:
-        found = find_missing(names, results or [], named, options, without_downloads)
-        _show_missing(found, as_json)
-        done = found.done
+        done = _plan_missing(names, results or [], named, options, as_json)
+    elif len(named) > 1:
+        raise InputError("one plan is for one --model; several go with --missing only")
     else:
-        if len(named) > 1:
-            raise InputError("one plan is for one --model; several go with --missing only")
-        rate = _rate(rate_prompt, rate_answer)
-        price = _price(prompt_price, completion_price, cached_price)
-        tokenizer = options.tokenizer or CL100K
-        counters = _counters(options)
-        settings = PlanSettings(
-            *(counters, tokenizer, options.window, answer_tokens or None, repeats, cache),
-            get_tokenizer(tokenizer).encode if cache else None,
-        )
-        with without_downloads():
-            made = make_plan(names, options, settings)
-        _show_plan(made, named[0] if named else "", rate, price, as_json)
-        done = not made.not_planned
+        done = _plan_cost(names, "".join(named), options, chosen, as_json)
     if not done:
         raise typer.Exit(1)
 
 
-def _counters(options: "Options") -> "dict[str, CountTexts]":
-    from long_context_tasks.tokens import CL100K, cached_counts, tokenizer_identity
+def _plan_cost(
+    names: Sequence[str], model: str, options: "Options", chosen: CostOptions, as_json: bool
+) -> bool:
+    """Show the cost of the tasks; return whether all of them could be planned."""
+    from long_context_tasks.benchmarks.published_files import without_downloads
+    from long_context_tasks.results.plan.cost import PlanSettings, make_plan
+    from long_context_tasks.tokens import get_tokenizer
+
+    tokenizer = options.tokenizer or CL100K
+    rate, price, cache = chosen.rate(), chosen.price(), chosen.cache()
+    settings = PlanSettings(
+        counters=_counters(tokenizer),
+        tokenizer=tokenizer,
+        window=options.window,
+        answer_tokens=chosen.answer_tokens or None,
+        repeats=chosen.repeats,
+        cache=cache,
+        encode=get_tokenizer(tokenizer).encode if cache else None,
+    )
+    with without_downloads():
+        made: CostPlan = make_plan(names, options, settings)
+    if as_json:
+        give_document(made.document(model, rate, price))
+    else:
+        if made.tasks:
+            _print(made.table(model, rate, price))
+            for line in made.notes():
+                say(line)
+        for task in made.not_planned:
+            typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
+    return not made.not_planned
+
+
+def _counters(tokenizer: str) -> "dict[str, CountTexts]":
+    """Return functions that count texts in cl100k and in a tokenizer, by its name."""
+    from long_context_tasks.tokens import cached_counts, tokenizer_identity
 
     def count(name: str, texts: Sequence[str]) -> Sequence[int]:
         return cached_counts(name, [(text, partial(str, text)) for text in texts], len(texts))
 
-    names = dict.fromkeys((CL100K, options.tokenizer or CL100K))
+    names = dict.fromkeys((CL100K, tokenizer))
     for name in names:
-        tokenizer_identity(name)
+        tokenizer_identity(name)  # an unusable tokenizer is an error before any task is read
     return {name: partial(count, name) for name in names}
 
 
-def _show_plan(
-    made: "CostPlan", model: str, rate: "Rate | None", price: "Price | None", as_json: bool
-) -> None:
-    if as_json:
-        give_document(made.document(model, rate, price))
-        return
-    if made.tasks:
-        _print(made.table(model, rate, price))
-        for line in made.notes():
-            say(line)
-    for task in made.not_planned:
-        typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
-
-
-def _print(table: "Table") -> None:
-    print_table(table.title, table.columns, table.rows, table.text)
-
-
-def _show_missing(found: "Missing", as_json: bool) -> None:
+def _plan_missing(
+    names: Sequence[str], results: Sequence[Path], models: Sequence[str], options: "Options", as_json: bool
+) -> bool:
+    """Show the cells that the results lack; return whether all are done."""
+    from long_context_tasks.benchmarks.published_files import without_downloads
     from long_context_tasks.results.plan.cost import first_names
+    from long_context_tasks.results.plan.missing import find_missing
 
+    found: Missing = find_missing(names, results, models, options, without_downloads)
     if as_json:
         give_document(found.document())
-        return
+        return found.done
     if table := found.table():
         _print(table)
     states = Counts(cell.state for cell in found.cells)
@@ -214,35 +269,8 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
         typer.echo(visible(f"not used: {problem}"), err=True)
     for task in found.without_data:
         typer.echo(f"cases not counted: {task.task}: {task.message} {_FETCH}", err=True)
+    return found.done
 
 
-def _rate(prompt: float, answer: float) -> "Rate | None":
-    """Read the rates; None if the user gave none and gets no hours."""
-    from long_context_tasks.results.plan.cost import Rate
-
-    if not prompt and not answer:
-        return None
-    if not (prompt > 0 and answer > 0):
-        raise InputError("hours need both rates, above 0: --rate-prompt and --rate-answer")
-    return Rate(prompt, answer)
-
-
-def _price(prompt: float | None, completion: float | None, cached: float | None) -> "Price | None":
-    from long_context_tasks.results.plan.cost import Price
-
-    if prompt is None and completion is None and cached is None:
-        return None
-    if prompt is None or completion is None:
-        raise InputError("a price needs both: --prompt-price and --completion-price")
-    return Price(prompt, completion, cached)
-
-
-def _cache(name: str, size: str, order: "Order", price: float | None) -> "PrefixCache | None":
-    from long_context_tasks.results.plan.prefixes import PrefixCache
-    from long_context_tasks.schema import parse_length
-
-    if name:
-        return PrefixCache.named(name, parse_length(size) if size else None, order)
-    if size or price is not None:
-        raise InputError("--cache-size and --cached-price need a cache: add --prefix-cache vllm, or openai")
-    return None
+def _print(table: "Table") -> None:
+    print_table(table.title, table.columns, table.rows, table.text)

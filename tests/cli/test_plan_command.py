@@ -97,7 +97,7 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
         (("--tasks", TASK, "--missing"), "name them"),
         (("--tasks", TASK, "--missing", "nowhere"), "nowhere: does not exist"),
         (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
-        (("--tasks", TASK, "--cache-order", "slurm"), "'slurm' is not one of"),
+        (("--tasks", TASK, "--cache-order", "slurm"), "--cache-order must be 'cases' or 'longest'"),
         (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
     ],
 )
