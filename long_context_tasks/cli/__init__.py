@@ -58,6 +58,8 @@ class _LazyCommands(TyperGroup):
         app = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         command = typer.main.get_command(app)
         command.name = cmd_name  # the help lists commands by it, and groups have none of their own
+        for each in (command, *getattr(command, "commands", {}).values()):
+            each.help = _unwrap(each.help)
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -96,6 +98,11 @@ class _LazyCommands(TyperGroup):
             message, code = _message_of(error, ctx.invoked_subcommand, debug)
             _end(message, code, error, debug)
         return result
+
+
+def _unwrap(text: str | None) -> str | None:
+    """Join the lines of each paragraph; typer would break the help where the source does, in any terminal."""
+    return text and "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _message_of(error: BaseException, command: str, debug: bool) -> tuple[str, int]:
