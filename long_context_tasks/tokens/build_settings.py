@@ -1,17 +1,17 @@
-"""Settings of case builders, whose fields are at the same time the options of `lct build`.
+"""Settings of case builders; their fields are also the options of `lct build`.
 
-A builder's settings are a frozen dataclass that derives from :class:`BuildSettings`. The type of a field says how a user's text is read
-and what a value must be; :func:`option` in the type makes the field an option. Other fields are set by code alone::
+A builder's settings are a frozen dataclass derived from :class:`BuildSettings`. The type of a field determines how a user's text is parsed
+and checked; :func:`option` in the type makes the field an option. Only code sets other fields::
 
     @dataclass(frozen=True)
     class TSortSettings(BuildSettings):
         segments: Annotated[Whole, option("Number of segments to put in order. Default: 4", PANEL, ge=2, le=26)] = 4
         items: Annotated[Listed[Whole], option("Numbers of options, with commas", PANEL)] = ()
-        per_book: int | None = None  # no option
+        per_book: int | None = None  # not an option
 
-The field ``section_tokens`` is the option ``--section-tokens``. An option of several builders needs the same help and panel in each.
-Types are checked where a user gives the values (:func:`settings_of`), rules over several fields in ``__post_init__`` whenever settings
-are made. The raw data that a builder reads are no field but a :class:`SourceOption`.
+The field ``section_tokens`` is the option ``--section-tokens``. An option of several builders has the same help and panel in each.
+:func:`settings_of` checks the types of a user's values; ``__post_init__`` checks rules over several fields. A :class:`SourceOption`
+names the raw data of a builder, which are not part of its settings.
 """
 
 from collections.abc import Mapping
@@ -24,23 +24,22 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Whole, validated
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
-ALL_TASKS = "All tasks"
-"""Panel of the options that every builder has."""
+ALL_TASKS = "All tasks"  # panel of the options of every builder
 
 
 def option(help: str, panel: str, **checks: Any) -> Any:
     """Make a field of settings an option of `lct build`, as a part of its annotated type.
 
     Args:
-        help: for the command line; it states the default in words.
-        panel: title under which the help lists it.
-        checks: of :func:`pydantic.Field`, such as ``ge=1``.
+        help: help text, which states the default in words.
+        panel: title of the group of options in the help.
+        checks: constraints of :func:`pydantic.Field`, such as ``ge=1``.
     """
     return Field(description=help, json_schema_extra={"panel": panel}, **checks)
 
 
 class SourceOption(NamedTuple):
-    """The option of `lct build` that names the raw data of a builder: ``documents`` for ``--documents``; the rest as in :func:`option`."""
+    """Option of `lct build` that names the raw data of a builder: ``documents`` for ``--documents``; see :func:`option`."""
 
     name: str
     help: str
@@ -53,7 +52,7 @@ def _split(value: Any) -> Any:
 
 _Item = TypeVar("_Item")
 Listed = Annotated[tuple[_Item, ...], BeforeValidator(_split)]
-"""Values with commas between them, or a list."""
+"""Values separated by commas, or a list."""
 
 
 def flag_of(name: str) -> str:
@@ -63,16 +62,14 @@ def flag_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings that every builder has; its own are in a subclass.
+    """Settings of every builder; a subclass adds more.
 
     Attributes:
-        lengths: tokens, ascending; from ``--length``.
+        lengths: in tokens, ascending; from ``--length``.
     """
 
-    SHORTEST: ClassVar[int] = 500
-    """Least length in tokens."""
-    INSTRUCTION: ClassVar[str] = "some 200"
-    """Tokens of a prompt that are no context, for messages."""
+    SHORTEST: ClassVar[int] = 500  # shortest length, in tokens
+    INSTRUCTION: ClassVar[str] = "some 200"  # number of tokens of a prompt without its context, for messages
 
     lengths: tuple[int, ...]
     seed: Annotated[
@@ -90,7 +87,7 @@ class BuildSettings:
     tokenizer: Annotated[
         str | None,
         option(
-            "Hugging Face tokenizer (folder or hub id) in which prompts are counted beside cl100k.", ALL_TASKS
+            "Hugging Face tokenizer (folder or hub id) that counts prompts in addition to cl100k.", ALL_TASKS
         ),
     ] = None
     length_policy: Annotated[
@@ -108,7 +105,7 @@ class BuildSettings:
             raise InputError("no length is given: add --length, e.g. --length 2k or --length 2k,...,128k")
         if too_short := [length for length in self.lengths if length < self.SHORTEST]:
             raise InputError(
-                f"length {too_short[0]} is too short: the instruction alone takes {self.INSTRUCTION} tokens; use "
+                f"length {too_short[0]} is too short: the instruction takes {self.INSTRUCTION} tokens; use "
                 f"{self.SHORTEST} or more"
             )
         if self.length_policy == "same_tokens" and self.tokenizer is None:
@@ -118,12 +115,12 @@ class BuildSettings:
 
     @property
     def measure(self) -> Tokenizer:
-        """The tokenizer in which caps and bounds are meant."""
+        """Tokenizer that lengths refer to."""
         return get_tokenizer(str(self.tokenizer) if self.length_policy == "same_tokens" else CL100K)
 
     @property
     def other_tokenizer(self) -> Tokenizer | None:
-        """The tokenizer beside cl100k, when there is one."""
+        """Second tokenizer that counts prompts; None if there is only cl100k."""
         return None if self.tokenizer in (None, CL100K) else get_tokenizer(str(self.tokenizer))
 
 
@@ -131,14 +128,14 @@ _Settings = TypeVar("_Settings", bound=BuildSettings)
 
 
 def settings_of(kind: type[_Settings], values: Mapping[str, Any], place: str) -> _Settings:
-    """Return settings from what a user gives, as text or as values.
+    """Return settings made from a user's values.
 
     Args:
         kind: class of the settings.
-        values: by the names of its fields.
-        place: begins messages about rules over several fields.
+        values: field name to text or value.
+        place: prefix of messages about rules over several fields.
 
     Raises:
-        InputError: a value that does not fit; names the option and what it must be.
+        InputError: a value is invalid; names the option and the remedy.
     """
     return validated(kind, values, place, places={each.name: flag_of(each.name) for each in fields(kind)})

@@ -1,4 +1,4 @@
-"""Where texts may be cut: into chunks of limited size, every text encoded once, and behind sentences, in spite of abbreviations."""
+"""Cut texts into chunks of limited size, encoding each text once, and find the ends of sentences despite abbreviations."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ JOINT = "\n\n"
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is never joined with the one before it: a paragraph, a speech, an abstract, a page.
+    """A text that is not joined with its predecessor: a paragraph, a speech, an abstract, a page.
 
     Attributes:
-        text: without white space at its ends.
-        part: number of the document that it belongs to, from 0.
+        text: without surrounding white space.
+        part: index of its document, from 0.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Piece:
-    """A text with its number of tokens, the blank line behind it included."""
+    """A text with its number of tokens, including the blank line that follows it."""
 
     text: str
     tokens: int
@@ -35,25 +35,25 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pieces that follow one another."""
+    """Consecutive pieces."""
 
     pieces: tuple[Piece, ...]
 
     @cached_property
     def text(self) -> str:
-        """The pieces with blank lines between them."""
+        """The pieces, separated by blank lines."""
         return JOINT.join(piece.text for piece in self.pieces)
 
     @cached_property
     def tokens(self) -> int:
-        """Tokens, the blank line at the end included."""
+        """Number of tokens, including the blank line at the end."""
         return sum(piece.tokens for piece in self.pieces)
 
 
 def pieces_of(texts: Iterable[Text], cap: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    """Texts as pieces of at most ``cap`` tokens; the words and their order stay.
+    """Split texts into pieces of at most ``cap`` tokens without changing words or their order.
 
-    A single word of more tokens than that is split between characters.
+    A longer single word is split between characters.
     """
     for text in texts:
         for part in _split(text.text.strip(), cap, tokenizer):
@@ -67,7 +67,7 @@ def _count(text: str, tokenizer: Tokenizer) -> int:
 def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
     if not text:
         return []
-    # A byte makes one token at most, so short texts need no counting here; what is counted is remembered.
+    # A character has at most four bytes and a byte at most one token, so short texts need no counting.
     if len(text) * 4 + len(JOINT) <= cap or _count(text, tokenizer) <= cap:
         return [text]
     ends = [0, *sentence_ends(text), len(text)]
@@ -84,12 +84,12 @@ def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
-    """Neighbours put together again as long as they fit; counts of parts are an upper bound of that of the whole."""
+    """Join neighbours while they fit. The sum of the parts' counts is an upper bound of the count of the whole."""
     counts = tokenizer.count_many([f" {part}" for part in parts])
     joined: list[list[str]] = []
     size = 0
     for part, count in zip(parts, counts, strict=True):
-        # The blank line behind a piece, and the first word's lost blank, count two at most.
+        # The blank line after a piece and the missing blank before its first word add at most two tokens.
         if joined and size + count + 2 <= cap:
             joined[-1].append(part)
             size += count
@@ -100,7 +100,7 @@ def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
-    """Join pieces, none of more than ``cap`` tokens, to chunks of at most ``cap`` tokens, each as full as whole pieces allow."""
+    """Join pieces of at most ``cap`` tokens to chunks of at most ``cap`` tokens, each with as many pieces as fit."""
     waiting: list[Piece] = []
     size = 0
     for piece in pieces:
@@ -113,9 +113,9 @@ def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
         yield Chunk(tuple(waiting))
 
 
-# The mark of a note may stand behind it: "We affirm.12 The".
+# The number of a note may follow the full stop: "We affirm.12 The".
 _END = re.compile(r"(?:[.!?][\"”’)\]]*|(?<=[a-z\"”’)])[.!?][\"”’)\]]*\d{1,2})(?=\s+[\"“‘(\[]*[A-Z0-9])")
-# Those of titles, papers and courts, of months and states, and of names of cases and reporters (Bluebook, tables 6 to 13).
+# Abbreviations of titles, papers, courts, months and states, and in names of cases and reporters (Bluebook, tables 6 to 13).
 _LISTED = (
     "Mr Mrs Ms Dr St Hon Rev Messrs Mme Mlle Prof Sen Rep Gov Gen Col Capt Lt Sgt Maj Esq Jr Sr "
     "No Nos Inc Corp Co Cos Ltd Bros v vs Cir Ct Supp Fed App Civ Crim Bankr Const Dist Dept Div Ann Stat Sess Cong amend art cl ch "
@@ -130,7 +130,7 @@ _LISTED = (
     "Rels Res Ret Sav Sch Schs Sci Sec Sec'y Secs Serv Servs Soc Soc'y Std Sur Sys Tech Techs Tel Telecomm Transp Tr Univ Util Utils"
 )
 _ABBREVIATIONS = frozenset(_LISTED.split())
-# A single letter is an initial or part of "U.S.".
+# A single letter is an initial or part of "U.S."; "I" is not, because it often ends a sentence.
 _INITIALS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
 _LAST_WORD = re.compile(r"[\w.'’]*\Z")
 _LONGEST = 12
@@ -144,9 +144,9 @@ def _abbreviated(text: str, end: int) -> bool:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return the offsets behind the sentences of a text, closing quotes included; the end of the text is none.
+    """Return the offsets after the sentences of a text, including closing quotes, except the end of the text.
 
-    Where a sentence ends in an abbreviation, it goes on with the next one.
+    A sentence that ends in an abbreviation is joined with the next one.
 
     >>> text = 'Mr. Darcy left. "In U.S. v. Roe, No. 7?" He read.'
     >>> [text[:end] for end in sentence_ends(text)]

