@@ -11,7 +11,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval import task_files
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 
-FOLDER = "from long_context_tasks.hosts.lm_eval.task_files import task_folder as f; p = f(); print(p, len(list(p.iterdir())))"
+FOLDER = "from long_context_tasks.hosts.lm_eval.task_files import task_folder as f; p = f(); print(p, len(list(p.glob('*.yaml'))))"
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_processes_that_begin_at_once_get_the_same_folder(cache: Path) -> None:
     ]
     folder = task_folder()
     lines = {process.communicate(timeout=600)[0] for process in running}
-    assert lines == {f"{folder} {len(list(folder.iterdir()))}\n"}
+    assert lines == {f"{folder} {len(list(folder.glob('*.yaml')))}\n"}
 
 
 def test_a_cache_that_cannot_be_written_leaves_a_temporary_folder(cache: Path, tmp_path: Path) -> None:
