@@ -1,4 +1,4 @@
-"""Stored runs of every host: found on disk and read case by case."""
+"""Stored runs of every host, and bundles of runs, found on disk."""
 
 import os
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from long_context_tasks.hosts.own.score import own_runs
 from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
 
-__all__ = ["FoundRuns", "Problem", "StoredCase", "StoredRun", "find_runs"]
+__all__ = ["FoundRuns", "Problem", "StoredCase", "StoredRun", "bundles_below", "find_runs", "is_bundle"]
+
+BUNDLE_SUFFIX = ".lct.zip"
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,18 @@ def find_runs(path: Path) -> FoundRuns:
         runs += [result for result in found if isinstance(result, StoredRun)]
         problems += [Problem(result[0], result[1]) for result in found if not isinstance(result, StoredRun)]
     return FoundRuns(tuple(runs), tuple(problems))
+
+
+def is_bundle(path: Path) -> bool:
+    """Return whether a file has the name of a bundle."""
+    return path.name.endswith(".zip") and path.is_file()
+
+
+def bundles_below(path: Path) -> list[Path]:
+    """Return the bundles at or below a path, sorted; hidden folders are skipped."""
+    if is_bundle(path):
+        return [path]
+    found = (file for file in path.rglob(f"*{BUNDLE_SUFFIX}") if file.is_file()) if path.is_dir() else ()
+    return sorted(
+        file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )

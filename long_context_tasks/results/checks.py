@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.judges.kinds import stored_kind
-from long_context_tasks.results.bundle.format import BundleRun, numbers_of
 from long_context_tasks.results.evaluations import Evaluation, TurnScores
+from long_context_tasks.results.tidy import TidyRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.response import NOT_SCORED
@@ -90,7 +90,7 @@ def _check(
     )
 
 
-def check_means(evaluation: Evaluation, run: BundleRun) -> None:
+def check_means(evaluation: Evaluation, run: TidyRun) -> None:
     """Refuse a run whose results file has other means or counts than its cases give.
 
     Raises:
@@ -98,7 +98,7 @@ def check_means(evaluation: Evaluation, run: BundleRun) -> None:
     """
     if run.scores["repeat"].max():
         return  # hosts differ in how they average repeats
-    made = numbers_of(run)
+    made = run.numbers()
     made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
     for name in (*run.row["metrics"], "n", "n_scored"):
         stated = evaluation.numbers.get(name)

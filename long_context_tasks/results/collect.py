@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,7 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.results import begun_without_answers
 from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.results import find_runs
-from long_context_tasks.results.bundle.format import (
-    BundleRun,
-    bundles_below,
-    is_bundle,
-    numbers_of,
-    read_bundle,
-)
-from long_context_tasks.results.bundle.runs import evaluation_of
+from long_context_tasks.results import bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import check_means, check_version, checked_turns
 from long_context_tasks.results.evaluations import (
     NO_JUDGE,
@@ -36,7 +28,7 @@ from long_context_tasks.results.evaluations import (
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
 from long_context_tasks.results.settings import seed_of, separate_case_sets, settings_of, without_places
-from long_context_tasks.results.tidy import RUNS, SCORES, Collection
+from long_context_tasks.results.tidy import RUNS, SCORES, Collection, TidyRun
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import json_value, loads
 from long_context_tasks.schema.response import NOT_SCORED, writable
@@ -95,9 +87,9 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     chosen = _without_duplicates(list(_found_in(paths, problems)), problems)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in chosen.items()}
-    names = {**short_names([*labels.values(), *(run.label for _, run in bundled)]), NO_JUDGE: None}
+    names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
     known: dict[str, dict[str, tuple[str | None, ...]]] = {}
-    read: dict[str, tuple[BundleRun, Evaluation]] = {}
+    read: dict[str, tuple[TidyRun, Evaluation]] = {}
     for key, (source, evaluation) in chosen.items():
         case_labels = _labels_of(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
         try:
@@ -110,19 +102,19 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
                     "--predict_only"
                 )
             row = _row(key, source, evaluation, names[labels[key]], scores)
-            found = BundleRun(row, labels[key], None, scores)
+            found = TidyRun(row, labels[key], scores)
             check_means(evaluation, found)
         except InputError as error:
             problems.append(str(error))
             continue
         read[key] = (found, evaluation)
-    for path, run in bundled:
+    for path, run, evaluation in bundled:
         key = run.row["run"]
         if key in read:
             problems += _differing(path, run, read[key][0])
         else:
             row = {**run.row, "judge": names[run.label], "source": str(path)}
-            read[key] = (replace(run, row=row, answers=None, by_seed={}), evaluation_of(path, run))
+            read[key] = (TidyRun(row, run.label, run.scores), evaluation)
     runs = pl.DataFrame([run.row for run, _ in read.values()], schema=RUNS)
     all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = separate_case_sets(runs, all_scores)
@@ -215,21 +207,27 @@ def _completeness(place: _Found) -> tuple[int, float]:
     return (0 if math.isnan(scored) else int(scored)), file.stat().st_mtime if file else 0.0
 
 
-def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, BundleRun]]:
+def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, TidyRun, Evaluation]]:
     """Yield the runs in bundles; add faulty bundles to ``problems``."""
     files: dict[Path, Path] = {}
     for path in (path for given in paths for path in bundles_below(given)):
         files.setdefault(path.resolve(), path)
+    if not files:
+        return
+    # Most reports have no bundles and need not load Arrow.
+    from long_context_tasks.results.bundle.format import read_bundle
+    from long_context_tasks.results.bundle.runs import evaluation_of
+
     for path in files.values():
         try:
-            yield from ((path, run) for run in read_bundle(path))
+            yield from ((path, run, evaluation_of(path, run)) for run in read_bundle(path))
         except InputError as error:
             problems.append(str(error))
 
 
-def _differing(path: Path, run: BundleRun, before: BundleRun) -> list[str]:
+def _differing(path: Path, run: TidyRun, before: TidyRun) -> list[str]:
     """Return a problem if a run that was found before has other scores in a bundle."""
-    one, other = numbers_of(run), numbers_of(before)
+    one, other = run.numbers(), before.numbers()
     pairs = [(one.get(name, math.nan), other[name]) for name in (*before.row["metrics"], "n", "n_scored")]
     if all(
         math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(x) and math.isnan(y)) for x, y in pairs

@@ -1,7 +1,10 @@
 """The tidy schema of results, into which the runs of every host are read; docs/results_schema.md describes it for users."""
 
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -66,6 +69,33 @@ class Collection:
     scores: pl.DataFrame
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TidyRun:
+    """A run as rows of the tidy schema.
+
+    Attributes:
+        row: its row of :data:`RUNS`.
+        label: label of the judge; see :func:`long_context_tasks.results.evaluations.judge_label`.
+        scores: its rows of :data:`SCORES`.
+    """
+
+    row: Mapping[str, Any]
+    label: str
+    scores: pl.DataFrame = field(repr=False)
+
+    def numbers(self) -> dict[str, float]:
+        """Compute means and counts from the scores, under the names that a host's result file has."""
+        metric = pl.col("metric").cast(pl.String())
+        means = self.scores.group_by(metric).agg(pl.col("value").mean())
+        numbers = {name: math.nan if mean is None else float(mean) for name, mean in means.iter_rows()}
+        headline = self.scores.filter(metric == self.row["headline"])
+        numbers |= {"n": float(len(headline)), "n_scored": float(headline["value"].count())}
+        truncated = self.row["n_truncated"]
+        numbers["n_truncated"] = math.nan if truncated is None else float(truncated)
+        reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
+        return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}
 
 
 def moment(made: str) -> str:

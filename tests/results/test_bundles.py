@@ -25,7 +25,8 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.cli import app
-from long_context_tasks.results.bundle.format import bundles_below, publishable
+from long_context_tasks.results import bundles_below
+from long_context_tasks.results.bundle.format import publishable
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.case_pages import shown_cases

@@ -255,7 +255,7 @@ def check(
 
 
 def _bundles_in(given: "Sequence[Path]") -> list[Path]:
-    from long_context_tasks.results.bundle.format import bundles_below
+    from long_context_tasks.results import bundles_below
     from long_context_tasks.schema import InputError
 
     paths: list[Path] = []

@@ -32,13 +32,12 @@ from typing_extensions import Self
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.settings import without_places
-from long_context_tasks.results.tidy import SCORES
+from long_context_tasks.results.tidy import SCORES, TidyRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 from long_context_tasks.schema.validated import Checked, validated
 
-SUFFIX = ".lct.zip"
 FORMAT, VERSION = "lct-bundle", 1
 MANIFEST, SCORES_MEMBER = "manifest.json", "scores.parquet"
 LIMITS: Mapping[str, int] = {MANIFEST: 64 << 20, SCORES_MEMBER: 256 << 20}
@@ -78,21 +77,15 @@ UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class BundleRun:
-    """A run in a bundle.
+class BundleRun(TidyRun):
+    """A run in a bundle; its row is without ``source``.
 
     Attributes:
-        row: its row of ``RUNS``, without ``source``.
-        label: label of the judge; see :func:`long_context_tasks.results.evaluations.judge_label`.
         answers: name of its responses in the bundle; None without responses.
-        scores: its rows of ``SCORES``.
         by_seed: numbers with each seed of the judge, if it has several.
     """
 
-    row: Mapping[str, Any]
-    label: str
-    answers: str | None
-    scores: pl.DataFrame = field(repr=False)
+    answers: str | None = None
     by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -240,21 +233,6 @@ class Manifest(Checked):
     package: str
     members: dict[str, Member]
     runs: list[StatedRun]
-
-
-def is_bundle(path: Path) -> bool:
-    """Return whether a file has the name of a bundle."""
-    return path.name.endswith(".zip") and path.is_file()
-
-
-def bundles_below(path: Path) -> list[Path]:
-    """Return the bundles at or below a path, sorted; hidden folders are skipped."""
-    if is_bundle(path):
-        return [path]
-    found = (file for file in path.rglob(f"*{SUFFIX}") if file.is_file()) if path.is_dir() else ()
-    return sorted(
-        file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)
-    )
 
 
 def responses_member(answers: str) -> str:
@@ -477,7 +455,7 @@ def read_bundle(path: Path) -> list[BundleRun]:
         raise reader.error("has runs without scores, or scores without a run" if rows else "has no runs")
     found = []
     for key, (row, stated) in rows.items():
-        run = BundleRun(row, stated.label, stated.answers, frames[key], stated.by_seed)
+        run = BundleRun(row, stated.label, frames[key], stated.answers, stated.by_seed)
         try:
             _check_scores(run.scores, row)
             _check_stated(run, stated)
@@ -526,7 +504,7 @@ def _check_texts(frame: pl.DataFrame) -> None:
 
 def stated_of(run: BundleRun) -> StatedRun:
     """Return the manifest's entry of a run, with its mean over scored turns and repeats for reviewers."""
-    numbers = numbers_of(run)
+    numbers = run.numbers()
     mean = numbers.get(run.row["headline"], math.nan)
     return StatedRun(
         row=dict(run.row),
@@ -547,16 +525,3 @@ def _check_stated(run: BundleRun, stated: StatedRun) -> None:
         near = None not in (value, given) and math.isclose(value, given, rel_tol=_NEAR, abs_tol=_NEAR)
         if given != value and not near:
             raise ValueError(f"manifest.json has {name} {str(given)[:60]!r}, but the scores give {value!r}")
-
-
-def numbers_of(run: BundleRun) -> dict[str, float]:
-    """Compute means and counts from the scores of a run, under the names that a host's result file has."""
-    frame = run.scores
-    metric = pl.col("metric").cast(pl.String())
-    means = frame.group_by(metric).agg(pl.col("value").mean())
-    numbers = {name: math.nan if mean is None else float(mean) for name, mean in means.iter_rows()}
-    headline = frame.filter(metric == run.row["headline"])
-    numbers |= {"n": float(len(headline)), "n_scored": float(headline["value"].count())}
-    numbers["n_truncated"] = math.nan if run.row["n_truncated"] is None else float(run.row["n_truncated"])
-    reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
-    return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}

@@ -15,9 +15,9 @@ import polars as pl
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
+from long_context_tasks.results import BUNDLE_SUFFIX
 from long_context_tasks.results.bundle.format import (
     JSON,
-    SUFFIX,
     BundleRun,
     bundle_bytes,
     publishable,
@@ -81,7 +81,7 @@ def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list
             names[model] = f"{name}-{hashlib.sha256(model.encode('utf-8', 'replace')).hexdigest()[:8]}"
     make_folder(out, remedy=_REMEDY)
     return [
-        _write(out / f"{names[model]}{SUFFIX}", collected, runs, keys, with_responses=responses)
+        _write(out / f"{names[model]}{BUNDLE_SUFFIX}", collected, runs, keys, with_responses=responses)
         for model, keys in sorted(models.items())
     ]
 
@@ -135,7 +135,7 @@ def _write(
         row = {**row, "settings": as_json(settings_of(evaluation.run))}
         runs.append(
             BundleRun(
-                bundle_row(row), collected.labels[key], answers, scores[key], _finite(evaluation.by_seed)
+                bundle_row(row), collected.labels[key], scores[key], answers, _finite(evaluation.by_seed)
             )
         )
     used = {run.answers for run in runs}

@@ -9,14 +9,12 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.results import FoundRuns, Problem, find_runs
+from long_context_tasks.results import FoundRuns, Problem, bundles_below, find_runs
 from long_context_tasks.results.bundle.format import (
     UNREADABLE,
     BundleReader,
     BundleRun,
-    bundles_below,
     first_line,
-    numbers_of,
     read_bundle,
     stated_of,
 )
@@ -34,7 +32,7 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
     options, described, provenance = (
         loads(row[name]) for name in ("options", "judge_settings", "provenance")
     )
-    numbers = numbers_of(run)
+    numbers = run.numbers()
     stored = StoredRun(
         host=row["host"],
         model=row["model"],

@@ -13,8 +13,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.opencompass.results import begun_without_answers
 from long_context_tasks.hosts.stored import CASES_SHA256, OPENCOMPASS, StoredRun, cases_digest
-from long_context_tasks.results import FoundRuns
-from long_context_tasks.results.bundle.format import is_bundle
+from long_context_tasks.results import FoundRuns, is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.results.plan.cost import NotPlanned, counted
