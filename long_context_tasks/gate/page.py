@@ -17,7 +17,7 @@ from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.files import make_folder, write_json, write_whole
 from long_context_tasks.site.build import templates
-from long_context_tasks.site.shown import SiteOptions
+from long_context_tasks.site.contents import SiteOptions
 
 JSON, PAGE = "gate.json", "index.html"
 _MOST_FLIPS = 200

@@ -1,6 +1,6 @@
 """The leaderboard as a folder of pages that open without a network."""
 
 from long_context_tasks.site.build import BuiltSite, build_site
-from long_context_tasks.site.shown import Breakdown, CellMap, SiteOptions
+from long_context_tasks.site.contents import CellMap, SiteOptions
 
-__all__ = ["Breakdown", "BuiltSite", "CellMap", "SiteOptions", "build_site"]
+__all__ = ["BuiltSite", "CellMap", "SiteOptions", "build_site"]

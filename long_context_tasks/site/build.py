@@ -1,4 +1,4 @@
-"""The site: one folder of pages that open from ``file://`` without a network."""
+"""Builds the site: one folder of pages that open from ``file://`` without a network."""
 
 import importlib.resources
 import importlib.util
@@ -7,7 +7,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -27,51 +27,249 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.site import words
-from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
-from long_context_tasks.site.leaderboard import index_payload, leading_cells
+from long_context_tasks.site.cases import ChunkStore, PageNames, facts_of, write_cases
+from long_context_tasks.site.contents import SiteOptions
 from long_context_tasks.site.pages import (
     benchmark_context,
-    grouped,
-    length_table,
+    index_payload,
     model_context,
     submit_columns,
     task_context,
 )
-from long_context_tasks.site.shown import SiteOptions, label_breakdowns
-from long_context_tasks.site.words import slug
+from long_context_tasks.site.tables import grouped, label_breakdowns, leading_cells, length_table
 
 MARKER = "lct-site.json"
-"""Marks a folder as a site, and lists its files."""
+"""File that marks a folder as a site and lists its files."""
+_MOST_PLAIN = 1_000
+_PLOTLY = "plotly.min.js"
+_STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
+"""Ids of the styles that plotly adds to a page unless an element has the id; the pages' policy forbids adding any."""
+
+
+@dataclass(frozen=True)
+class BuiltSite:
+    """A site that was built.
+
+    Attributes:
+        index: path of the first page.
+        models: number of pages of models.
+        tasks: number of pages of tasks.
+        cases: number of cases that can be opened.
+        size: number of bytes of all files.
+        files: number of files.
+    """
+
+    index: Path
+    models: int
+    tasks: int
+    cases: int
+    size: int
+    files: int
+
+
+def build_site(
+    folder: Path,
+    collection: Collection,
+    cells: Sequence[Cell],
+    cases: Iterable[ShownCase] = (),
+    options: SiteOptions | None = None,
+) -> BuiltSite:
+    """Write the site into a temporary folder, then move it to its place.
+
+    Args:
+        folder: new or empty, or with an earlier site, which is replaced; other files in it stay.
+        collection: runs and scores.
+        cells: all cells.
+        cases: cases to show; each is read once and not kept in memory.
+        options: contents in addition to runs.
+
+    Raises:
+        InputError: the folder has other contents or cannot be written, or plotly is not installed.
+    """
+    plotly = _plotly()
+    with _replaced(folder) as part:
+        n_cases = _Writer(part, collection, cells, options or SiteOptions(), plotly).write(cases)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return BuiltSite(
+        index=folder / "index.html",
+        models=len({cell.model for cell in cells}),
+        tasks=len({cell.task for cell in cells}),
+        cases=n_cases,
+        size=sum(path.stat().st_size for path in files),
+        files=len(files),
+    )
+
+
+class _Writer:
+    """Writes the files of a site into a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        collection: Collection,
+        cells: Sequence[Cell],
+        options: SiteOptions,
+        plotly: Path,
+    ) -> None:
+        self.folder, self.collection, self.cells, self.options = folder, collection, cells, options
+        self.plotly = plotly
+        self.store = ChunkStore(folder / "data")
+        models = {model: words.slug(model) for model in sorted({cell.model for cell in cells}, key=str.lower)}
+        tasks = {cell.task: words.slug(cell.task) for cell in cells}
+        self.names = PageNames(models, tasks, facts_of(collection.runs))
+        self.benchmarks = {name: words.slug(name) for name in sorted({cell.benchmark for cell in cells})}
+        self.leading, self.others = leading_cells(cells)
+        self.breakdowns = label_breakdowns(collection, cells, options.label_values)
+
+    def write(self, cases: Iterable[ShownCase]) -> int:
+        """Write all files and return the number of cases."""
+        self.write_assets()
+        by_run = {run: cell for cell in self.cells for run in cell.runs}
+        lists, n_cases = write_cases(cases, by_run, self.names, self.store, self.options.label_titles)
+        self.names = replace(self.names, case_lists=lists)
+        self.environment = templates()
+        styles = " ".join(dict.fromkeys(_STYLE.findall(self.plotly.read_text(encoding="utf-8"))))
+        self.environment.globals.update(
+            words=words, length_words=length_words, styles=styles, options=self.options, names=self.names
+        )
+        self.write_first_pages()
+        self.write_model_pages()
+        self.write_task_pages()
+        self.write_benchmark_pages()
+        return n_cases
+
+    def write_assets(self) -> None:
+        """Copy scripts and styles, and plotly."""
+        (self.folder / "assets").mkdir(parents=True)
+        for asset in (importlib.resources.files("long_context_tasks.site") / "assets").iterdir():
+            write_whole(self.folder / "assets" / asset.name, asset.read_bytes())
+        shutil.copyfile(self.plotly, self.folder / "assets" / _PLOTLY)
+
+    def page(self, path: str, kind: str, **context: Any) -> None:
+        """Render a page from the template of its kind."""
+        figures = [
+            {"title": each.title, "caption": each.caption, "data": self.store.put(each.data)}
+            for each in context.pop("figures", ())
+        ]
+        template = self.environment.get_template(f"{kind}.html.j2")
+        text = template.render(page=kind, root="../" * path.count("/"), figures=figures, **context)
+        (self.folder / path).parent.mkdir(exist_ok=True)
+        # Unpaired surrogates cannot be encoded as UTF-8.
+        write_whole(self.folder / path, text.encode("utf-8", "replace"))
+
+    def write_first_pages(self) -> None:
+        """Write the leaderboard, the frame of case pages, and the pages about the site and on submitting a model."""
+        payload = index_payload(self.leading, self.names, self.options)
+        n_runs = self.collection.runs.height
+        self.page(
+            "index.html",
+            "index",
+            data=self.store.put(payload),
+            n_runs=n_runs,
+            n_models=len(self.names.models),
+            n_tasks=len(self.names.tasks),
+            n_published=len(payload["published"]),
+            problems=self.collection.problems,
+            notes=self.collection.notes,
+            benchmarks=self.benchmarks,
+            lengths=length_table(self.options.lengths, self.names),
+            # For readers without JavaScript, unless the table is too long to be useful.
+            plain=sorted(self.cells, key=_best_of_task_first) if len(self.cells) <= _MOST_PLAIN else (),
+            judges=sorted({cell.judge for cell in self.cells if cell.judge}),
+            settings=words.long_settings(cell.settings for cell in self.cells),
+        )
+        self.page("case.html", "case")
+        self.page("about.html", "about", benchmarks=self.benchmarks, n_runs=n_runs)
+        self.page("submit.html", "submit", columns=submit_columns(self.leading.values()))
+
+    def write_model_pages(self) -> None:
+        """Write ``model/<model>.html``."""
+        runs = self.collection.runs.partition_by("model", as_dict=True)
+        cells = grouped(self.leading.values(), attrgetter("model"))
+        others = grouped(self.others, attrgetter("model"))
+        for model, file in self.names.models.items():
+            rest, own_runs = others.get(model, []), runs.get((model,), self.collection.runs.clear())
+            context = model_context(
+                model, cells[model], rest, own_runs, self.breakdowns, self.names, self.options
+            )
+            self.page(f"model/{file}.html", "model", **context)
+
+    def write_task_pages(self) -> None:
+        """Write ``task/<task>.html``, and the rows of the leaderboard of each task as ``task/<task>.json``."""
+        families = {cell.task: cell.family for cell in self.cells}
+        by_family = grouped(self.leading.values(), attrgetter("family"))
+        others = grouped(self.others, attrgetter("task"))
+        for task, file in self.names.tasks.items():
+            family, rest = by_family[families[task]], others.get(task, [])
+            context = task_context(task, family, rest, self.breakdowns, self.names, self.options)
+            self.page(f"task/{file}.html", "task", **context)
+        rows = leaderboard(self.collection, self.cells)
+        for (task,), part in rows.partition_by("task", as_dict=True, maintain_order=True).items():
+            path = self.folder / "task" / f"{self.names.tasks[str(task)]}.json"
+            write_whole(path, table_json("leaderboard", pl.DataFrame(part)))
+
+    def write_benchmark_pages(self) -> None:
+        """Write ``benchmark/<benchmark>.html``."""
+        for benchmark, members in grouped(self.leading.values(), attrgetter("benchmark")).items():
+            context = benchmark_context(benchmark, members, self.names, self.options)
+            self.page(f"benchmark/{self.benchmarks[benchmark]}.html", "benchmark", **context)
+
+
+def _best_of_task_first(cell: Cell) -> tuple[str, float]:
+    value = cell.mean.value
+    return cell.task, -value if math.isfinite(value) else math.inf
+
+
+def templates() -> jinja2.Environment:
+    """Return the site's templates; values are escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["version"] = __version__
+    return environment
+
+
+def _plotly() -> Path:
+    """Return the path of plotly.js in the installed plotly package."""
+    spec = importlib.util.find_spec("plotly")
+    path = Path(spec.origin).parent / "package_data" / _PLOTLY if spec and spec.origin else None
+    if path is None or not path.is_file():
+        raise lacking("report", "the site", "plotly")
+    return path
 
 
 @contextmanager
 def _replaced(place: Path) -> Iterator[Path]:
-    """Give a folder to write into, and move it to its place when all went well.
+    """Give a folder to write into, and move it to its place if the block succeeds.
 
-    Where the place holds a site built before, its files go; other files in the folder, such as tables written beside the site, stay.
+    An earlier site at the place is deleted; other files in the folder, such as tables next to the site, stay.
 
     Raises:
-        InputError: the place holds something else, or cannot be written; an old site is back in its place then.
+        InputError: the place has other contents or cannot be written; an earlier site is still there then.
     """
     empty = place.is_dir() and not any(place.iterdir())
     if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(
-            f"{place}: there is something that is no site of lct report; choose another folder or remove it"
+            f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
         )
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
-        with _named(place):
+        with _writing(place):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
         yield part
-        with _named(place):
+        with _writing(place):
             _move(part, place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager
-def _named(place: Path) -> Iterator[None]:
+def _writing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -81,7 +279,7 @@ def _named(place: Path) -> Iterator[None]:
 
 
 def _move(part: Path, place: Path) -> None:
-    """Move a folder to its place, and into it what the site before has not written."""
+    """Move a folder to its place, and keep the files there that do not belong to the earlier site."""
     own = sorted(path.name for path in part.iterdir())
     marker = {"made_by": "lct report", "files": [*own, MARKER]}
     (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
@@ -103,182 +301,3 @@ def _move(part: Path, place: Path) -> None:
         if path.name not in before and not (place / path.name).exists():
             path.replace(place / path.name)
     shutil.rmtree(old, ignore_errors=True)
-
-
-_MOST_PLAIN = 1_000
-_PLOTLY = "plotly.min.js"
-_STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
-"""Where plotly adds a style to the page unless an element has its name; the pages' policy lets none be added."""
-
-
-@dataclass(frozen=True)
-class BuiltSite:
-    """What was built.
-
-    Attributes:
-        index: the first page.
-        models, tasks: pages.
-        cases: cases that can be opened.
-        size: of all files, in bytes.
-        files: how many.
-    """
-
-    index: Path
-    models: int
-    tasks: int
-    cases: int
-    size: int
-    files: int
-
-
-def build_site(
-    folder: Path,
-    collection: Collection,
-    cells: Sequence[Cell],
-    cases: Iterable[ShownCase] = (),
-    options: SiteOptions | None = None,
-) -> BuiltSite:
-    """Write the site beside its place, then move it there whole.
-
-    The folder is new, empty, or a site built before, which is replaced; files that are not of the site stay. A case is read once and
-    not kept.
-
-    Raises:
-        InputError: the folder holds something else or cannot be written, or plotly is not installed.
-    """
-    options = options or SiteOptions()
-    plotly = _plotly()
-    with _replaced(folder) as part:
-        n_cases = _write(part, collection, cells, cases, options, plotly)
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return BuiltSite(
-        index=folder / "index.html",
-        models=len({cell.model for cell in cells}),
-        tasks=len({cell.task for cell in cells}),
-        cases=n_cases,
-        size=sum(path.stat().st_size for path in files),
-        files=len(files),
-    )
-
-
-def _plotly() -> Path:
-    """The drawing library in the installed plotly package."""
-    spec = importlib.util.find_spec("plotly")
-    path = Path(spec.origin).parent / "package_data" / _PLOTLY if spec and spec.origin else None
-    if path is None or not path.is_file():
-        raise lacking("report", "the site", "plotly")
-    return path
-
-
-def _write(
-    folder: Path,
-    collection: Collection,
-    cells: Sequence[Cell],
-    cases: Iterable[ShownCase],
-    options: SiteOptions,
-    plotly: Path,
-) -> int:
-    """Write all files of the site; return the number of cases."""
-    (folder / "assets").mkdir(parents=True)
-    for asset in (importlib.resources.files("long_context_tasks.site") / "assets").iterdir():
-        write_whole(folder / "assets" / asset.name, asset.read_bytes())
-    shutil.copyfile(plotly, folder / "assets" / _PLOTLY)
-    store = ChunkStore(folder / "data")
-    models = {model: slug(model) for model in sorted({cell.model for cell in cells}, key=str.lower)}
-    tasks = {cell.task: slug(cell.task) for cell in cells}
-    benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
-    names = Names(models, tasks, facts_of(collection.runs))
-    by_run = {run: cell for cell in cells for run in cell.runs}
-    case_lists, n_cases = write_cases(cases, by_run, names, store, options.label_titles)
-    names = replace(names, case_lists=case_lists)
-    breakdowns = label_breakdowns(collection, cells, options.label_values)
-    leading, others = leading_cells(cells)
-    payload = index_payload(leading, models, tasks, options)
-    environment = _environment(plotly, options=options, names=names)
-
-    def page(path: str, kind: str, **context: Any) -> None:
-        figures = [
-            {"title": each.title, "caption": each.caption, "data": store.put(each.data)}
-            for each in context.pop("figures", ())
-        ]
-        template = environment.get_template(f"{kind}.html.j2")
-        text = template.render(page=kind, root="../" * path.count("/"), figures=figures, **context)
-        (folder / path).parent.mkdir(exist_ok=True)
-        # Half of a surrogate pair has no bytes in UTF-8.
-        write_whole(folder / path, text.encode("utf-8", "replace"))
-
-    def place(cell: Cell) -> tuple[str, float]:
-        value = cell.mean.value
-        return cell.task, -value if math.isfinite(value) else math.inf
-
-    page(
-        "index.html",
-        "index",
-        data=store.put(payload),
-        n_runs=collection.runs.height,
-        n_models=len(models),
-        n_tasks=len(tasks),
-        n_published=len(payload["published"]),
-        problems=collection.problems,
-        notes=collection.notes,
-        benchmarks=benchmarks,
-        lengths=length_table(options.lengths, names),
-        # For readers without scripts, where the table is short enough to be of use.
-        plain=sorted(cells, key=place) if len(cells) <= _MOST_PLAIN else (),
-        judges=sorted({cell.judge for cell in cells if cell.judge}),
-        settings=words.long_settings(cell.settings for cell in cells),
-    )
-    page("case.html", "case")
-    page("about.html", "about", benchmarks=benchmarks, n_runs=collection.runs.height)
-    page("submit.html", "submit", columns=submit_columns(leading.values()))
-    runs = collection.runs.partition_by("model", as_dict=True)
-    by_model = grouped(leading.values(), attrgetter("model"))
-    others_by_model = grouped(others, attrgetter("model"))
-    for model, file in models.items():
-        own_runs = runs.get((model,), collection.runs.clear())
-        rest = others_by_model.get(model, [])
-        context = model_context(model, by_model[model], rest, own_runs, breakdowns, names, options)
-        page(f"model/{file}.html", "model", **context)
-    families = {cell.task: cell.family for cell in cells}
-    by_family = grouped(leading.values(), attrgetter("family"))
-    others_by_task = grouped(others, attrgetter("task"))
-    for task, file in tasks.items():
-        rest = others_by_task.get(task, [])
-        context = task_context(task, by_family[families[task]], rest, breakdowns, names, options)
-        page(f"task/{file}.html", "task", **context)
-    for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
-        context = benchmark_context(benchmark, members, names, options)
-        page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
-    write_task_tables(folder, collection, cells, tasks)
-    return n_cases
-
-
-def templates() -> jinja2.Environment:
-    """Return the site's templates; what they show is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["version"] = __version__
-    return environment
-
-
-def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
-    environment = templates()
-    styles = " ".join(dict.fromkeys(_STYLE.findall(plotly.read_text(encoding="utf-8"))))
-    environment.globals.update(words=words, length_words=length_words, styles=styles, **known)
-    return environment
-
-
-def write_task_tables(
-    folder: Path, collection: Collection, cells: Iterable[Cell], tasks: Mapping[str, str]
-) -> None:
-    """Write ``task/<task>.json`` beside the page of each task: its rows of the leaderboard."""
-    rows = leaderboard(collection, list(cells))
-    for (task,), part in rows.partition_by("task", as_dict=True, maintain_order=True).items():
-        write_whole(
-            folder / "task" / f"{tasks[str(task)]}.json", table_json("leaderboard", pl.DataFrame(part))
-        )

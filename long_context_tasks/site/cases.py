@@ -1,6 +1,6 @@
-"""Cases as chunks that pages load when they need them, and the links to them: a list for each run, packs of cases, single prompts.
+"""Cases as chunks that pages load on demand: a list for each run, packs of cases, and single prompts; and the links to them.
 
-Chunks are scripts: pages opened from a folder cannot fetch data, but they can add a script.
+Chunks are scripts, because pages that are opened from a folder cannot fetch data but can add a script.
 """
 
 import hashlib
@@ -20,29 +20,29 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.site import words
 
-# Characters that could end a script or, in an old browser, a line of it.
+# Characters that could end a script or, in old browsers, a line of it.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-# Half of a surrogate pair, which UTF-8 has no bytes for.
+# An unpaired surrogate, which UTF-8 cannot encode.
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON that means the same inside a script, whatever texts are in it.
+    r"""Return JSON that is safe inside a script, whatever texts it contains.
 
-    Keys of objects must be our own names: texts from outside go into lists (``__proto__`` is a key with a meaning).
+    Keys of objects must be our own names and never texts from outside: ``__proto__`` is a key with a meaning.
 
     >>> script_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'
     """
     text = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Not one expression: a text of millions of such characters would take seconds.
+    # One replacement at a time: a regular expression takes seconds for millions of such characters.
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
     return _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class ChunkStore:
-    """Chunks in a folder, each once, under 16 digits of the SHA-256 of its content or of a text that names it."""
+    """Writes chunks into a folder, each once, named by 16 digits of the SHA-256 of its content or of a given text."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder."""
@@ -58,7 +58,9 @@ class ChunkStore:
     def put(self, value: Any, name: str = "") -> str:
         """Store a value and return its name.
 
-        ``name``, where given, is of :meth:`name_of`.
+        Args:
+            value: JSON value.
+            name: name from :meth:`name_of`; empty for the hash of the content.
 
         Raises:
             InputError: the file cannot be written.
@@ -73,11 +75,7 @@ class ChunkStore:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What distinguishes a run from others of the same score; texts, empty where unknown.
-
-    Attributes:
-        task, host, judge, made, seed: as in the tidy schema.
-    """
+    """Facts that distinguish a run from others of the same score, as in the tidy schema; empty if unknown."""
 
     task: str = ""
     host: str = ""
@@ -87,14 +85,14 @@ class RunFacts:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What a link may show, in the order in which it is needed."""
+        """Texts that a link may show, the most useful first."""
         seed = self.seed and f"seed {self.seed}"
         judge = words.judged_by(self.judge)
         return self.task, self.host, judge, words.day(self.made), seed, words.time_of_day(self.made)
 
 
 def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
-    """Return run to its facts; see :data:`long_context_tasks.results.tidy.RUNS`."""
+    """Return the facts of each run."""
     columns = ("task", "host", "judge", "made", "seed")
     return {
         str(run): RunFacts(*("" if fact is None else str(fact) for fact in facts))
@@ -103,7 +101,7 @@ def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
 
 
 def labels_of(facts: Sequence[RunFacts]) -> list[str]:
-    """Return as much of each run as distinguishes them, and a number where nothing does; empty for a single run.
+    """Return the shortest labels that distinguish runs, with a number if nothing else does; empty for a single run.
 
     >>> first = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
     >>> labels_of([first, RunFacts("t", "opencompass", "", "20260131_100000", "1")])
@@ -126,8 +124,15 @@ def labels_of(facts: Sequence[RunFacts]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Slugs of models and tasks; of runs, the chunks with the lists of their cases and what distinguishes them."""
+class PageNames:
+    """Names of pages and chunks.
+
+    Attributes:
+        models: slug of each model.
+        tasks: slug of each task.
+        runs: facts of each run.
+        case_lists: chunk with the list of cases of each run.
+    """
 
     models: Mapping[str, str]
     tasks: Mapping[str, str]
@@ -140,9 +145,9 @@ class Names:
         return f"{about}/{slug}.html"
 
     def run_links(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return label, title and chunk of the links to the cases of the runs of one score, for those that have any.
+        """Return label, title and chunk of the links to the cases of runs; runs without cases have none.
 
-        The label is empty where there is only one; the title has all but the task and the time of day.
+        The label is empty if there is only one link; the title has all facts but task and time of day.
         """
         listed = [run for run in runs if run in self.case_lists]
         known = [self.runs.get(run, RunFacts()) for run in listed]
@@ -157,15 +162,21 @@ PACK = 64_000
 
 
 @dataclass
-class _Run:
-    """Rows of the list of a run's cases so far, and the pack that is being filled."""
+class _CaseList:
+    """Rows of the list of a run's cases so far, and the pack that is being filled.
+
+    Attributes:
+        rows: rows of the list.
+        waiting: cases of the pack.
+        size: approximate number of characters of the pack.
+    """
 
     rows: list[list[Any]] = field(default_factory=list)
     waiting: list[list[Any]] = field(default_factory=list)
     size: int = 0
 
     def flush(self, store: ChunkStore) -> None:
-        """Store the waiting cases; their rows then say where they are."""
+        """Store the waiting cases and add their places to their rows."""
         if self.waiting:
             name = store.put(self.waiting)
             for place, row in enumerate(self.rows[-len(self.waiting) :]):
@@ -176,20 +187,27 @@ class _Run:
 def write_cases(
     cases: Iterable[ShownCase],
     by_run: Mapping[str, Cell],
-    names: Names,
+    names: PageNames,
     store: ChunkStore,
     titles: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], int]:
-    """Store all cases; return run to the chunk with the list of its cases, and the number of cases.
+    """Store all cases; return the chunk with the list of cases of each run, and the number of cases.
 
-    In memory are one case and a pack for each run. Cases of runs that are not in ``by_run`` are left out. ``titles`` gives words for labels.
+    Only one case and one pack per run are in memory at a time.
+
+    Args:
+        cases: cases of runs.
+        by_run: cell of each run; cases of other runs are left out.
+        names: names of the pages.
+        store: writes the chunks.
+        titles: words for labels.
     """
-    runs: dict[str, _Run] = {}
+    runs: dict[str, _CaseList] = {}
     for case in cases:
         cell = by_run.get(case.run)
         if cell is None:
             continue
-        run = runs.setdefault(case.run, _Run())
+        run = runs.setdefault(case.run, _CaseList())
         scores = [turn.scores.get(cell.metric) for turn in case.turns]
         reason = next((turn.reason for turn in case.turns if turn.reason), None)
         labels = [[words.label_title(name, titles or {}), text] for name, text in case.labels.items()]
@@ -231,9 +249,9 @@ def write_cases(
 
 
 def _beside(
-    runs: Sequence[str], by_run: Mapping[str, Cell], names: Names, lists: Mapping[str, str]
+    runs: Sequence[str], by_run: Mapping[str, Cell], names: PageNames, lists: Mapping[str, str]
 ) -> list[list[str]]:
-    """The lists of cases of a task, the best model first: model, what distinguishes the run from others of the model, and chunk."""
+    """Return the lists of cases of a task, best model first: model, label of the run among the model's runs, and chunk."""
 
     def place(run: str) -> tuple[float, str]:
         value = by_run[run].mean.value
@@ -250,14 +268,14 @@ def _beside(
 
 
 def _in_utf16(text: str, places: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Places in a text as scripts count them: characters beyond the first plane are two."""
+    """Convert places in a text to UTF-16 units, which scripts count: characters beyond the first plane are two."""
     if text.isascii():
         return [[start, end] for start, end in places]
     return [[len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in place] for place in places]
 
 
 def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
-    """Of a pack: why something is withheld, the prompt's chunk with its length, messages and places of the answer, and the turns."""
+    """Return a case for a pack: why parts are withheld; chunk, length, messages and answer places of the prompt; and the turns."""
     prompt = None
     if case.prompt is not None:
         name = store.put(list(case.prompt))

@@ -1,11 +1,11 @@
-"""What the site shows beside runs, from the cards, the papers and the user: titles, sentences, figures, lengths, judges."""
+"""Everything that the site shows in addition to runs: from the cards, the papers, the benchmarks' reports and the user."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -14,7 +14,8 @@ from long_context_tasks.benchmarks.published import published
 from long_context_tasks.results.case_pages import MOST_FOR_PAGES
 from long_context_tasks.results.cells import Cell, pooled_cells
 from long_context_tasks.results.collect import CollectedRuns
-from long_context_tasks.results.lengths import chances, family_lengths
+from long_context_tasks.results.lengths import FamilyLength, chances, family_lengths
+from long_context_tasks.results.models import Models
 from long_context_tasks.results.sections import (
     SectionOptions,
     benchmark_sections,
@@ -25,23 +26,172 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.report import HeatMap, Section
 from long_context_tasks.site import words
-from long_context_tasks.site.shown import CellMap, SiteOptions
 
 if TYPE_CHECKING:
-    from long_context_tasks.schema.report import Section
+    from long_context_tasks.benchmarks.published import PublishedScore
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
 _FORM = "expected what `lct judge compare FILES --out FILE` writes"
+_WER = "measured_wer"
+
+
+class CellMap(NamedTuple):
+    """A heat map of a model on a task; the model is empty if the map describes only the task."""
+
+    model: str
+    task: str
+    map: HeatMap
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """Options of the site, and its contents in addition to runs.
+
+    Attributes:
+        title: title of the leaderboard.
+        made: date of the site as text; empty to leave it out.
+        published: figures of papers; the benchmark's page shows all of them, a task's page its own.
+        groups: cells that pool groups of tasks; see :func:`long_context_tasks.results.cells.pooled_cells`.
+        lengths: effective context lengths.
+        heat_maps: heat maps of models on tasks.
+        sections: for each benchmark, the sections of its own report.
+        label_values: for each label, its values in the order to show, with the words for each.
+        label_titles: words for each label.
+        positions: labels that name a position in the context; these are also drawn as figures.
+        position_variants: variants of tasks that move the answer, in order; these are drawn over one another.
+        models: the user's models with claimed windows and other facts.
+        measured_wer: for each task, the measured word error rate of its transcripts in percent.
+        chance: for each task, the score of guessing.
+        judges: for each judge, a sentence about it, such as its agreement with people.
+        benchmarks: title of each benchmark.
+        benchmark_about: for each benchmark, a sentence or two with the paper.
+        about: for each task or family of tasks, a sentence.
+        metrics: for each metric, a sentence.
+        official: for each task, the metric that follows the paper's code, if there is one.
+        rates: metrics that describe how a model responds rather than how well, with the heading of their column.
+        downloads: names of files that the caller writes next to the first page; it links to them.
+        submit_to: address of the repository that takes new results; empty for none.
+    """
+
+    title: str = "Long-context leaderboard"
+    made: str = ""
+    published: "Sequence[PublishedScore]" = ()
+    groups: Sequence[Cell] = ()
+    lengths: Sequence[FamilyLength] = ()
+    heat_maps: Sequence[CellMap] = ()
+    sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
+    label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    label_titles: Mapping[str, str] = field(default_factory=dict)
+    positions: Sequence[str] = ()
+    position_variants: Sequence[str] = ()
+    models: Models = field(default_factory=Models)
+    measured_wer: Mapping[str, float] = field(default_factory=dict)
+    chance: Mapping[str, float] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
+    benchmarks: Mapping[str, str] = field(default_factory=dict)
+    benchmark_about: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    official: Mapping[str, str] = field(default_factory=dict)
+    rates: Mapping[str, str] = field(default_factory=dict)
+    downloads: Sequence[str] = ()
+    submit_to: str = ""
+
+
+def site_contents(
+    collected: CollectedRuns,
+    cells: Sequence[Cell],
+    *,
+    data_dir: Path | None = None,
+    agreement: Path | None = None,
+    threshold: float | None = None,
+) -> tuple[SiteOptions, list[str]]:
+    """Return the contents of the site in addition to runs, and a note on each part that could not be made.
+
+    Args:
+        collected: the runs.
+        cells: all cells.
+        data_dir: folder of the published data; None for that of the runs.
+        agreement: file of ``lct judge compare --out``; None for none.
+        threshold: see :func:`~long_context_tasks.results.lengths.family_lengths`.
+
+    Raises:
+        InputError: the file of agreement cannot be read.
+    """
+    collection = collected.collection
+    judges = judge_sentences(collection, agreement)
+    benchmarks = sorted(collection.runs["benchmark"].unique())
+    cards = {name: catalogue.card(name) for name in benchmarks}
+    labels = {name: label for card in cards.values() for name, label in card.labels.items()}
+    moved = [value for label in labels.values() if label.position for value in label.values]
+    variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
+    tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
+    chance = chances(cells)
+    maps, notes = heat_maps(collected, cells, data_dir)
+    without_maps = "".join(notes)
+    sections: dict[str, Sequence[Section]] = {}
+    for benchmark in sorted({*benchmarks} & {*with_sections()}):
+        try:
+            sections[benchmark] = benchmark_sections(
+                benchmark, collected, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
+            )
+        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
+            # The cause is often the same as for missing maps, and one note is enough.
+            if _reason(error) not in without_maps:
+                notes.append(f"{benchmark}: {_reason(error)}")
+    options = SiteOptions(
+        made=date.today().isoformat(),
+        published=[score for benchmark in benchmarks for score in published(benchmark)],
+        groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
+        lengths=family_lengths(collection, cells, chance, threshold),
+        heat_maps=maps,
+        sections=sections,
+        label_values={name: label.values for name, label in labels.items()},
+        label_titles={name: label.title for name, label in labels.items() if label.title},
+        positions=[name for name, label in labels.items() if label.position],
+        position_variants=[value for value in moved if value in variants],
+        models=collected.models,
+        measured_wer=measured_wer(collection),
+        chance=chance,
+        judges=judges,
+        benchmarks={name: card.title for name, card in cards.items()},
+        benchmark_about={name: _about(card) for name, card in cards.items()},
+        about={task: card.about for task, card in tasks.items()},
+        official={task: card.official for task, card in tasks.items()},
+        metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
+        rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
+    )
+    return options, notes
+
+
+def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
+    """Return the tasks of each group whose mean over all splits gives every case the same weight."""
+    return {
+        f"{benchmark}_{name}": [f"{benchmark}_{name}_{split}" for split in card.splits]
+        for benchmark in benchmarks
+        for name, card in catalogue.card(benchmark).tasks.items()
+        if card.pooled and len(card.splits) > 1
+    }
+
+
+def _about(card: Card) -> str:
+    paper = ", ".join(
+        filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
+    )
+    return f"{' '.join(card.about.split())} Paper: {paper}."
 
 
 def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str, str]:
-    """Return judge to a sentence on its agreement with people: measured by the user, else as a paper prints it, else none.
+    """Return a sentence on each judge's agreement with people, measured by the user or printed in a paper.
 
-    ``agreement`` is the file of ``lct judge compare --out``; without it there is only what papers print.
+    Args:
+        collection: the runs.
+        agreement: file of ``lct judge compare --out``, which takes precedence over papers; None for none.
 
     Raises:
-        InputError: the file is not of that form.
+        InputError: the file has another form.
     """
     measured = {} if agreement is None else read_agreement(agreement)
     found: dict[str, str] = {}
@@ -58,12 +208,12 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
 
 
 def read_agreement(path: Path) -> dict[str, str]:
-    """Return rater to a sentence on its agreement with people, from the file of ``lct judge compare --out`` or ``lct orca study compare --out``.
+    """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca study compare``.
 
-    In a file of ``lct judge compare``, people are the rater of a pair whose name contains gold, human, people, annotator or rater.
+    In a file of ``lct judge compare``, the rater whose name contains gold, human, people, annotator or rater counts as people.
 
     Raises:
-        InputError: it cannot be read, has another form, or names no people.
+        InputError: the file cannot be read, has another form, or has no people among the raters.
     """
     try:
         content = loads(path.read_bytes())
@@ -113,7 +263,7 @@ def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def _mean(value: Mapping[str, Any]) -> float | None:
-    """Of a figure over splits."""
+    """Return the mean of a figure over splits; None if it is not finite."""
     number = value["mean"]
     return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
@@ -122,11 +272,8 @@ def _are_people(name: str) -> bool:
     return any(word in name.lower() for word in _PEOPLE)
 
 
-_WER = "measured_wer"
-
-
 def measured_wer(collection: Collection) -> dict[str, float]:
-    """Return task to the mean word error rate over its clusters, in percent, from the labels of its scores."""
+    """Return the mean word error rate of each task over its clusters, in percent, from the labels of its scores."""
     labelled = (
         collection.scores.filter(pl.col("labels").is_not_null())
         .select("run", "cluster", "labels")
@@ -145,16 +292,12 @@ def measured_wer(collection: Collection) -> dict[str, float]:
     return {task: 100 * math.fsum(rate for _, rate in own) / len(own) for task, own in sorted(rates.items())}
 
 
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-
-
 def heat_maps(
     collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None
 ) -> "tuple[list[CellMap], list[str]]":
-    """Return scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have them.
+    """Return the heat maps of benchmarks that have them, such as scores by position in the context and its length.
 
-    They need the data of the task; the second value says which cells have none, with the reason.
+    Heat maps need the data of the task. The second value is a note on cells without one, with the reason.
     """
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
     for cell in sorted(cells, key=lambda cell: cell.task):
@@ -164,9 +307,9 @@ def heat_maps(
         rows = collected.collection.runs.filter(pl.col("run").is_in(cell.runs))
         try:
             runs, _ = scored_runs(collected, wanted, rows)
-            # The repeats of a cell count together, of whatever host.
+            # Without the host, so that the repeats of a cell on several hosts count together.
             found = benchmark.heat_maps([replace(run, host="") for run in runs])
-        except Exception as error:  # a plug-in may fail; the rest of the site does without it
+        except Exception as error:  # a plug-in may fail; the rest of the site is made without it
             without.append(f"{cell.task}, {cell.model}: {_reason(error)}")
             continue
         label = words.setting_label(words.settings(cell.settings), cell.judge)
@@ -178,80 +321,5 @@ def heat_maps(
     return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
 
 
-def site_contents(
-    collected: CollectedRuns,
-    cells: Sequence[Cell],
-    *,
-    data_dir: Path | None = None,
-    agreement: Path | None = None,
-    threshold: float | None = None,
-) -> tuple[SiteOptions, list[str]]:
-    """Return all that the site shows beside runs, for the benchmarks of the runs, and what could not be made, with the reasons.
-
-    ``agreement`` is the file of ``lct judge compare --out``, ``data_dir`` the folder of the published data, ``threshold`` that of
-    :func:`~long_context_tasks.results.lengths.family_lengths`.
-
-    Raises:
-        InputError: the file of agreement cannot be read.
-    """
-    collection = collected.collection
-    judges = judge_sentences(collection, agreement)
-    benchmarks = sorted(collection.runs["benchmark"].unique())
-    cards = {name: catalogue.card(name) for name in benchmarks}
-    labels = {name: label for card in cards.values() for name, label in card.labels.items()}
-    moved = [value for label in labels.values() if label.position for value in label.values]
-    variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
-    tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
-    chance = chances(cells)
-    maps, notes = heat_maps(collected, cells, data_dir)
-    without_maps = "".join(notes)
-    sections: dict[str, Sequence[Section]] = {}
-    for benchmark in sorted({*benchmarks} & {*with_sections()}):
-        try:
-            sections[benchmark] = benchmark_sections(
-                benchmark, collected, SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
-            )
-        except Exception as error:  # a plug-in may fail; the rest of the site does without it
-            # What keeps a report from being made mostly keeps its maps from being made as well.
-            if _reason(error) not in without_maps:
-                notes.append(f"{benchmark}: {_reason(error)}")
-    options = SiteOptions(
-        made=date.today().isoformat(),
-        published=[score for benchmark in benchmarks for score in published(benchmark)],
-        groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
-        lengths=family_lengths(collection, cells, chance, threshold),
-        heat_maps=maps,
-        sections=sections,
-        label_values={name: label.values for name, label in labels.items()},
-        label_titles={name: label.title for name, label in labels.items() if label.title},
-        positions=[name for name, label in labels.items() if label.position],
-        position_variants=[value for value in moved if value in variants],
-        models=collected.models,
-        measured_wer=measured_wer(collection),
-        chance=chance,
-        judges=judges,
-        benchmarks={name: card.title for name, card in cards.items()},
-        benchmark_about={name: _about(card) for name, card in cards.items()},
-        about={task: card.about for task, card in tasks.items()},
-        official={task: card.official for task, card in tasks.items()},
-        metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
-        rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
-    )
-    return options, notes
-
-
-def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
-    """Return group to its tasks, for tasks whose mean over all splits weighs every case equally."""
-    return {
-        f"{benchmark}_{name}": [f"{benchmark}_{name}_{split}" for split in card.splits]
-        for benchmark in benchmarks
-        for name, card in catalogue.card(benchmark).tasks.items()
-        if card.pooled and len(card.splits) > 1
-    }
-
-
-def _about(card: Card) -> str:
-    paper = ", ".join(
-        filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
-    )
-    return f"{' '.join(card.about.split())} Paper: {paper}."
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"

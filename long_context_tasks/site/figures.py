@@ -1,4 +1,4 @@
-"""What figures.js draws, as data; it shows the numbers of every figure as a table as well."""
+"""Data of the figures that figures.js draws; it also shows the numbers of every figure as a table."""
 
 import math
 import re
@@ -9,12 +9,13 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.schema.report import Lines
 from long_context_tasks.site import words
-from long_context_tasks.site.shown import Breakdown, CellMap, SiteOptions
+from long_context_tasks.site.contents import CellMap, SiteOptions
+from long_context_tasks.site.tables import Breakdown
 from long_context_tasks.site.words import scale_top, tokens
 from long_context_tasks.stats import Mean
 
 MOST_LINES = 6
-"""Curves in one figure: more cannot be distinguished."""
+"""Maximum number of curves in a figure that readers can distinguish."""
 
 _WER = re.compile(r"(^|_)wer[0-9]+")
 
@@ -23,9 +24,9 @@ class Figure(NamedTuple):
     """A figure on a page.
 
     Attributes:
-        title: heading.
+        title: heading of the figure.
         caption: how to read it.
-        data: for figures.js.
+        data: data for figures.js.
     """
 
     title: str
@@ -44,9 +45,14 @@ def length_figures(
     options: SiteOptions,
     title: str,
 ) -> list[Figure]:
-    """Return score against length: a line for each name with two lengths or more, points of a scale apart from shares.
+    """Return figures of score against length, with a line for each name with two lengths or more; rates and points are separate.
 
-    ``cells`` has at most one cell for each name and length, ``windows`` label to a claimed context length to mark.
+    Args:
+        cells: at most one cell for each name and length.
+        name: name of the line of a cell.
+        windows: claimed context lengths to mark, by label.
+        options: contents of the site.
+        title: heading of the figures.
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
@@ -59,7 +65,7 @@ def length_figures(
 def wer_figures(
     cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions, title: str
 ) -> list[Figure]:
-    """Return score against the word error rate of the transcripts, measured where that is known, else the target."""
+    """Return figures of score against the word error rate of the transcripts: the measured rate if known, or else the target."""
     noisy = {(cell.family, plain_variant(cell)) for cell in cells if cell.wer is not None}
 
     def place(cell: Cell) -> float | None:
@@ -77,7 +83,7 @@ def wer_figures(
 
 
 def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
-    """Return a heat map; ``named`` puts the model in front of its title."""
+    """Return the figure of a heat map; ``named`` puts the model in front of its title."""
     own = shown.map
     data = {
         "kind": "heat",
@@ -95,7 +101,7 @@ def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
 
 
 def lines_figure(shown: Lines) -> Figure:
-    """Return a figure of a benchmark's own report, which says nothing on numbers of cases."""
+    """Return a figure of a benchmark's own report, which has no numbers of cases."""
     lines = [
         [line.name, [[x, y, low, high, None, None] for x, y, low, high in line.points]]
         for line in shown.lines
@@ -115,7 +121,7 @@ def lines_figure(shown: Lines) -> Figure:
 def position_figures(
     breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
 ) -> list[Figure]:
-    """Return score by where in the context something is: a figure for each label of ``options.positions``."""
+    """Return figures of score by position in the context, for each label of ``options.positions``."""
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
     for each in breakdowns:
         if each.label in options.positions:
@@ -134,9 +140,12 @@ def position_figures(
 
 
 def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
-    """Return score by where the variants of a task put the answer; a figure for each length.
+    """Return figures of score by the position to which variants of a task move the answer, for each length.
 
-    ``cells`` are of one family, at most one for each name, length and variant.
+    Args:
+        cells: cells of one family, at most one for each name, length and variant.
+        name: name of the line of a cell.
+        options: contents of the site.
     """
     places = {variant: number for number, variant in enumerate(options.position_variants)}
     groups: dict[tuple[int, bool], dict[str, dict[str, Mean]]] = {}
@@ -161,7 +170,7 @@ _Named = tuple[str, Sequence[tuple[str, Mean]]]
 
 
 def _place_figure(title: str, lines: Sequence[_Named], values: Sequence[str], points: bool) -> Figure:
-    """Dots with intervals, a row for each value."""
+    """Return a figure of dots with intervals, with a row for each value."""
     place = {value: number for number, value in enumerate(values)}
     placed = [(name, [(place[value], mean) for value, mean in groups]) for name, groups in lines]
     data = _curves(placed, "Place", points) | {"names": list(values)}
@@ -169,15 +178,12 @@ def _place_figure(title: str, lines: Sequence[_Named], values: Sequence[str], po
 
 
 def plain_variant(cell: Cell) -> str:
-    """Return the variant of a cell without its noise: cells that differ in noise alone have the same.
-
-    ``czech_wer20`` becomes ``czech``.
-    """
+    """Return the variant of a cell without its noise: ``czech_wer20`` becomes ``czech``."""
     return _WER.sub("", cell.variant or "").strip("_")
 
 
 def line_name(cell: Cell, *, noise: bool = False) -> str:
-    """Return family, variant, settings and judge of a cell for a legend; ``noise`` leaves the noise out."""
+    """Return family, variant, settings and judge of a cell for a legend; with ``noise``, the variant is without its noise."""
     variant = plain_variant(cell) if noise else cell.variant
     settings = words.settings(settings_without_length(cell.settings))
     family = words.short_name(cell.family, cell.benchmark)
@@ -193,7 +199,7 @@ def _parts(
     place: Callable[[Cell], float | None],
     x_title: str,
 ) -> Iterator[tuple[Sequence[_Line], dict[str, Any]]]:
-    """Yield the lines of each figure and what is drawn of them; a line has two places or more, in order."""
+    """Yield the lines of each figure with the data to draw; a line has two places or more, in order."""
     for points in (False, True):
         places: dict[str, dict[float, Cell]] = {}
         for cell in cells:
@@ -214,7 +220,7 @@ def _parts(
 def _curves(
     lines: Sequence[tuple[str, Sequence[tuple[float, Mean]]]], x_title: str, points: bool
 ) -> dict[str, Any]:
-    """What figures.js draws as lines: of each its name, and x, mean, low, high, n, total of its places."""
+    """Return lines for figures.js: the name of each, and x, mean, low, high, n and total of its places."""
     highs = [mean.high for _, line in lines for _, mean in line if not math.isnan(mean.high)]
     return {
         "kind": "curves",
@@ -231,7 +237,7 @@ def _curves(
 
 
 def _chance(lines: Sequence[_Line], options: SiteOptions) -> list[list[float]]:
-    """Chance by length, where all lines that have it agree."""
+    """Return chance by length; empty if lines disagree."""
     found: dict[float, set[float]] = {}
     for _, line in lines:
         for x, cell in line:

@@ -1,23 +1,23 @@
-"""The pages of models, tasks and benchmarks: the data that their templates lay out."""
+"""The data that the templates of pages lay out: first page, models, tasks, benchmarks, and how to submit a model."""
 
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, HostsApart, held_settings
-from long_context_tasks.results.lengths import FamilyLength, settings_without_length
+from long_context_tasks.results.cells import Cell, held_settings
+from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
-from long_context_tasks.site.cases import Names
+from long_context_tasks.site.cases import PageNames
+from long_context_tasks.site.contents import SiteOptions
 from long_context_tasks.site.figures import (
     MOST_LINES,
     heat_figure,
@@ -29,34 +29,141 @@ from long_context_tasks.site.figures import (
     position_figures,
     wer_figures,
 )
-from long_context_tasks.site.leaderboard import Leaf, is_score, leaf_of, ordered_leaves, top_of
-from long_context_tasks.site.shown import Breakdown, SiteOptions
-from long_context_tasks.stats import Mean
+from long_context_tasks.site.tables import (
+    Breakdown,
+    Leaf,
+    grouped,
+    is_score,
+    label_tables,
+    leaf_of,
+    ordered_leaves,
+    paper_row,
+    quality_table,
+    rows_of,
+    setting_name,
+    top_of,
+)
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
-About = Literal["model", "task"]
-"""What rows are about: models on a task's page, tasks on a model's page."""
 _BESIDE = 4
-"""Models whose answers are side by side on the page of cases; see ``MOST`` of case.js."""
-_Item = TypeVar("_Item")
-_Key = TypeVar("_Key")
+"""Models whose answers the page of cases shows side by side; ``MOST`` of case.js must agree."""
+_DIGITS = 10_000_000
 
 
-def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
-    """Return for each column of the board its task, what else a run in it shares, and the options that give this, as JSON or empty."""
+def index_payload(
+    leading: Mapping[tuple[str, Leaf], Cell],
+    names: PageNames,
+    options: SiteOptions,
+) -> dict[str, Any]:
+    """Return the data of the leaderboard for index.js, small enough that 200 models x 100 tasks fit in one script.
+
+    Texts from outside are values of lists and never keys, because keys such as ``__proto__`` have a meaning in JavaScript.
+
+    Args:
+        leading: cell to show for each model and column.
+        names: names of the pages.
+        options: contents in addition to runs.
+    """
+    leaves = ordered_leaves(leading)
+    groups: dict[tuple[str, ...], int] = {}
+    leaf_rows = []
+    for leaf, cell in leaves.items():
+        key = (cell.benchmark, cell.family, cell.variant or "", leaf.judge, leaf.settings)
+        group = groups.setdefault(key, len(groups))
+        wer = options.measured_wer.get(cell.task, cell.wer)
+        name, chance = words.short_name(leaf.task, cell.benchmark), options.chance.get(leaf.task)
+        task = [leaf.task, names.tasks[leaf.task], group, cell.length, wer]
+        leaf_rows.append([*task, cell.metric, int(cell.points), name, chance])
+    published = _leading_published(options, leaves)
+    papers = list(dict.fromkeys(paper.model for paper in published))
+    hosts = sorted({host for cell in leading.values() for host in cell.hosts})
+    tops = top_of(leading.values())
+    return {
+        "models": [[name, slug, *_known_of(name, options)] for name, slug in names.models.items()],
+        "papers": papers,
+        "benchmarks": [
+            [name, options.benchmarks.get(name, name)] for name in dict.fromkeys(key[0] for key in groups)
+        ],
+        "groups": [
+            [benchmark, words.short_name(family, benchmark), variant, judge, words.settings_label(settings)]
+            for benchmark, family, variant, judge, settings in groups
+        ],
+        "leaves": leaf_rows,
+        "tops": [tops[leaf] for leaf in leaves],
+        "hosts": hosts,
+        "cells": _cell_columns(leading, list(names.models), list(leaves), hosts),
+        "published": _published_rows(published, papers, leaves, options),
+    }
+
+
+def _known_of(model: str, options: SiteOptions) -> tuple[int | None, str, str]:
+    """Return the claimed window, the number of parameters and the licence of a model."""
+    known = options.models.facts.get(model)
+    return (known.window, known.parameters, known.licence) if known else (None, "", "")
+
+
+def _cell_columns(
+    leading: Mapping[tuple[str, Leaf], Cell],
+    models: Sequence[str],
+    leaves: Sequence[Leaf],
+    hosts: Sequence[str],
+) -> list[list[int | None]]:
+    """Return columns of numbers: model, leaf, mean, low, high, n, total, bits of hosts, ranked.
+
+    Scores are multiplied by :data:`_DIGITS`, precise enough that means over columns equal those of unrounded scores.
+    """
+    place = {name: number for number, name in enumerate(models)}
+    number_of = {leaf: number for number, leaf in enumerate(leaves)}
+    bit = {host: 1 << number for number, host in enumerate(hosts)}
     rows = []
-    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
-        # Built cases lie in a folder of whoever ran them.
-        own = {
-            key: value
-            for key, value in held_settings(settings).items()
-            if key.startswith("lct_") and key != "lct_cases"
-        }
-        text = words.joined(words.settings(settings), f"{n} case{'s' if n != 1 else ''}")
-        rows.append({"task": task, "text": text, "options": json.dumps(own) if own else ""})
-    return rows
+    for (model, leaf), cell in leading.items():
+        mean, ran = cell.mean, sum(bit[host] for host in set(cell.hosts))
+        score = (_whole(mean.value), _whole(mean.low), _whole(mean.high), mean.n, mean.total)
+        rows.append((place[model], number_of[leaf], *score, ran, int(cell.ranked)))
+    rows.sort()
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(9)]
+
+
+def _whole(value: float) -> int | None:
+    return round(value * _DIGITS) if math.isfinite(value * _DIGITS) else None
+
+
+def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> list["PublishedScore"]:
+    """Choose one published figure for each model and task: over all cases, by the headline, the official metric or the first one."""
+    metrics = {leaf.task: cell.metric for leaf, cell in leaves.items()}
+    found: dict[tuple[str, str], PublishedScore] = {}
+
+    def place(paper: "PublishedScore") -> tuple[bool, bool]:
+        headline = metrics[paper.task]
+        return paper.metric == headline, is_score(paper, headline, options)
+
+    for paper in options.published:
+        if paper.subset or paper.task not in metrics:
+            continue
+        held = found.setdefault((paper.model, paper.task), paper)
+        if place(paper) > place(held):
+            found[paper.model, paper.task] = paper
+    return list(found.values())
+
+
+def _published_rows(
+    published: Sequence["PublishedScore"],
+    papers: Sequence[str],
+    leaves: Mapping[Leaf, Cell],
+    options: SiteOptions,
+) -> list[list[Any]]:
+    """Return rows of model, leaf, value x :data:`_DIGITS`, n, metric, source, and 1 if the metric is not comparable with the column."""
+    return [
+        [
+            *(papers.index(paper.model), number, _whole(paper.score), paper.n, paper.metric, paper.source),
+            int(not is_score(paper, cell.metric, options)),
+        ]
+        for number, (leaf, cell) in enumerate(leaves.items())
+        for paper in published
+        if paper.task == leaf.task and not leaf.settings
+    ]
 
 
 def model_context(
@@ -65,12 +172,19 @@ def model_context(
     others: Sequence[Cell],
     runs: pl.DataFrame,
     breakdowns: Sequence[Breakdown],
-    names: Names,
+    names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return what the template of a model's page takes.
+    """Return the data for the template of a model's page.
 
-    ``cells`` lead their columns; ``others`` are older versions of a task and repeats in other settings.
+    Args:
+        model: name of the model.
+        cells: its cells that the leaderboard shows.
+        others: its other cells, such as older versions of a task.
+        runs: its rows of ``RUNS``.
+        breakdowns: breakdowns of all models.
+        names: names of the pages.
+        options: contents of the site.
     """
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
@@ -82,12 +196,12 @@ def model_context(
         figures += length_figures(own, line_name, windows, options, f"{title}: length")
         figures += wer_figures(own, lambda cell: line_name(cell, noise=True), options, f"{title}: noise")
         figures += moved_figures(own, lambda cell: line_name(replace(cell, variant="")), options)
-        # Settings that all cells have are in the caption.
+        # Settings that all cells share are in the caption and not in the rows.
         shared = words.shared(words.settings(cell.settings) for cell in own)
         caption = words.joined(title, words.settings_label(shared))
         tables.append((caption, rows_of(own, "task", names, options, tops, shared)))
     split = [each for each in breakdowns if each.cell.model == model]
-    figures += position_figures(split, lambda each: _setting_name(each.cell, "task"), options)
+    figures += position_figures(split, lambda each: setting_name(each.cell, "task"), options)
     figures += [heat_figure(each) for each in options.heat_maps if each.model == model]
     return {
         "model": model,
@@ -107,7 +221,7 @@ def model_context(
 
 
 def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
-    """Runs of a model, and how they were made: facts and settings with the numbers of their configurations, from 1."""
+    """Return the runs of a model, and the configurations (facts and settings) that they refer to by number, from 1."""
     configs: dict[tuple[tuple[tuple[str, str], ...], str], int] = {}
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
@@ -128,7 +242,7 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> str:
-    """All settings of a run as JSON for people, without secrets."""
+    """Return all settings of a run as indented JSON, without secrets."""
     texts = {"options": options, "judge": judge, "provenance": provenance}
     values = {name: _public_json(text) for name, text in texts.items() if text}
     kept = {name: value for name, value in values.items() if value}
@@ -136,7 +250,7 @@ def _known_settings(options: str | None, judge: str | None, provenance: str | No
 
 
 def _public_json(text: str) -> Any:
-    """The value of a JSON text, without secrets; what is wrong where it is no JSON."""
+    """Return the value of a JSON text without secrets, or the error if it is not JSON."""
     try:
         return without_secrets(loads(text))
     except ValueError as error:
@@ -148,13 +262,18 @@ def task_context(
     family: Sequence[Cell],
     others: Sequence[Cell],
     breakdowns: Sequence[Breakdown],
-    names: Names,
+    names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return what the template of a task's page takes.
+    """Return the data for the template of a task's page.
 
-    ``family`` has the cells that lead their columns, of all tasks of the family; ``others`` are older versions and repeats in other
-    settings.
+    Args:
+        task: name of the task.
+        family: cells that the leaderboard shows, of all tasks of the family.
+        others: other cells of the task, such as older versions.
+        breakdowns: breakdowns of all tasks.
+        names: names of the pages.
+        options: contents of the site.
     """
     tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
@@ -170,7 +289,9 @@ def task_context(
         rows = rows_of(members, "model", names, options, tops, leaf.settings)
         if leaf == first:
             figures = [paper_row(each, options, tops[leaf], one.metric) for each in papers]
-            rows += sorted(figures, key=lambda row: not row["sort"])  # figures that are no scores, last
+            rows += sorted(
+                figures, key=lambda row: not row["sort"]
+            )  # figures that are not comparable come last
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
     models = list(dict.fromkeys(cell.model for cell in own))[:MOST_LINES]
@@ -201,8 +322,8 @@ def task_context(
     }
 
 
-def _side_by_side(cells: Sequence[Cell], names: Names) -> str:
-    """The cases of the first models of a task in one address, for the page of cases; empty with fewer than two."""
+def _side_by_side(cells: Sequence[Cell], names: PageNames) -> str:
+    """Return the address of the cases of the first models of a task side by side; empty with fewer than two models."""
     lists = [links[0][2] for cell in cells if (links := names.run_links(cell.runs))][:_BESIDE]
     return "/".join([lists[0], "0", *lists[1:]]) if len(lists) > 1 else ""
 
@@ -214,7 +335,7 @@ def _task_figures(
     split: Sequence[Breakdown],
     options: SiteOptions,
 ) -> list[Any]:
-    """Figures of the first models of a task's page, of cells that are comparable with one of the page's first table."""
+    """Return the figures of a task's page, of the first models and the cells that are comparable with the first table."""
 
     def setting(cell: Cell) -> tuple[str, str]:
         return cell.judge or "", settings_without_length(cell.settings)
@@ -241,9 +362,9 @@ def _task_figures(
 
 
 def benchmark_context(
-    benchmark: str, cells: Sequence[Cell], names: Names, options: SiteOptions
+    benchmark: str, cells: Sequence[Cell], names: PageNames, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return what the template of a benchmark's page takes: tasks, pooled groups, sections of its report, all figures of the paper.
+    """Return the data for the template of a benchmark's page: tasks, pooled groups, sections of its report, figures of the paper.
 
     Heat maps of the sections are on the pages of their models and tasks.
     """
@@ -294,213 +415,16 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
     return not cell.ranked, -value if math.isfinite(value) else math.inf
 
 
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Return the items by their key, in the order in which the keys first occur."""
-    groups: dict[_Key, list[_Item]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
-
-
-def rows_of(
-    cells: Sequence[Cell],
-    about: About,
-    names: Names,
-    options: SiteOptions,
-    tops: Mapping[Leaf, float],
-    shared: str = "",
-) -> list[dict[str, Any]]:
-    """Return cells as rows of a table of scores, all texts: formatting in a template takes several times as long.
-
-    ``tops`` has the upper ends of the bars, ``shared`` is the settings that the table names.
-    """
+def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
+    """Return the columns of the leaderboard: task, settings and number of cases in words, and options that give them, as JSON."""
     rows = []
-    for cell in cells:
-        mean, settings = cell.mean, words.settings(cell.settings)
-        anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
-        rows.append(
-            {
-                "paper": None,
-                "name": _name(cell, about),
-                "page": names.page(about, cell),
-                # The anchor is that of the cell with the default settings, which is in the same table.
-                "anchor": "" if settings else f"{about}-{anchor}",
-                "ranked": cell.ranked,
-                "settings": "" if settings == shared else words.settings_label(settings),
-                "sort": words.sorted_by(mean.value),
-                "value": words.score(mean.value, points=cell.points),
-                "interval": words.interval(mean, points=cell.points),
-                "bar": words.bar(mean, tops[leaf_of(cell)]),
-                "cases": words.cases(mean),
-                "notes": "; ".join(notes_of(cell)),
-                "others": _other_metrics(cell, options),
-                "judge": cell.judge or "",
-                "host": ", ".join(sorted(cell.hosts)),
-                "made": words.day(cell.made),
-                "runs": names.run_links(cell.runs),
-            }
-        )
-    return rows
-
-
-def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
-    """Name, value, interval and meaning of the metrics beside the headline."""
-    found = []
-    for metric, mean in cell.official.items():
-        if metric != cell.metric:
-            points = metric in cell.points_metrics
-            ends = words.interval(mean, points=points)
-            found.append(
-                (metric, words.score(mean.value, points=points), ends, options.metrics.get(metric, ""))
-            )
-    return found
-
-
-def _name(cell: Cell, about: About) -> str:
-    return cell.model if about == "model" else words.short_name(cell.task, cell.benchmark)
-
-
-def _setting_name(cell: Cell, about: About) -> str:
-    label = words.setting_label(words.settings(cell.settings), cell.judge)
-    return words.joined(_name(cell, about), label)
-
-
-def _distinct_names(cells: Sequence[Cell], about: About) -> list[str]:
-    """Names of rows; those that occur more than once with settings and judge."""
-    names = [_name(cell, about) for cell in cells]
-    return [
-        _setting_name(cell, about) if names.count(name) > 1 else name
-        for cell, name in zip(cells, names, strict=True)
-    ]
-
-
-def notes_of(cell: Cell) -> list[str]:
-    """Return what the row of a cell says beside its score: coverage, reasons, intervals, repeats, hosts and version."""
-    notes = []
-    if not cell.ranked:
-        notes.append(f"not ranked: {cell.why_unranked}" if cell.why_unranked else "not ranked")
-    elif cell.mean.n < cell.mean.total:
-        notes.append(f"{100 * cell.mean.coverage:.1f} % scored")
-    notes += [f"{count:,} {reason}" for reason, count in words.reasons(cell.mean.reasons)]
-    if math.isfinite(cell.mean.value) and not words.interval(cell.mean, points=cell.points):
-        why = "1 case; " if cell.mean.n == 1 else ""
-        spread = " with different scores" if cell.points else ""
-        notes.append(f"no interval: {why}it needs 2 clusters{spread}")
-    if cell.truncated:
-        notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
-    # Repeats are within a host: hosts are no repeats of one another.
-    n_hosts = len(cell.hosts)
-    if cell.n_runs > n_hosts:
-        known = cell.run_sd is not None and math.isfinite(cell.run_sd)
-        between = "between them" if n_hosts == 1 else "within a host"
-        spread = f", SD {between} {words.score(cell.run_sd or 0.0, points=cell.points)}" if known else ""
-        notes.append(f"{cell.n_runs} runs{spread}")
-    if cell.apart is not None:
-        notes.append(f"{n_hosts} hosts{_hosts_note(cell.apart, points=cell.points)}")
-    if cell.version > 1:
-        notes.append(f"version {cell.version}")
-    return notes
-
-
-def _hosts_note(apart: HostsApart, *, points: bool) -> str:
-    far = math.isfinite(apart.spread) and apart.spread > 1e-9
-    parts = []
-    if apart.turns and not apart.differing:
-        # One host may have run more than another.
-        parts.append(f"same scores on the {apart.turns:,} answers that all have" if far else "same scores")
-    elif apart.turns:
-        parts.append(f"{apart.differing:,} of {apart.turns:,} answers scored differently")
-    if far or (apart.differing and math.isfinite(apart.spread)):
-        parts.append(f"means {words.score(apart.spread, points=points)} apart")
-    return "".join(f", {part}" for part in parts)
-
-
-def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> dict[str, Any]:
-    """Return a published figure as a row about its model.
-
-    A figure by another metric than ``metric``, that of the table's scores, is marked, and neither drawn nor sorted among the scores
-    unless it is the official form of it. An empty ``metric``: the table names the metric of each row.
-    """
-    notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
-    other = metric not in ("", paper.metric)
-    alike = not other or is_score(paper, metric, options)
-    if other:
-        notes.insert(0, f"† by another metric than {metric}")
-    return {
-        "paper": paper,
-        "judge": "",
-        "cases": "" if paper.n is None else f"{paper.n:,}",
-        "value": ("† " if other else "") + words.score(paper.score, points=paper.unit == "points"),
-        "bar": words.bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
-        "sort": words.sorted_by(paper.score) if alike else "",
-        "notes": "; ".join(notes),
-    }
-
-
-def label_tables(
-    breakdowns: Sequence[Breakdown], about: About, titles: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return the breakdowns of one model or task, those by the same label and values in one table."""
-    tables = grouped(breakdowns, lambda each: (each.label, tuple(value for value, _ in each.groups)))
-    return [
-        {
-            "title": words.label_title(label, titles),
-            "columns": columns,
-            "rows": list(zip(_distinct_names([each.cell for each in members], about), members, strict=True)),
+    for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
+        # The folder of built cases is different for everyone.
+        own = {
+            key: value
+            for key, value in held_settings(settings).items()
+            if key.startswith("lct_") and key != "lct_cases"
         }
-        for (label, columns), members in tables.items()
-    ]
-
-
-def quality_table(
-    cells: Sequence[Cell], about: About, names: Names, rates: Mapping[str, str]
-) -> dict[str, Any] | None:
-    """Return coverage, reasons and rates with a row for each cell; of reasons and rates those that some cell has."""
-    if not cells:
-        return None
-    counted: Counter[str] = Counter()
-    for cell in cells:
-        counted.update(cell.mean.reasons)
-    reasons = sorted((reason for reason in counted if counted[reason]), key=lambda r: (-counted[r], r))
-    metrics = [metric for metric in rates if any(_rate(cell, metric) for cell in cells)]
-    headings = (words.reason_words(reason) for reason in reasons)
-    columns = [
-        *("Scored", "Coverage", "Cut by the host"),
-        *(text[:1].upper() + text[1:] for text in headings),
-        *(rates[metric] for metric in metrics),
-    ]
-    rows = []
-    for cell, name in zip(cells, _distinct_names(cells, about), strict=True):
-        texts = [
-            words.cases(cell.mean),
-            f"{100 * cell.mean.coverage:.1f} %" if cell.mean.total else "–",
-            "unknown" if cell.truncated is None else f"{cell.truncated:,}",
-            *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),
-            *(_rate(cell, metric) or "–" for metric in metrics),
-        ]
-        rows.append((name, names.page(about, cell), texts))
-    return {"columns": columns, "rows": rows}
-
-
-def _rate(cell: Cell, metric: str) -> str:
-    mean = cell.official.get(metric)
-    if mean is None or not math.isfinite(100 * mean.value):
-        return ""
-    return f"{100 * mean.value:.1f} %"
-
-
-def length_table(lengths: Sequence[FamilyLength], names: Names) -> dict[str, Any] | None:
-    """Return the first page's effective context lengths of models by families of tasks; None without any of a model with a page."""
-    shown = [each for each in lengths if each.model in names.models]
-    if not shown:
-        return None
-    definitions = dict.fromkeys(each.found.definition for each in shown)
-    return {
-        "models": sorted({each.model for each in shown}, key=str.lower),
-        "columns": {
-            words.length_name(each): words.short_name(words.length_name(each), each.benchmark)
-            for each in shown
-        },
-        "cells": {(each.model, words.length_name(each)): each for each in shown},
-        "marks": {text: number for number, text in enumerate(definitions, start=1)},
-    }
+        text = words.joined(words.settings(settings), f"{n} case{'s' if n != 1 else ''}")
+        rows.append({"task": task, "text": text, "options": json.dumps(own) if own else ""})
+    return rows

@@ -1,4 +1,4 @@
-"""Numbers and names as pages show them, and names of files."""
+"""Numbers and names in the form that pages show, and names of files."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ _SETTINGS = {"lct_cases": "built cases", "cases": "built cases"}
 
 
 def score(value: float, *, points: bool) -> str:
-    """Return percent with one digit or points with two; a dash for a value that is not finite.
+    """Return a rate in percent with one decimal or points with two; a dash for a value that is not finite.
 
     >>> score(0.4567, points=False), score(7.5, points=True), score(float("nan"), points=False)
     ('45.7', '7.50', '–')
@@ -32,7 +32,7 @@ def score(value: float, *, points: bool) -> str:
 
 
 def interval(mean: Mean, *, points: bool) -> str:
-    """Return the ends of an interval; empty where they are not finite.
+    """Return the ends of an interval; empty if they are not finite.
 
     >>> interval(Mean(0.5, 0.4, 0.61, 9, 9, {}), points=False)
     '40.0–61.0'
@@ -43,9 +43,9 @@ def interval(mean: Mean, *, points: bool) -> str:
 
 
 def bar(mean: Mean, top: float) -> str:
-    """Return low, mean and high in per mille of a scale from 0 to ``top``, for the script that draws them.
+    """Return low, mean and high in per mille of a scale from 0 to ``top``, for the script that draws bars.
 
-    Without an interval it is the mean three times, without a mean nothing.
+    Without an interval the mean appears three times; without a mean the result is empty.
 
     >>> bar(Mean(0.5, 0.4, 0.61, 9, 9, {}), 1.0)
     '400 500 610'
@@ -58,7 +58,7 @@ def bar(mean: Mean, top: float) -> str:
 
 
 def sorted_by(value: float) -> str:
-    """Return what a column sorts a value by; empty where it is not finite."""
+    """Return the key that a column sorts a value by; empty if it is not finite."""
     return f"{value:.6g}" if math.isfinite(value) else ""
 
 
@@ -77,7 +77,7 @@ def tokens(length: int | None) -> str:
 
 
 def day(made: str) -> str:
-    """Return the day of a time as a host wrote it; the text itself where it has fewer than eight digits.
+    """Return the day of a time as a host wrote it; the text itself if it has fewer than eight digits.
 
     >>> day("2026-01-31T10-00-00.5"), day("20260131_100000")
     ('2026-01-31', '2026-01-31')
@@ -87,7 +87,7 @@ def day(made: str) -> str:
 
 
 def time_of_day(made: str) -> str:
-    """Return the time of day of a time as a host wrote it; empty where it has none.
+    """Return the time of day of a time as a host wrote it; empty if it has none.
 
     >>> time_of_day("20260131_100230"), time_of_day("2026-01-31")
     ('10:02:30', '')
@@ -112,7 +112,7 @@ def judged_by(judge: str | None) -> str:
 
 @lru_cache(maxsize=10_000)
 def settings(text: str) -> str:
-    """Return in a few words the settings of a cell that differ from the defaults.
+    """Return the settings of a cell that differ from the defaults in a few words.
 
     >>> settings('{"lct_answer_budget": 96, "lct_cases": "mine"}'), settings('{"lct_n": 6, "lct_cases": "cases"}'), settings("{}")
     ('answer budget 96, built cases mine', 'first 6 cases, built cases', '')
@@ -126,12 +126,12 @@ def settings(text: str) -> str:
     parts = []
     for name, value in held.items():
         if name == "lct_n" and type(value) is int:
-            # "n 6" would read like the number of cases that a score has.
+            # "n 6" could be taken for the number of cases behind a score.
             parts.append(f"first {value} case{'' if value == 1 else 's'}")
         else:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             noun = _SETTINGS.get(name, name.removeprefix("lct_").replace("_", " "))
-            # A folder that is called by the noun says nothing more.
+            # A folder named "cases" adds nothing to "built cases".
             parts.append(noun if shown in noun.split() else f"{noun} {shown}")
     return ", ".join(parts)
 
@@ -142,9 +142,10 @@ _PART = 20
 
 
 def settings_label(text: str) -> str:
-    """Return a short name for settings in words, almost certainly different for different settings.
+    """Return a short name for settings in words.
 
-    Long ones are cut and get four digits of their hash; the legend of the page has them in full.
+    Long settings are cut and get four digits of a hash, so that different settings have different names; the legend of the page has the
+    full text.
 
     >>> settings_label("answer budget 96, first 6 cases")
     'answer budget 96, first 6 cases'
@@ -172,13 +173,13 @@ def setting_label(settings_text: str, judge: str | None) -> str:
 
 
 def long_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Return label to words of all settings that pages abbreviate, for a legend."""
+    """Return the full text of all settings that pages abbreviate, by their short name, for a legend."""
     in_words = (settings(text) for text in texts)
     return dict(sorted((settings_label(each), each) for each in in_words if len(each) > SHORT))
 
 
 def shared(texts: Iterable[str]) -> str:
-    """Return the text that all have in common; empty where two differ.
+    """Return the text if all are equal; empty if two differ.
 
     >>> shared(["n 1", "n 1"]), shared(["n 1", ""]), shared([])
     ('n 1', '', '')
@@ -215,7 +216,7 @@ def reason_words(reason: str) -> str:
 
 
 def label_title(name: str, titles: Mapping[str, str]) -> str:
-    """Return a label of cases in words: those of its card, else its name with spaces.
+    """Return the words for a label of cases: the card's title, or its name with spaces.
 
     >>> label_title("num_answers", {"num_answers": "number of answers"}), label_title("question_type", {})
     ('number of answers', 'question type')
@@ -224,14 +225,14 @@ def label_title(name: str, titles: Mapping[str, str]) -> str:
 
 
 def scale_top(high: float, *, points: bool) -> float:
-    """Return the upper end of the bars of a column: 1 for shares, else the usual scale that holds the points."""
+    """Return the upper end of the bars of a column: 1 for rates, and for points the smallest usual scale that contains them."""
     if not points:
         return 1.0
     return next((top for top in (5.0, 10.0, 100.0) if high <= top), high)
 
 
 def short_name(task: str, benchmark: str) -> str:
-    """Return a task or family without the benchmark in front, for places whose heading names the benchmark.
+    """Return a task or family without the benchmark's name, for use under a heading that has it.
 
     >>> short_name("toy_sort_8k", "toy")
     'sort_8k'
@@ -245,9 +246,9 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 
 
 def slug(name: str) -> str:
-    """Return a file name that is valid on every system and different for different names, which may hold anything.
+    """Return a file name that is valid on every system, and different for different names.
 
-    Small letters, digits, ``.``, ``_`` and ``-`` stay. A name that loses something, that a system reserves, or that ends like a hashed
+    Lower-case letters, digits, ``.``, ``_`` and ``-`` stay. A name that loses characters, is reserved by a system, or ends like a hashed
     name gets eight digits of its hash.
 
     >>> slug("toy_sort_8k")

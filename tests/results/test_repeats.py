@@ -18,7 +18,7 @@ from long_context_tasks.results.cells import HostsApart, cells_of, pooled_cells,
 from long_context_tasks.results.collect import collect
 from long_context_tasks.site import build_site
 from long_context_tasks.site.cases import RunFacts, labels_of
-from long_context_tasks.site.pages import notes_of
+from long_context_tasks.site.tables import notes_of
 from long_context_tasks.site.words import settings_label
 
 MADE = "2026-01-0{}T10-00-00.000000"

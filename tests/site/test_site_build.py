@@ -29,8 +29,9 @@ from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
-from long_context_tasks.site.cases import ChunkStore, script_json
-from long_context_tasks.site.leaderboard import index_payload, leading_cells, leaf_of, top_of
+from long_context_tasks.site.cases import ChunkStore, PageNames, script_json
+from long_context_tasks.site.pages import index_payload
+from long_context_tasks.site.tables import leading_cells, leaf_of, top_of
 from long_context_tasks.site.words import settings_label, slug
 from long_context_tasks.stats import Mean
 
@@ -168,11 +169,11 @@ def test_what_is_no_site_of_ours_is_not_touched(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "thesis.txt").write_text("years of work")
     cells = small_cells()[:1]
-    with pytest.raises(InputError, match="no site of lct report; choose another folder"):
+    with pytest.raises(InputError, match="not a site of lct report; choose another folder"):
         build_site(folder, collection_of(cells), cells)
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="no site"):
+    with pytest.raises(InputError, match="not a site"):
         build_site(tmp_path / "file", collection_of(cells), cells)
 
 
@@ -223,7 +224,9 @@ def test_other_settings_and_judges_are_columns_of_their_own(tmp_path: Path) -> N
     ]
     leading, others = leading_cells(cells)
     assert len(leading) == 4 and not others
-    payload = index_payload(leading, {"a": "a", "b": "b"}, {"ethic_recall_law": "t"}, SiteOptions())
+    payload = index_payload(
+        leading, PageNames({"a": "a", "b": "b"}, {"ethic_recall_law": "t"}), SiteOptions()
+    )
     assert payload["groups"] == [
         ["ethic", "recall_law", "", *of] for of in (["j", ""], ["j", "subset 5"], ["k", ""])
     ]
@@ -283,19 +286,15 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
         published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "30", "Table 3", subset="when"),
         published_score("P", "no_such_task", "strict_accuracy", "40", "Table 4"),
     ]
-    names = {cell.model: slug(cell.model) for cell in cells}
-    payload = index_payload(
-        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
-    )
+    names = PageNames({cell.model: slug(cell.model) for cell in cells}, {"ada_leval_tsort_2k": "t"})
+    payload = index_payload(leading, names, SiteOptions(published=rows, official=official))
     assert payload["published"] == [[0, 0, 2_000_000, None, "strict_accuracy", "Table 2", 0]]
     rows = [
         published_score("P", "ada_leval_tsort_2k", "copy_instruction", "90", "Table 9"),
         published_score("Q", "ada_leval_tsort_2k", "copy_instruction", "80", "Table 9"),
         published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
     ]
-    payload = index_payload(
-        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
-    )
+    payload = index_payload(leading, names, SiteOptions(published=rows, official=official))
     # The official rule before others; what no rule makes a score of the column is named.
     assert payload["published"] == [
         [0, 0, 1_000_000, None, "official_accuracy", "Table 1", 0],

@@ -11,10 +11,9 @@ from site_files import Page, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
-from long_context_tasks.site.cases import Names
+from long_context_tasks.site.cases import PageNames
 from long_context_tasks.site.figures import moved_figures, position_figures
-from long_context_tasks.site.pages import quality_table
-from long_context_tasks.site.shown import label_breakdowns
+from long_context_tasks.site.tables import label_breakdowns, quality_table
 
 RATES = {"instruction_following": "Followed the form", "answered": "Answered"}
 
@@ -108,7 +107,7 @@ def test_coverage_and_failures_have_a_column_for_each_reason_that_occurs() -> No
         "a", "t", mean, ("1",), truncated=None, official={"instruction_following": rate(0.75, 4)}
     )
     other = replace(cell, model="b", mean=rate(1.0, 4), truncated=2, official={})
-    table = quality_table([cell, other], "model", Names({"a": "a", "b": "b"}, {"t": "t"}), RATES)
+    table = quality_table([cell, other], "model", PageNames({"a": "a", "b": "b"}, {"t": "t"}), RATES)
     assert table is not None
     reasons = ["Unparsed", "Not judged"]
     assert table["columns"] == ["Scored", "Coverage", "Cut by the host", *reasons, "Followed the form"]
@@ -116,7 +115,7 @@ def test_coverage_and_failures_have_a_column_for_each_reason_that_occurs() -> No
         ["8 of 10", "80.0 %", "unknown", "3", "2", "75.0 %"],
         ["4", "100.0 %", "2", "0", "0", "–"],
     ]
-    assert quality_table([], "model", Names({}, {}), RATES) is None
+    assert quality_table([], "model", PageNames({}, {}), RATES) is None
 
 
 def test_figures_of_a_report_and_maps_are_in_the_data(small_site: BuiltSite) -> None:

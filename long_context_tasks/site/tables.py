@@ -1,0 +1,419 @@
+"""Columns of the leaderboard, and rows of the tables on pages."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import polars as pl
+
+from long_context_tasks.results.cells import Cell, HostsApart, mean_of, scale_of, turns_of_cells
+from long_context_tasks.results.lengths import FamilyLength
+from long_context_tasks.results.tidy import Collection, moment
+from long_context_tasks.schema.files import loads
+from long_context_tasks.site import words
+from long_context_tasks.site.cases import PageNames
+from long_context_tasks.site.contents import SiteOptions
+from long_context_tasks.stats import Mean
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.published import PublishedScore
+
+About = Literal["model", "task"]
+"""Subject of the rows of a table: models on a task's page, tasks on a model's page."""
+MOST_VALUES = 12
+"""Labels with more values, such as ids, get no table."""
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A column of the leaderboard, whose cells are comparable.
+
+    Attributes:
+        task: name of the task.
+        judge: name of the judge; empty for none.
+        settings: settings that differ from the defaults, in words.
+    """
+
+    task: str
+    judge: str
+    settings: str = ""
+
+
+def leaf_of(cell: Cell) -> Leaf:
+    """Return the column of a cell."""
+    return Leaf(cell.task, cell.judge or "", words.settings(cell.settings))
+
+
+def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:
+    """Choose the cell to show for each model and column; return these and the others.
+
+    The cell with the highest version of the task is shown; of several a ranked one, then the newest.
+    """
+    first: dict[tuple[str, Leaf], Cell] = {}
+    others: list[Cell] = []
+
+    def place(cell: Cell) -> tuple[int, bool, str]:
+        return cell.version, cell.ranked, moment(cell.made)
+
+    for cell in cells:
+        held = first.setdefault((cell.model, leaf_of(cell)), cell)
+        if held is cell:
+            continue
+        if place(cell) > place(held):
+            first[cell.model, leaf_of(cell)] = cell
+            others.append(held)
+        else:
+            others.append(cell)
+    return first, others
+
+
+def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]:
+    """Return the columns with one of their cells, ordered by benchmark, family, variant (plain first) and length."""
+    any_cell: dict[Leaf, Cell] = {}
+    for (_, leaf), cell in leading.items():
+        any_cell.setdefault(leaf, cell)
+
+    def place(item: tuple[Leaf, Cell]) -> tuple[Any, ...]:
+        leaf, cell = item
+        wer = -1 if cell.wer is None else cell.wer
+        family = (cell.benchmark, cell.family, wer, cell.variant or "")
+        return *family, leaf.judge, leaf.settings, cell.length or 0, leaf.task
+
+    return dict(sorted(any_cell.items(), key=place))
+
+
+def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
+    """Return the upper end of the bars of each column; all columns of a metric of a benchmark share it."""
+    scales: dict[Leaf, tuple[str, str, bool]] = {}
+    highest: dict[tuple[str, str, bool], float] = {}
+    for cell in cells:
+        scale = scales[leaf_of(cell)] = cell.benchmark, cell.metric, cell.points
+        ends = [end for end in (cell.mean.value, cell.mean.high) if math.isfinite(end)]
+        highest[scale] = max([highest.get(scale, 0.0), *ends])
+    return {leaf: words.scale_top(highest[scale], points=scale[-1]) for leaf, scale in scales.items()}
+
+
+def is_score(paper: "PublishedScore", headline: str, options: SiteOptions) -> bool:
+    """Return whether a published figure is comparable with the scores of its task: by the headline or the card's official metric."""
+    return paper.metric in (headline, options.official.get(paper.task))
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Group items by a key; groups are in the order in which their keys first occur."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def rows_of(
+    cells: Sequence[Cell],
+    about: About,
+    names: PageNames,
+    options: SiteOptions,
+    tops: Mapping[Leaf, float],
+    shared: str = "",
+) -> list[dict[str, Any]]:
+    """Return cells as rows of a table of scores.
+
+    Args:
+        cells: in the order to show.
+        about: subject of the rows.
+        names: names of the pages.
+        options: contents of the site.
+        tops: upper end of the bars of each column.
+        shared: settings in words that the caption of the table has already.
+    """
+    # Texts are formatted here because formatting them in a template takes several times as long.
+    rows = []
+    for cell in cells:
+        mean, settings = cell.mean, words.settings(cell.settings)
+        anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
+        rows.append(
+            {
+                "paper": None,
+                "name": _name(cell, about),
+                "page": names.page(about, cell),
+                # Anchors must be unique, and several settings of a model share this one.
+                "anchor": "" if settings else f"{about}-{anchor}",
+                "ranked": cell.ranked,
+                "settings": "" if settings == shared else words.settings_label(settings),
+                "sort": words.sorted_by(mean.value),
+                "value": words.score(mean.value, points=cell.points),
+                "interval": words.interval(mean, points=cell.points),
+                "bar": words.bar(mean, tops[leaf_of(cell)]),
+                "cases": words.cases(mean),
+                "notes": "; ".join(notes_of(cell)),
+                "others": _other_metrics(cell, options),
+                "judge": cell.judge or "",
+                "host": ", ".join(sorted(cell.hosts)),
+                "made": words.day(cell.made),
+                "runs": names.run_links(cell.runs),
+            }
+        )
+    return rows
+
+
+def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
+    """Return name, value, interval and description of the metrics other than the headline."""
+    found = []
+    for metric, mean in cell.official.items():
+        if metric != cell.metric:
+            points = metric in cell.points_metrics
+            ends = words.interval(mean, points=points)
+            found.append(
+                (metric, words.score(mean.value, points=points), ends, options.metrics.get(metric, ""))
+            )
+    return found
+
+
+def notes_of(cell: Cell) -> list[str]:
+    """Return the notes in the row of a cell: coverage, reasons, missing intervals, repeats, hosts and version."""
+    notes = []
+    if not cell.ranked:
+        notes.append(f"not ranked: {cell.why_unranked}" if cell.why_unranked else "not ranked")
+    elif cell.mean.n < cell.mean.total:
+        notes.append(f"{100 * cell.mean.coverage:.1f} % scored")
+    notes += [f"{count:,} {reason}" for reason, count in words.reasons(cell.mean.reasons)]
+    if math.isfinite(cell.mean.value) and not words.interval(cell.mean, points=cell.points):
+        why = "1 case; " if cell.mean.n == 1 else ""
+        spread = " with different scores" if cell.points else ""
+        notes.append(f"no interval: {why}it needs 2 clusters{spread}")
+    if cell.truncated:
+        notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
+    # Runs on different hosts are not repeats of one another.
+    n_hosts = len(cell.hosts)
+    if cell.n_runs > n_hosts:
+        known = cell.run_sd is not None and math.isfinite(cell.run_sd)
+        between = "between them" if n_hosts == 1 else "within a host"
+        spread = f", SD {between} {words.score(cell.run_sd or 0.0, points=cell.points)}" if known else ""
+        notes.append(f"{cell.n_runs} runs{spread}")
+    if cell.apart is not None:
+        notes.append(f"{n_hosts} hosts{_hosts_note(cell.apart, points=cell.points)}")
+    if cell.version > 1:
+        notes.append(f"version {cell.version}")
+    return notes
+
+
+def _hosts_note(apart: HostsApart, *, points: bool) -> str:
+    far = math.isfinite(apart.spread) and apart.spread > 1e-9
+    parts = []
+    if apart.turns and not apart.differing:
+        # Means may still differ, because one host may have run more cases than another.
+        parts.append(f"same scores on the {apart.turns:,} answers that all have" if far else "same scores")
+    elif apart.turns:
+        parts.append(f"{apart.differing:,} of {apart.turns:,} answers scored differently")
+    if far or (apart.differing and math.isfinite(apart.spread)):
+        parts.append(f"means {words.score(apart.spread, points=points)} apart")
+    return "".join(f", {part}" for part in parts)
+
+
+def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> dict[str, Any]:
+    """Return a published figure as a row about its model.
+
+    Args:
+        paper: the figure.
+        options: contents of the site.
+        top: upper end of the bars.
+        metric: metric of the other scores in the table; empty if the table names the metric of each row. A figure by another metric is
+            marked, and has no bar and no place among the scores unless it is the official metric.
+    """
+    notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
+    other = metric not in ("", paper.metric)
+    alike = not other or is_score(paper, metric, options)
+    if other:
+        notes.insert(0, f"† by another metric than {metric}")
+    return {
+        "paper": paper,
+        "judge": "",
+        "cases": "" if paper.n is None else f"{paper.n:,}",
+        "value": ("† " if other else "") + words.score(paper.score, points=paper.unit == "points"),
+        "bar": words.bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
+        "sort": words.sorted_by(paper.score) if alike else "",
+        "notes": "; ".join(notes),
+    }
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Means of a cell's turns by one of their labels.
+
+    Attributes:
+        cell: the cell.
+        label: name of the label, such as ``position``.
+        groups: values of the label with the mean over their turns, in the order to show.
+    """
+
+    cell: Cell
+    label: str
+    groups: Sequence[tuple[str, Mean]]
+
+    @property
+    def top(self) -> float:
+        """Upper end of the bars."""
+        ends = [end for _, mean in self.groups for end in (mean.value, mean.high) if math.isfinite(end)]
+        return words.scale_top(max(ends, default=0.0), points=self.cell.points)
+
+
+def label_breakdowns(
+    collection: Collection,
+    cells: Sequence[Cell],
+    orders: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Breakdown]:
+    """Return means of the turns of each cell by each label with 2 to :data:`MOST_VALUES` values and two turns or more per value.
+
+    Labels with fractional numbers are measurements and are skipped.
+
+    Args:
+        collection: runs and scores of the cells.
+        cells: all cells.
+        orders: for labels with a given order, their values in that order with the words for each; others are sorted.
+    """
+    return [
+        breakdown
+        for place, turns in turns_of_cells(collection, cells).items()
+        for breakdown in _breakdowns(cells[place], turns, orders or {})
+    ]
+
+
+def _breakdowns(
+    cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]
+) -> Iterator[Breakdown]:
+    texts = turns["labels"].cast(pl.String()).to_list()
+    parsed = {text: _parsed_labels(text) for text in dict.fromkeys(texts) if text}
+    for name in dict.fromkeys(name for labels in parsed.values() for name in labels):
+        values = [parsed[text].get(name) if text else None for text in texts]
+        different = dict.fromkeys(value for value in values if value is not None)
+        n = sum(value is not None for value in values)
+        if not 2 <= len(different) <= MOST_VALUES or 2 * len(different) > n:
+            continue
+        shown = orders.get(name, {})
+        place = {value: number for number, value in enumerate(shown)}
+        parts = (
+            turns.with_columns(pl.Series("value_of_label", values, pl.String()))
+            .drop_nulls("value_of_label")
+            .partition_by("value_of_label", as_dict=True)
+        )
+        graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
+        ordered = sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value)))
+        scale = scale_of(cell.benchmark, cell.metric, points=cell.points)
+        groups = [
+            (shown.get(value, value), mean_of(parts[(value,)], scale, graded=graded)) for value in ordered
+        ]
+        yield Breakdown(cell, name, groups)
+
+
+def _parsed_labels(text: str) -> dict[str, str]:
+    """Return the labels that are words, whole numbers, true or false."""
+    try:
+        held = loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(held, dict):
+        return {}
+    spelled = {True: "yes", False: "no"}
+    return {
+        str(name): spelled[value] if isinstance(value, bool) else str(value)
+        for name, value in held.items()
+        if isinstance(value, str | int)
+    }
+
+
+def _natural(text: str) -> tuple[float, str]:
+    """Sort numbers by size, before words."""
+    try:
+        return (float(text.partition("–")[0]), text)
+    except ValueError:
+        return (math.inf, text)
+
+
+def label_tables(
+    breakdowns: Sequence[Breakdown], about: About, titles: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return tables of breakdowns, one for each label and set of values."""
+    tables = grouped(breakdowns, lambda each: (each.label, tuple(value for value, _ in each.groups)))
+    return [
+        {
+            "title": words.label_title(label, titles),
+            "columns": columns,
+            "rows": list(zip(_distinct_names([each.cell for each in members], about), members, strict=True)),
+        }
+        for (label, columns), members in tables.items()
+    ]
+
+
+def quality_table(
+    cells: Sequence[Cell], about: About, names: PageNames, rates: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Return coverage, reasons and rates of each cell; reasons and rates that no cell has are left out. None without cells."""
+    if not cells:
+        return None
+    counted: Counter[str] = Counter()
+    for cell in cells:
+        counted.update(cell.mean.reasons)
+    reasons = sorted((reason for reason in counted if counted[reason]), key=lambda r: (-counted[r], r))
+    metrics = [metric for metric in rates if any(_rate(cell, metric) for cell in cells)]
+    headings = (words.reason_words(reason) for reason in reasons)
+    columns = [
+        *("Scored", "Coverage", "Cut by the host"),
+        *(text[:1].upper() + text[1:] for text in headings),
+        *(rates[metric] for metric in metrics),
+    ]
+    rows = []
+    for cell, name in zip(cells, _distinct_names(cells, about), strict=True):
+        texts = [
+            words.cases(cell.mean),
+            f"{100 * cell.mean.coverage:.1f} %" if cell.mean.total else "–",
+            "unknown" if cell.truncated is None else f"{cell.truncated:,}",
+            *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),
+            *(_rate(cell, metric) or "–" for metric in metrics),
+        ]
+        rows.append((name, names.page(about, cell), texts))
+    return {"columns": columns, "rows": rows}
+
+
+def _rate(cell: Cell, metric: str) -> str:
+    mean = cell.official.get(metric)
+    if mean is None or not math.isfinite(100 * mean.value):
+        return ""
+    return f"{100 * mean.value:.1f} %"
+
+
+def length_table(lengths: Sequence[FamilyLength], names: PageNames) -> dict[str, Any] | None:
+    """Return the table of effective context lengths, models by families of tasks; None without any."""
+    shown = [each for each in lengths if each.model in names.models]
+    if not shown:
+        return None
+    definitions = dict.fromkeys(each.found.definition for each in shown)
+    return {
+        "models": sorted({each.model for each in shown}, key=str.lower),
+        "columns": {
+            words.length_name(each): words.short_name(words.length_name(each), each.benchmark)
+            for each in shown
+        },
+        "cells": {(each.model, words.length_name(each)): each for each in shown},
+        "marks": {text: number for number, text in enumerate(definitions, start=1)},
+    }
+
+
+def _name(cell: Cell, about: About) -> str:
+    return cell.model if about == "model" else words.short_name(cell.task, cell.benchmark)
+
+
+def setting_name(cell: Cell, about: About) -> str:
+    """Return the name of a row with its settings and judge."""
+    label = words.setting_label(words.settings(cell.settings), cell.judge)
+    return words.joined(_name(cell, about), label)
+
+
+def _distinct_names(cells: Sequence[Cell], about: About) -> list[str]:
+    """PageNames of rows; those that occur more than once with settings and judge."""
+    names = [_name(cell, about) for cell in cells]
+    return [
+        setting_name(cell, about) if names.count(name) > 1 else name
+        for cell, name in zip(cells, names, strict=True)
+    ]
