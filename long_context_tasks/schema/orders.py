@@ -1,62 +1,52 @@
-"""The order of numbered pieces that a response gives, however it is written: bracketed, with arrows, as a numbered list, in words."""
+"""The order of numbered pieces that a reply gives, however it is written: bracketed, with arrows, as a numbered list, in words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from long_context_tasks.schema.commitment import prefers, takes_back
-from long_context_tasks.schema.wrappers import labelled
+from long_context_tasks.schema.candidates import Found, Standing, choose, weigh
 
-_LABEL = r"(?:(?:text|book)\s)?(?:parts?|segments?|sections?|texts?|pieces?|passages?|paragraphs?|chunks?|options?|events?|numbers?|no\.?|p|s)"
-_GAP = re.compile(
-    rf"(?:[\s,;>/|+&*_`\"'()\[\]{{}}<#-]|[–—→⟶➔➜⇒=:]|\.(?!\d)|{_LABEL}\b|{_LABEL}(?=[\s_#-]*\Z)|\band\b|\bthen\b|\bfinally\b|\blastly\b|"
-    r"\bfollowed by\b|\bnext\b|\bafter that\b|\bto\b|\blast(?:ly)?\b)*",
-    re.IGNORECASE,
+Run = tuple[int, int, list[int]]
+"""Start and end of numbers in a text, and the numbers."""
+
+_PIECE = r"(?:texts?|books?|parts?|segments?|sections?|pieces?|passages?|paragraphs?|chunks?|options?|events?|summary|numbers?|no|p|s)"
+_PIECE_WORD = re.compile(_PIECE, re.IGNORECASE)
+_BETWEEN = frozenset(
+    re.findall(r"\w+", "and then finally lastly last followed by next after that to st nd rd th")
 )
+"""Words that may stand between two numbers of an order, in addition to words for a piece."""
+_MARKS = frozenset(" \t\n,;>/|+&*_`\"'()[]{}<#-–—→⟶➔➜⇒.")
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|=>|\s|.", re.ASCII | re.DOTALL)
 _LONGEST_GAP = 60
+_LIST = re.compile(r"\[\s*\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*\s*(?:,\s*)?\]", re.ASCII)
 _NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
-_LIST = re.compile(r"\[\s*(\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*)\s*(?:,\s*)?\]", re.ASCII)
-_LABELLED = re.compile(rf"\b{_LABEL}[\s_#*`\[(<-]{{0,4}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
-_POSITION = re.compile(
-    r"^([^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?)(\d{1,4})"
-    r"((?:st|nd|rd|th)?(?:\s{0,2}(?:part|place|position|segment)(?=\s{0,2}[:=]))?[*_]{0,2}[ \t]{0,2}(?:[.):=|]|[-–—→]>?)[*_]{0,2}[ \t]{0,3})"
-    r"(?=\D{0,40}\d)",
-    re.ASCII | re.IGNORECASE | re.MULTILINE,
-)
-_INLINE_POSITION = re.compile(
-    rf"(?<![\d.])(\d{{1,4}})\s?[.):]\s{{0,3}}(?=[*_\[(]{{0,3}}(?:{_LABEL}[\s_#-]{{0,3}})?\[?\d)",
-    re.IGNORECASE | re.ASCII,
-)
-# "Parts 1, 2, 3 and 4 were read."
-_SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
-# Between two orders of which neither is chosen.
-_BETWEEN = re.compile(r"(?:[\W_]|\b(?:and|or)\b)*")
+_NAMED = re.compile(rf"\b{_PIECE}\W{{0,5}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
 _LINE = re.compile(
-    rf"^\W{{0,8}}(?:{_LABEL}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.IGNORECASE | re.ASCII
+    rf"^\W{{0,8}}(?:{_PIECE}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.I | re.M | re.ASCII
 )
-_ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-]
+_POSITIONS = (
+    re.compile(
+        r"^[^\w\n]{0,8}(?:(?:position|place|step|slot|rank|order)\s{0,2}#?)?(\d{1,4})(?:st|nd|rd|th)?[*_]{0,2}[ \t]{0,2}"
+        r"(?:(?:part|place|position)\s?)?[.):=|→–—-]>?[*_ \t]{0,3}(?=[^\d\n]{0,40}\d)",
+        re.IGNORECASE | re.MULTILINE | re.ASCII,
+    ),
+    re.compile(
+        rf"(?<![\d.])(\d{{1,4}})\s?[.):]\s{{0,3}}(?=[*_\[(]{{0,3}}(?:{_PIECE}\s?)?\[?\d)",
+        re.IGNORECASE | re.ASCII,
+    ),
+)
+"""Numbers that count the items of a list, in lines and inside a line."""
+_SUBJECT = re.compile(r"\W{0,4}\s(?:were|are|have|do|can|form|all|seem|must|need|should|in order|into)\b")
+"""Follows "Parts 1, 2, 3 and 4", which then is the subject of a sentence."""
+_ORDINALS = re.findall(
+    r"\w+", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+)
 _PLACED = re.compile(
-    rf"\b(?:{_LABEL}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
-    re.IGNORECASE,
+    rf"\b(?:{_PIECE}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
+    re.I,
 )
-# Of the prompt's sample, read backwards, or denied.
-_NOT_MEANT = re.compile(
-    r"\[[\d, ]{1,200}\]\s(?:in|from|of)\sthe\s(?:sample|example|prompt|instructions?)\b|\b(?:reversed?|backwards?)\b[^:.\n]{0,30}:[^.\n]*|"
-    r"\b(?:not|reject(?:ed)?|ruled out|discard(?:ed)?|instead of)\W{1,4}\[[\d, ]{1,200}\]",
-    re.IGNORECASE,
-)
+_NUMBER_WORDS = ("one two three four five six seven eight nine ten", "i ii iii iv v vi vii viii ix x")
+_SPELT = {word: str(n) for words in _NUMBER_WORDS for n, word in enumerate(words.split(), start=1)}
+_SPELT_NUMBER = re.compile(rf"\b(?:{'|'.join(_SPELT)})\b", re.IGNORECASE)
 
 
 def without_positions(text: str) -> str:
@@ -65,129 +55,104 @@ def without_positions(text: str) -> str:
     >>> without_positions("1. Segment 2\\n2. Segment 1"), without_positions("1. 2, 2. 1"), without_positions("2. Segment 1")
     ('Segment 2\\nSegment 1', '2, 1', '2. Segment 1')
     """
-    for pattern, group in ((_POSITION, 2), (_INLINE_POSITION, 1)):
-        marks = list(pattern.finditer(text))
-        if len(marks) > 1 and [int(mark[group]) for mark in marks] == list(range(1, len(marks) + 1)):
+    for pattern in _POSITIONS:
+        counts = [int(count) for count in pattern.findall(text)]
+        if len(counts) > 1 and counts == list(range(1, len(counts) + 1)):
             return pattern.sub("", text)
     return text
 
 
-def runs(text: str) -> list[tuple[int, int, list[int]]]:
-    """Return the runs of numbers with nothing but separators and words such as "Segment" between them: start, end, numbers.
+def runs(text: str) -> list[Run]:
+    """Return the runs of numbers with nothing but marks and words such as "Segment" between them.
+
+    A colon, an opening bracket, the end of a sentence and an empty line end a run, and so does the line if it has several numbers.
 
     >>> runs("In 1815: Part 2 -> Part 1, then [3].")
     [(3, 7, [1815]), (14, 34, [2, 1, 3])]
     """
-    found: list[tuple[int, int, list[int]]] = []
-    in_line = 0
-    for match in _NUMBER.finditer(text):
-        number = int(match[0])
-        if found and match.start() - found[-1][1] <= _LONGEST_GAP:
-            start, end, numbers = found[-1]
-            gap = text[end : match.start()]
-            # A line with several numbers is a list of its own.
-            if gap and _GAP.fullmatch(gap) and not _apart(gap) and not ("\n" in gap and in_line > 1):
-                in_line = 1 if "\n" in gap else in_line + 1
-                numbers.append(number)
-                found[-1] = (start, match.end(), numbers)
-                continue
-        in_line = 1
-        found.append((match.start(), match.end(), [number]))
+    found: list[Run] = []
+    goes_on, in_line, depth, end, before = False, 0, 0, 0, ""
+    for token in _TOKEN.finditer(text):
+        word = token[0]
+        if word.isdecimal() and len(word) < 10:
+            if not (goes_on and token.start() - end <= _LONGEST_GAP):
+                found.append((token.start(), token.end(), []))
+                in_line = 0
+            start, _, numbers = found[-1]
+            numbers.append(int(word))
+            end = token.end()
+            found[-1] = (start, end, numbers)
+            goes_on, in_line, depth = True, in_line + 1, 0
+        elif word == "\n":
+            goes_on = goes_on and in_line < 2 and text[token.end() :][:1] != "\n"
+            in_line = 0
+        elif word in "()":
+            depth += 1 if word == "(" else -1
+            goes_on = goes_on and depth <= 0
+        elif word == ".":
+            ends = text[token.end() : token.end() + 1].strip() == ""
+            goes_on = goes_on and (not ends or before.lower() == "no")
+        elif word.isalpha():
+            goes_on = goes_on and (word.lower() in _BETWEEN or _PIECE_WORD.fullmatch(word) is not None)
+        else:
+            goes_on = goes_on and (word in _MARKS or word == "=>")
+        before = word
     return found
 
 
-def _apart(gap: str) -> bool:
-    """Whether a colon, a bracket, the end of a sentence or an empty line separates two lists: "4: 2, 1", "3 (Part 2", "3. Segment 2"."""
-    first = gap.strip()[:2]
-    begins_anew = first[:1] in (":", "=") and first != "=>"
-    return (
-        begins_anew
-        or "\n\n" in gap
-        or gap.count("(") > gap.count(")")
-        or re.search(r"(?<!no)\.(?:\s|\Z)", gap, re.IGNORECASE) is not None
-    )
-
-
-def orders(text: str, n: int) -> list[tuple[int, int, list[int]]]:
+def orders(text: str, n: int) -> list[Run]:
     """Return the permutations of 1..n that a text lists, with their places; the weaker forms only if it has none of the stronger.
 
-    From strong to weak: a list in brackets; a run of numbers; one number with n digits; lines that each begin with a number; all
-    numbers of pieces ("Part 2"), or all numbers at all. The last two must not be 1..n itself: texts describe pieces in that order.
+    From strong to weak: "2 is first, 1 is second"; a list in brackets; a run of numbers; one number with n digits; lines that each
+    begin with a number; all numbers of pieces ("Part 2"), or all numbers at all; the same with numbers in words ("Part II"). All
+    numbers must not be 1..n itself: texts describe pieces in that order.
     """
     whole = list(range(1, n + 1))
+    for found in _forms(text, n):
+        if fitting := [run for run in found if sorted(run[2]) == whole]:
+            return fitting
+    spelt = _SPELT_NUMBER.sub(lambda word: _SPELT[word[0].lower()], text)
+    return orders(spelt, n) if spelt != text and not _SPELT_NUMBER.search(spelt) else []
 
-    def is_order(numbers: Sequence[int]) -> bool:
-        return sorted(numbers) == whole
 
+def _forms(text: str, n: int) -> Iterator[list[Run]]:
+    """Return the numbers in a text form by form, see :func:`orders`."""
+    whole = list(range(1, n + 1))
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
-    if is_order(list(placed.values())) and sorted(placed) == list(range(n)):
-        return [(0, len(text), [placed[place] for place in range(n)])]
-    listed = [(match.start(), match.end(), _numbers(match[1])) for match in _LIST.finditer(text)]
-    if found := [run for run in listed if is_order(run[2])]:
-        return found
-    if found := [
-        run
-        for run in (_once(*run, n) for run in runs(text))
-        if is_order(run[2]) and not (run[2] == whole and _SUBJECT.match(text, run[1]))
-    ]:
-        return found
-    if n <= 9:
-        written = [
-            (match.start(), match.end(), [int(digit) for digit in match[0]])
-            for match in re.finditer(rf"(?<![\w.,]){'[1-9]' * n}(?![\w.,]?\d)", text, re.ASCII)
-        ]
-        if found := [run for run in written if is_order(run[2])]:
-            return found
-    lines = [int(match[1]) for line in text.split("\n") if (match := _LINE.match(line))]
-    named = [int(number) for number in _LABELLED.findall(text)]
-    weak = (numbers for numbers in (lines, named, _numbers(text)) if is_order(numbers) and numbers != whole)
-    return next(([(0, len(text), numbers)] for numbers in weak), [])
-
-
-def _once(start: int, end: int, numbers: list[int], n: int) -> tuple[int, int, list[int]]:
-    """Return the first n numbers of a run that repeats them over and over, be its end cut off; else the run."""
-    loops = len(numbers) >= 2 * n and all(
-        number == numbers[place - n] for place, number in enumerate(numbers) if place >= n
+    yield (
+        [(0, len(text), [placed[place] for place in sorted(placed)])]
+        if sorted(placed) == list(range(n))
+        else []
     )
-    return start, end, numbers[:n] if loops else numbers
+    lists = [(match.start(), match.end(), _numbers(match[0])) for match in _LIST.finditer(text)]
+    lists = [one for one in lists if sorted(one[2]) == whole]
+    listed = [(start, end, _once(numbers, n)) for start, end, numbers in runs(text)]
+    listed = [run for run in listed if not any(run[0] < end and start < run[1] for start, end, _ in lists)]
+    yield sorted([*lists, *(run for run in listed if run[2] != whole or not _SUBJECT.match(text, run[1]))])
+    digits = re.finditer(r"(?<![\w.,])[1-9]{2,9}(?![\w.,]?\d)", text, re.ASCII)
+    yield [(match.start(), match.end(), [int(digit) for digit in match[0]]) for match in digits]
+    for numbers in (_LINE.findall(text), _NAMED.findall(text), _numbers(text)):
+        order = [int(number) for number in numbers]
+        yield [(0, len(text), order)] if order != whole else []
+
+
+def _once(numbers: list[int], n: int) -> list[int]:
+    """Return the first n numbers of a run that repeats them over and over, be its end cut off; else the run."""
+    loops = len(numbers) >= 2 * n and all(a == b for a, b in zip(numbers, numbers[n:], strict=False))
+    return numbers[:n] if loops else numbers
 
 
 def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
     """Return the permutation of 1..n that a text commits to, and whether there is none because it gives different ones.
 
-    Read is the last label ("Answer:", "The correct order is") with an order after it, else the whole text. Among several orders the
-    last counts if a word before it takes back the others or prefers it, else the one that the text begins with, else the one that is a line of its
-    own. An order that is repeated over and over counts once.
-
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
     (([2, 1], False), (None, True), (None, False))
     """
-    text = without_positions(_NOT_MEANT.sub("", text))
-    for span in (*labelled(text), text):
-        plain = without_positions(span.strip())
-        if found := orders(plain, n):
-            order = _chosen(plain, found)
-            return order, order is None
-    return None, False
-
-
-def _chosen(text: str, found: Sequence[tuple[int, int, list[int]]]) -> list[int] | None:
-    """Return the order that a text chooses from those in it; None if it chooses none."""
-    start, end, first = found[0]
-    replaced = next((stop for _, stop, numbers in reversed(found) if numbers != found[-1][2]), None)
-    between = "" if replaced is None else text[replaced : found[-1][0]]
-    if takes_back(between) or prefers(between):
-        return found[-1][2]
-    other = next((begin for begin, _, numbers in found if numbers != first), None)
-    if other is None or (not re.search(r"\w", text[:start]) and not _BETWEEN.fullmatch(text, end, other)):
-        return first
-    alone = [numbers for begin, end, numbers in found if _fills_line(text, begin, end)]
-    return alone[0] if alone and all(numbers == alone[0] for numbers in alone) else None
-
-
-def _fills_line(text: str, start: int, end: int) -> bool:
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    return not re.search(r"\w", before + text[end:].split("\n", 1)[0])
+    text = without_positions(text)
+    candidates = weigh(text, [Found(start, end, tuple(numbers)) for start, end, numbers in orders(text, n)])
+    chosen = choose(text, candidates)
+    given = any(one.standing > Standing.DENIED for one in candidates)
+    return (list(chosen.answer), False) if chosen else (None, given)
 
 
 def _numbers(text: str) -> list[int]:

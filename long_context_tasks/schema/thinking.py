@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from long_context_tasks.schema.response import ANSWER_CUT, EMPTY
+
 OPEN, CLOSE = "<think>", "</think>"
 """The marks in which hosts hand on the thinking that a server separates."""
 
@@ -69,8 +71,8 @@ _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A response without its thinking.
+class Visible:
+    """The part of a response that is not thinking.
 
     Attributes:
         text: the answer.
@@ -80,21 +82,29 @@ class Answer:
     text: str
     unclosed: bool
 
+    @property
+    def failure(self) -> str | None:
+        """``empty`` without any text, ``answer_cut`` if the response ended inside its thinking; else None."""
+        if self.text.strip():
+            return None
+        return ANSWER_CUT if self.unclosed else EMPTY
 
-def without_thinking(response: str) -> Answer:
+
+def without_thinking(response: str | None) -> Visible:
     """Remove thinking in any of :data:`FORMS`; a response without such marks stays to the byte.
 
     The answer is what follows the last closing mark, and what precedes the thinking if nothing follows. All that precedes a closing
     mark without an opening one is thinking.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
-    Answer(text='Answer: A2', unclosed=False)
+    Visible(text='Answer: A2', unclosed=False)
     >>> without_thinking("[THINK]A1 or A2 or")
-    Answer(text='', unclosed=True)
+    Visible(text='', unclosed=True)
     """
     pattern, closing, alone = _compiled(FORMS)
     pieces: list[str] = []
     begin, thinking = 0, False
+    response = response or ""
     for mark in pattern.finditer(response):
         if mark.lastgroup in closing:
             if not thinking and mark.lastgroup not in alone:
@@ -107,7 +117,7 @@ def without_thinking(response: str) -> Answer:
     if not thinking:
         pieces.append(response[begin:])
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
-    return Answer(text, thinking)
+    return Visible(text, thinking)
 
 
 def marks_of(text: str) -> tuple[str, str]:

@@ -23,8 +23,7 @@ from long_context_tasks.judges import (
     judge_all,
 )
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.schema.thinking import Answer as Read
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.thinking import Visible, without_thinking
 
 pytestmark = pytest.mark.slow
 TASK = "ada_leval_bestanswer_1k"
@@ -76,7 +75,7 @@ def check(text: str | None, designation: str | None, unclosed: bool | None) -> N
     read = without_thinking(text or "")
     assert extract_bestanswer_strict(read.text, 9).answer == designation
     if designation is None:
-        assert read == Read("", bool(unclosed))
+        assert read == Visible("", bool(unclosed))
 
 
 def by_lm_eval(server: JudgeServer, **options: Any) -> str:
@@ -283,7 +282,7 @@ def test_a_preset_names_marks_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
             by_lm_eval(server, lct_thinking="<plan> </plan>"),
             by_inspect(server, tmp_path / "logs", lct_thinking="<plan> </plan>"),
         ):
-            assert without_thinking(str(text)) == Read("Answer: A2", False)
+            assert without_thinking(str(text)) == Visible("Answer: A2", False)
 
 
 def test_a_judge_file_names_marks_of_its_own(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.schema.thinking import Answer, without_thinking
+from long_context_tasks.schema.thinking import Visible, without_thinking
 
 PLAIN = st.text(max_size=30).filter(lambda text: "think>" not in text)
 FORMS = {
@@ -30,20 +30,20 @@ FORMS = {
 
 @given(thought=PLAIN, answer=PLAIN)
 def test_only_the_answer_is_left(thought: str, answer: str) -> None:
-    assert without_thinking(answer) == Answer(answer, False)
+    assert without_thinking(answer) == Visible(answer, False)
     # The chat template holds the opening tag.
-    assert without_thinking(f"{thought}</think>{answer}") == Answer(answer, False)
-    assert without_thinking(f"<think>{thought}</think>{thought}</think>{answer}") == Answer(answer, False)
-    assert without_thinking(f"{answer}<think>{thought}") == Answer(answer, True)
+    assert without_thinking(f"{thought}</think>{answer}") == Visible(answer, False)
+    assert without_thinking(f"<think>{thought}</think>{thought}</think>{answer}") == Visible(answer, False)
+    assert without_thinking(f"{answer}<think>{thought}") == Visible(answer, True)
 
 
 @pytest.mark.parametrize("opens", FORMS)
 def test_every_form_is_taken_out(opens: str) -> None:
     closes = FORMS[opens]
-    assert without_thinking(f"{opens}Is it A2?{closes}A3") == Answer("A3", False)
-    assert without_thinking(f"{opens}Is it A2 or") == Answer("", True)
+    assert without_thinking(f"{opens}Is it A2?{closes}A3") == Visible("A3", False)
+    assert without_thinking(f"{opens}Is it A2 or") == Visible("", True)
     if not opens.startswith("Here"):  # "Here is my response:" also begins an answer without thinking
-        assert without_thinking(f"Is it A2?{closes}A3") == Answer("A3", False)
+        assert without_thinking(f"Is it A2?{closes}A3") == Visible("A3", False)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_every_form_is_taken_out(opens: str) -> None:
     ],
 )
 def test_marks_in_odd_places(response: str, text: str, unclosed: bool) -> None:
-    assert without_thinking(response) == Answer(text, unclosed)
+    assert without_thinking(response) == Visible(text, unclosed)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic.files import NAME
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
-from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, InputError, format_length
@@ -31,6 +30,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     settings_text,
 )
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats import RATES, GroupMean, Interval, Scale, group_mean
 from long_context_tasks.tokens import CL100K
 
@@ -150,7 +150,7 @@ def label_parts(case: Case, response: str | None) -> list[Scored]:
     if not places:
         return []
     domain, chunks = str(case.labels["domain"]), int(case.labels["num_chunks"])
-    answer = answer_of(response)
+    answer = without_thinking(response)
     listed = set() if answer.failure else set(repaired.recalled_items(answer.text, domain))
     right = [bool(listed & repaired.recall_labels([label], domain)) for label in turn.gold]
     return [

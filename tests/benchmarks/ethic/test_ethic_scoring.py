@@ -14,9 +14,9 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
-from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
+from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"
 ROWS = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
@@ -183,7 +183,7 @@ def test_an_apology_before_a_right_answer_is_no_refusal() -> None:
 
 @given(st.text(alphabet="ab <>/think\n"))
 def test_an_answer_holds_no_thinking(text: str) -> None:
-    assert answer_of(f"<think>{text}</think>Anne").text == "Anne"
+    assert without_thinking(f"<think>{text}</think>Anne").text == "Anne"
 
 
 def test_none_is_one_word() -> None:

@@ -22,7 +22,6 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     LIST_MARK,
     NONE,
     THOUSANDS,
-    answer_of,
     final_answer,
     is_refusal,
 )
@@ -31,6 +30,7 @@ from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check
 from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.schema.wrappers import unwrapped
 from long_context_tasks.tokens.chunks import sentence_ends
@@ -86,7 +86,7 @@ class Annotator:
             [(Message("user", prompt),) for prompt in prompts],
             self.config,
             self._store,
-            usable=lambda reply: _is_answer(reply) and usable(answer_of(reply).text),
+            usable=lambda reply: _is_answer(reply) and usable(without_thinking(reply).text),
             progress=bool(prompts),
         )
         failed = [answer for answer in asked.answers if answer.reason == ENDPOINT_FAILED]
@@ -99,7 +99,9 @@ class Annotator:
         self.asked += len(prompts)
         self.unusable += sum(answer.text is None for answer in asked.answers)
         self.cut += sum(answer.cut for answer in asked.answers)
-        return [None if answer.text is None else answer_of(answer.text).text for answer in asked.answers]
+        return [
+            None if answer.text is None else without_thinking(answer.text).text for answer in asked.answers
+        ]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
         """Return labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.
@@ -158,7 +160,7 @@ def load_annotator(path: Path | None, family: str) -> Annotator:
 
 
 def _is_answer(reply: str) -> bool:
-    answer = answer_of(reply)
+    answer = without_thinking(reply)
     return answer.failure is None and not is_refusal(answer.text)
 
 

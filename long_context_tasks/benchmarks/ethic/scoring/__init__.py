@@ -18,10 +18,11 @@ from rapidfuzz.distance import LCSseq
 
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, rates
-from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.repaired import is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
 from long_context_tasks.schema.response import AMBIGUOUS, REFUSED, UNPARSED, WRONG_LENGTH
+from long_context_tasks.schema.thinking import Visible, without_thinking
 
 F1_METRICS = (
     *("strict_f1", "official_f1", "strict_precision", "strict_recall"),
@@ -55,7 +56,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
         return dict.fromkeys(F1_METRICS, Score(None, status))
     [turn] = case.turns
     domain = str(case.labels["domain"])
-    answer = answer_of(response)
+    answer = without_thinking(response)
     items = [] if answer.failure else repaired.recalled_items(answer.text, domain)
     strict = repaired.recall_f1(items, repaired.recall_labels(turn.gold, domain))
     failure = answer.failure or _failure(answer.text, strict.f1, parsed=bool(items))
@@ -70,13 +71,17 @@ def score_attribute(case: Case, response: str | None, status: str | None = None)
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
     [turn] = case.turns
-    answer = answer_of(response)
+    answer = without_thinking(response)
     ids = None if answer.failure else repaired.attributed_ids(answer.text)
     strict = official.NOTHING
     if ids is not None:
         strict = repaired.attribution_f1(ids, repaired.attribution_labels(turn.gold))
     failure = answer.failure or _failure(answer.text, strict.f1, parsed=ids is not None)
     return _f1_scores(strict, official.attributing(response or "", turn.gold), failure)
+
+
+def _failure_of(answer: Visible) -> str | None:
+    return answer.failure or (REFUSED if is_refusal(answer.text) else None)
 
 
 def _failure(answer: str, value: float, *, parsed: bool) -> str | None:
@@ -108,7 +113,7 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
         return dict.fromkeys(ORDER_METRICS, Score(None, status))
     [turn] = case.turns
     gold = list(turn.gold)
-    answer = answer_of(response)
+    answer = without_thinking(response)
     order, ambiguous = ([], False) if answer.failure else repaired.listed_order(answer.text, len(gold))
     common = LCSseq.similarity(order, gold)
     failure = answer.failure
@@ -177,11 +182,11 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
     if status is not None:
         return dict.fromkeys(QA_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
-    answer = answer_of(response)
+    answer = without_thinking(response)
     right, given = answer_tokens(gold), answer_tokens(answer.text)
     value = token_f1(given, right)
     found = occurs(right, given) or value == 1
-    failure = answer.failure if found else answer.why(None)
+    failure = answer.failure if found else _failure_of(answer)
     if failure:
         return dict.fromkeys(QA_METRICS, Score(0.0, failure))
     return {"answer_f1": Score(value), "answer_found": Score(float(found))}
@@ -192,8 +197,8 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
     if status is not None:
         return dict.fromkeys(FOCUSED_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
-    answer = answer_of(response)
-    failure = answer.why(None)
+    answer = without_thinking(response)
+    failure = _failure_of(answer)
     same = NOTHING if failure else rouge_l(answer.text, gold)
     return {
         "rouge_l_f1": Score(same.f1, failure),

@@ -14,13 +14,14 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.prompts import sections_of, split_sections, template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
-from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
+from long_context_tasks.benchmarks.ethic.scoring.repaired import is_refusal
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
 from long_context_tasks.schema.response import (
     JUDGE_FAILED,
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
+    REFUSED,
     UNPARSED,
 )
 from long_context_tasks.schema.thinking import without_thinking
@@ -142,7 +143,7 @@ def summaries(case: Case, response: str | None) -> dict[str, str]:
     Where the context is a single section, a response without any marker is its summary; the official code would drop it.
     """
     [turn] = case.turns
-    answer = answer_of(response)
+    answer = without_thinking(response)
     text = "" if answer.failure else answer.text.strip()
     found = split_sections(text, str(case.labels["domain"]))
     if not found and len(turn.gold) == 1 and text:
@@ -268,7 +269,8 @@ def score_turn(
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     if not summaries(case, response):
-        failure = answer_of(response).why(UNPARSED)
+        answer = without_thinking(response)
+        failure = answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED)
         nothing = dict.fromkeys(POINTS, Score(float(LOW), failure))
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
     sections = section_scores(case, response, verdicts)

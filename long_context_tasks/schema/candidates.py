@@ -1,0 +1,251 @@
+"""Candidate answers in a reply, and the choice of one of them: the same rules for every strict metric.
+
+A reply is read in four steps. :mod:`.thinking` removes the thinking and :mod:`.wrappers` what is put around the answer. A task finds
+all candidates (designations, orders, lists) with their places. The words around each candidate give its :class:`Standing`; the words
+are data in ``cues.yaml``. :func:`choose` takes the candidate with the highest standing, or none if a reply gives two that differ.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from long_context_tasks.schema.files import packaged_yaml
+
+
+class Standing(IntEnum):
+    """How a reply means a candidate, from what it denies to what it settles on."""
+
+    DENIED = 0
+    """ "rather than A1"."""
+    ASIDE = 1
+    """In a draft, an explanation or a quotation of the prompt: "Draft: ...", "for example ..."."""
+    MENTIONED = 2
+    """Inside a sentence that says something else."""
+    GIVEN = 3
+    """Stated as an answer, without any of the following marks."""
+    FIRST = 4
+    """The reply begins with it."""
+    CHOSEN = 5
+    """ "I pick A3", "A3 is the best"."""
+    ALONE = 6
+    """The only words in its line."""
+    FINAL = 7
+    """ "Answer: A3", "The correct order is [2, 1]"."""
+
+
+class Found(NamedTuple):
+    """An answer that a task finds in a reply: its place, the answer, and its standing if no words around it say more."""
+
+    start: int
+    end: int
+    answer: Any
+    otherwise: Standing = Standing.GIVEN
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An answer with the standing that a reply gives it.
+
+    Attributes:
+        answer: compared for equality; a tuple for lists, whose cut-off repetitions are recognised.
+        start, end: its place in the reply.
+        standing: how the reply means it.
+        introduction: the heading above it and the words in front of it.
+    """
+
+    answer: Any
+    start: int
+    end: int
+    standing: Standing
+    introduction: str = ""
+
+
+SENTENCE_END = re.compile(r"\n|(?<=[.!?])(?<!e\.g\.)(?<![Nn]o\.)[ \t]+(?=[^a-z\d\s]|\Z)")
+"""Between two sentences or lines; the only definition for replies."""
+_NEAR = 200
+"""Characters around a candidate that are read."""
+_MOST = 200
+"""Candidates at the beginning and at the end of a reply that are read; one that repeats itself has thousands."""
+
+
+def alternatives(package: str, name: str) -> dict[str, str]:
+    """Return each list of cues in a package's YAML file as the alternatives of one regular expression."""
+    found = {}
+    for cue, languages in packaged_yaml(package, name).items():
+        phrases = [phrase for of_language in languages.values() for phrase in of_language.split(", ")]
+        # Scripts without spaces have no word boundaries.
+        bounded = (rf"\b{phrase}\b" if phrase[0] < "\u2e80" else phrase for phrase in phrases)
+        found[cue] = f"(?:{'|'.join(bounded)})"
+    return found
+
+
+_CUES = alternatives("long_context_tasks.schema", "cues.yaml")
+_HAS = {cue: re.compile(words, re.IGNORECASE) for cue, words in _CUES.items()}
+_FILLER = (
+    r"(?:\s(?:is|are|the|to|be|it|answer|option|response|designation|former|latter|would)){0,3}[^\w:]*\Z"
+)
+_DENIES = re.compile(_CUES["denies"] + _FILLER, re.IGNORECASE)
+_CHOOSES = re.compile(_CUES["chooses"] + _FILLER, re.IGNORECASE)
+_ALTERNATES = re.compile(r"\W*" + _CUES["alternates"], re.IGNORECASE)
+_INTRODUCES = re.compile(
+    r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W*\Z"
+)
+"""Ends words that lead directly to an answer."""
+_PRAISED = re.compile(
+    rf"[*_`\"')\]]{{0,4}}(?:\s{_CUES['copulas']}\s|\s?[:=–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
+    r"[*_`\"')\]]{0,4}(?:\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{0,3}A\d|:?\s?[→:]?\s?[✓✅✔])",
+    re.IGNORECASE,
+)
+"""Follows a candidate that is the best: " is the most helpful one", " > A1", " ✓"."""
+_FAILS = re.compile(
+    rf"\W{{0,4}}(?:[✗❌✘]|\s(?:is|are|was|were|should|must|could|can)\b[^.;\n]{{0,30}}{_CUES['aside']})",
+    re.IGNORECASE,
+)
+"""Follows a candidate that the reply drops: " were not included"."""
+_ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?(?=\s*\S)")
+"""Follows a candidate that is only considered: "A1? No."."""
+_SUBJECT = re.compile(
+    r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|only|just|lacks|fails|gives|also|seems|comes)\b)"
+)
+"""Follows a candidate that begins a sentence: "A3, A1 is off topic"."""
+_APART = re.compile(r"[.!?:>\n–—]|\s-\s")
+_WORD = re.compile(r"[^\W_]")
+
+
+def has(cue: str, text: str) -> bool:
+    """Return whether a text contains a cue of ``cues.yaml``.
+
+    >>> has("retracts", "Wait, that is not it."), has("settles", "Final list:"), has("settles", "Study 1:")
+    (True, True, False)
+    """
+    return _HAS[cue].search(text) is not None
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has a letter or a digit."""
+    return _WORD.search(text) is not None
+
+
+def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
+    """Return the words before a place in its sentence, and the heading above them; ``begin`` is where the previous candidate ends.
+
+    >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 42)
+    ('The best is ', '**Final answer**')
+    """
+    pieces = SENTENCE_END.split(text[max(begin, start - 2 * _NEAR) : start])
+    lead = pieces.pop().rpartition(";")[2]
+    above = next((piece for piece in reversed(pieces) if has_words(piece)), "").strip()
+    bare = above.rstrip("*_ \"'")
+    titled = above.startswith("#") or (above.startswith("**") and above.endswith("**"))
+    short = len(above.split()) < 4 and not bare.endswith((".", "!", "?", ",", ";"))
+    return lead, above if titled or short or bare.endswith(":") else ""
+
+
+def settles(words: str, *, leads: bool = True) -> bool:
+    """Return whether the last clause of some words introduces a final answer, which "Notes on the answer:" does not.
+
+    Args:
+        words: of a lead or a heading.
+        leads: whether they have to lead directly to what follows, as ":" and "is" do.
+    """
+    clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
+    if not clauses or not has("settles", clauses[-1]):
+        return False
+    # "After removing the ages" names a result; "The removed ages" does not.
+    if has("aside", re.sub(r"\bafter \w+ing\b", "", clauses[-1], flags=re.IGNORECASE)):
+        return False
+    # "So, A3", but not "Looking at the answers, A3 ..."
+    return not leads or _INTRODUCES.search(words[-40:]) is not None or len(words.split()) < 3
+
+
+def standing(text: str, found: Found, lead: str, heading: str) -> Standing:
+    """Return how a text means an answer that it gives after a lead and under a heading: the first rule that applies."""
+    line_start, line_end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
+    before = text[max(line_start, found.start - _NEAR) : found.start]
+    after = text[found.end : found.end + _NEAR if line_end < 0 else min(line_end, found.end + _NEAR)]
+    quoted = (lead, heading, SENTENCE_END.split(after, maxsplit=1)[0][:60])
+    rules = (
+        (Standing.DENIED, _DENIES.search(lead[-60:])),
+        (Standing.ASIDE, any(has("quotes", words) for words in quoted)),
+        (Standing.FINAL, settles(lead)),
+        (Standing.ASIDE, has("aside", lead)),
+        (Standing.FINAL, settles(heading, leads=False)),
+        (Standing.ASIDE, has("aside", heading)),
+        (Standing.ALONE, not has_words(before + after)),
+        (Standing.CHOSEN, _CHOOSES.search(lead[-60:])),
+        (Standing.FIRST, not _WORD.search(text, 0, found.start)),
+    )
+    return next((level for level, applies in rules if applies), found.otherwise)
+
+
+def joined(gap: str) -> bool:
+    """Return whether the words between two candidates only join them, so that they have the same standing.
+
+    >>> joined(", or possibly "), joined(". But "), joined(" is better than ")
+    (True, False, False)
+    """
+    return len(gap) < _NEAR and not _APART.search(gap) and not has_words(_HAS["joins"].sub("", gap))
+
+
+def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
+    """Return the answers found in a text as candidates: what precedes and what follows each gives its standing."""
+    weighed: list[Candidate] = []
+    for one in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
+        last = weighed[-1] if weighed else None
+        begin = last.end if last else 0
+        gap, tail = text[begin : one.start], text[one.end : one.end + _NEAR]
+        lead, heading = introduction(text, one.start, begin)
+        own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
+        if last and joined(gap) and not own_sentence:
+            level = last.standing
+        else:
+            level = standing(text, one, lead, heading)
+        if _FAILS.match(tail) or (last and gap[:9].strip(" *_`") == ">"):
+            level = Standing.DENIED
+        elif _ASKED.match(tail):
+            level = min(level, Standing.ASIDE)
+        elif Standing.ASIDE < level < Standing.CHOSEN and _PRAISED.match(tail):
+            level = Standing.CHOSEN
+        weighed.append(Candidate(one.answer, one.start, one.end, level, f"{heading} {lead}".strip()))
+    return weighed
+
+
+def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the candidate that a text commits to, by the first of these rules that applies; None if it commits to none.
+
+    1. Denied candidates never count, mentioned ones and asides only if there is nothing else, in this order.
+    2. Candidates introduced as alternatives ("Strict reading: ...") choose nothing if they differ.
+    3. After words that take back a candidate ("wait", "correction") the last one counts.
+    4. The highest standing counts, if all candidates that have it agree; if those alone in their lines disagree, a chosen one.
+
+    >>> given, final = Candidate("A1", 0, 2, Standing.FIRST), Candidate("A3", 12, 14, Standing.FINAL)
+    >>> choose("A1? Answer: A3", [given, final]).answer
+    'A3'
+    """
+    levels = {min(one.standing, Standing.GIVEN) for one in candidates} - {Standing.DENIED}
+    claims = _without_cut_repetition([one for one in candidates if levels and one.standing >= max(levels)])
+    rivals = [one for one in claims if one.answer != claims[-1].answer]
+    if not rivals:
+        return max(claims, key=lambda one: one.standing, default=None)
+    if any(_ALTERNATES.match(one.introduction) for one in claims):
+        return None
+    if has("retracts", text[rivals[-1].end : claims[-1].start]):
+        return claims[-1]
+    for highest in (max(one.standing for one in claims), Standing.CHOSEN):
+        best = [one for one in claims if one.standing is highest]
+        if best and all(one.answer == best[0].answer for one in best):
+            return best[0]
+        if highest is not Standing.ALONE:
+            return None
+    return None
+
+
+def _without_cut_repetition(candidates: list[Candidate]) -> list[Candidate]:
+    """Leave out a last list that only begins one given twice before: a reply that repeats itself is cut off somewhere."""
+    if not candidates or not isinstance(candidates[-1].answer, tuple):
+        return candidates
+    *earlier, last = candidates
+    whole = [one for one in earlier if one.answer[: len(last.answer)] == last.answer != one.answer]
+    return earlier if len(whole) > 1 else candidates
