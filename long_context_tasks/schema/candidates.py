@@ -90,7 +90,7 @@ _DENIES = re.compile(_CUES["denies"] + _FILLER, re.IGNORECASE)
 _CHOOSES = re.compile(_CUES["chooses"] + _FILLER, re.IGNORECASE)
 _ALTERNATES = re.compile(r"\W*" + _CUES["alternates"], re.IGNORECASE)
 _INTRODUCES = re.compile(
-    r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W*\Z"
+    r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W{0,12}\Z"
 )
 """Ends words that lead directly to an answer."""
 _PRAISED = re.compile(
@@ -131,7 +131,7 @@ def has_words(text: str) -> bool:
 def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
     """Return the words before a place in its sentence, and the heading above them; ``begin`` is where the previous candidate ends.
 
-    >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 42)
+    >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 40)
     ('The best is ', '**Final answer**')
     """
     pieces = SENTENCE_END.split(text[max(begin, start - 2 * _NEAR) : start])

@@ -14,7 +14,6 @@ KNOWN = {
     "tokens.chunks._LAST_WORD": "searches 12 characters",
     "corpora.debates._CONTINUES": "searches 200 characters",
     "corpora.forms._CUE": "reads 200 characters",
-    "schema.orders._GAP": "reads 60 characters",
     "schema.extras._REQUIREMENT": "reads the metadata of this package",
     "gate.stacks._ADDRESS": "reads an argument of the command line",
 }

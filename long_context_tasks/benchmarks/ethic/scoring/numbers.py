@@ -78,7 +78,7 @@ _COUNT = re.compile(
 """Labels the number of items."""
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 """A line about one number: "12 - patients, of whom 3 left"."""
-_COUNTED = re.compile(r"\W*(\d+)\s(?!items|integers|numbers)[^\W\d_]{3,}[^\d:]*:")
+_COUNTED = re.compile(r"\W{0,4}(\d+)\s(?!items|integers|numbers)[^\W\d_]{3}[^\d:]{0,80}:")
 """A label that is an item itself: "448 people in all:"."""
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
 _ADDED = re.compile(rf"\b(?:add|also include)\s{_NUMBERS}", re.IGNORECASE)

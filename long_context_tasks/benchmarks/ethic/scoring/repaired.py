@@ -365,15 +365,14 @@ def _ids_of(section: str) -> list[str] | None:
     rest = without_closing(_first_paragraphs(_CONTRASTED.sub("", section)))
     if LEADING_NONE.match(rest):
         return []  # numbers after it explain
-    bracketed = [one or other for one, other in _BRACKETED.findall(rest)]
-    if ids := _unique(number for content in bracketed for number in _bracket_ids(content)):
+    if ids := _in_brackets(rest):
         return ids
     plain = _PARENTHESIS.sub("", rest)
     pieces = [LIST_MARK.sub("", piece) for piece in _PIECES.split(plain if re.search(r"\d", plain) else rest)]
     ids = _unique(
         number
         for piece in pieces
-        for number in _range(piece) or re.findall(r"(?<!\d)\d+\b", piece, re.ASCII)[:1]
+        for number in _numbers_of(piece) or re.findall(r"(?<!\d)\d+\b", piece, re.ASCII)[:1]
     )
     bare = rest.strip(AROUND + "-•").lower()
     return ids if ids or not bare or bare in _EMPTY else None
@@ -388,21 +387,22 @@ def _bare_list(answer: str) -> list[str] | None:
     if _normalized(text) in _EMPTY:
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
-    found = [_ONLY_NUMBER.fullmatch(LIST_MARK.sub("", piece)) for piece in pieces]
-    numbers = [match[1] for match in found if match]
-    return _unique(numbers) if numbers and len(numbers) == len(pieces) else None
+    found = [_numbers_of(LIST_MARK.sub("", piece)) for piece in pieces]
+    return _unique(number for numbers in found for number in numbers) if found and all(found) else None
 
 
-def _bracket_ids(content: str) -> list[str]:
-    found = (_range(piece) or _ONLY_NUMBER.findall(piece)[:1] for piece in re.split("[;,]", content))
-    return [number for numbers in found for number in numbers]
-
-
-def _range(piece: str) -> list[str]:
-    """Return the numbers for which "1-4" stands; nothing for a text that is not a range."""
+def _numbers_of(piece: str) -> list[str]:
+    """Return the number that a piece of a list is, or those for which "1-4" stands; nothing for other words."""
+    if only := _ONLY_NUMBER.fullmatch(piece):
+        return [only[1]]
     match = _RANGE.fullmatch(piece)
     first, last = (int(match[1]), int(match[2])) if match else (0, -1)
     return [str(number) for number in range(first, last + 1)] if last - first < _WIDEST else []
+
+
+def _in_brackets(text: str) -> list[str]:
+    pieces = (piece for one, other in _BRACKETED.findall(text) for piece in re.split("[;,]", one or other))
+    return _unique(number for piece in pieces for number in _numbers_of(piece))
 
 
 def _first_paragraphs(text: str) -> str:
@@ -453,6 +453,4 @@ def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
     longest = max((numbers for _, _, numbers in runs(plain)), key=len, default=[])
     if len(longest) > 1:
         return [str(number) for number in longest], False
-    return [
-        _plain(number) for content, _ in _BRACKETED.findall(plain) for number in _ONLY_NUMBER.findall(content)
-    ], False
+    return _in_brackets(plain), False
