@@ -1,6 +1,6 @@
-"""InfLLM: attention to the first tokens, a local window, and the blocks of a memory that fit the present tokens best.
+"""InfLLM: attention to the first tokens, a local window, and the most relevant blocks of a memory.
 
-The method of Xiao et al. 2024 (https://github.com/thunlp/InfLLM): all that lies beyond the local window has the window as its relative
+The method of Xiao et al. 2024 (https://github.com/thunlp/InfLLM): every token beyond the local window has the window as its relative
 position. Keys and values stay in the model's own cache; the reference also moves them between GPU and CPU memory.
 """
 
@@ -26,8 +26,8 @@ class InfLLMSettings:
         n_local: tokens of the local window.
         block_size: tokens of a block of the memory.
         topk: blocks that are attended to.
-        repr_topk: tokens that represent a block: those that got most of their neighbours' attention.
-        exc_block_size: tokens that are read at a time, and choose blocks together.
+        repr_topk: tokens that represent a block, those that received most attention from their neighbours.
+        exc_block_size: tokens that are read at a time and share the choice of blocks.
     """
 
     n_init: int = 128
@@ -55,7 +55,7 @@ class InfLLMSettings:
 
 @dataclass
 class InfLLM:
-    """InfLLM in one layer; it remembers the blocks of one text, from its first token on.
+    """InfLLM in one layer, with the memory of one text.
 
     Attributes:
         rotary: of the model.
@@ -66,9 +66,9 @@ class InfLLM:
     settings: InfLLMSettings = field(default_factory=InfLLMSettings)
     _length: int = field(default=0, init=False)
     _received: Any = field(default=None, init=False, repr=False)
-    """(heads, tokens): attention that each token got from queries within the local window."""
+    """(heads, tokens): attention that each token received from queries within the local window."""
     _representatives: list[Any] = field(default_factory=list, init=False, repr=False)
-    """Of each block (heads, size): the mean of the keys that represent it."""
+    """For each block (heads, size): the mean of the keys that represent it."""
 
     def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:
         """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result.
@@ -87,7 +87,7 @@ class InfLLM:
             self._received = query.new_zeros(query.shape[1], 0, dtype=torch.float32)
         elif begin != self._length:
             raise InputError(
-                f"infllm remembers a text of {self._length} tokens, and the cache has {begin}; read texts one after the other, with the "
+                f"infllm holds a text of {self._length} tokens, and the cache has {begin}; read texts one after the other, with the "
                 "cache of transformers' own generation"
             )
         step, parts = self.settings.exc_block_size, []
@@ -130,7 +130,7 @@ class InfLLM:
             self._representatives.append(chosen.mean(dim=1))
 
     def _attended(self, query: Any, places: Any, end: int) -> Any:
-        """Return which of ``end`` tokens are attended to, of shape (end,): all but the blocks that were not chosen."""
+        """Return a mask of the tokens that are attended to, of shape (end,): all except the blocks that were not chosen."""
         import torch
 
         sizes, n_blocks = self.settings, len(self._representatives)

@@ -1,8 +1,8 @@
-"""Give a loaded model of transformers another attention, by name: one entry for all hosts.
+"""Gives a loaded model of transformers another attention, by name, for all hosts.
 
 The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the cache holds plain keys, and
-its attention is one that is registered with transformers and asks the layer's own method. NTK-aware RoPE only changes frequencies; it is
-here because transformers 4 and 5 want another base in different arguments.
+its attention is registered with transformers and calls the method of the layer. NTK-aware RoPE only changes frequencies; it is here because
+transformers 4 and 5 take another base in different arguments.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +23,8 @@ class ReRoPESettings:
     """Settings of ReRoPE; the reference's values.
 
     Attributes:
-        window: distance from which the relative position stays, in tokens.
-        training_length: tokens from which queries are scaled; 0 for the window of the model's config.
+        window: distance from which the relative position no longer grows, in tokens.
+        training_length: number of tokens from which queries are scaled; 0 for the window of the model's config.
     """
 
     window: int = 512
@@ -36,7 +36,7 @@ class LeakyReRoPESettings(ReRoPESettings):
     """Settings of Leaky ReRoPE; the reference's values.
 
     Attributes:
-        factor: tokens for each of which the relative position grows by one, beyond the window.
+        factor: number of tokens by which the relative position grows by one, beyond the window.
     """
 
     factor: int = 16
@@ -47,7 +47,7 @@ class NTKSettings:
     """Settings of NTK-aware RoPE.
 
     Attributes:
-        factor: by which the window grows; the base does by ``factor ** (d / (d - 2))``, with d the size of a head.
+        factor: growth of the window; the base grows by ``factor ** (d / (d - 2))``, with d the size of a head.
     """
 
     factor: int = 4
@@ -68,16 +68,16 @@ def setting_names() -> frozenset[str]:
 
 
 def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a method, the reference's where none are given.
+    """Return the settings of a method, by default the reference's.
 
     >>> attention_settings("rerope", {"window": "256"})
     ReRoPESettings(window=256, training_length=0)
 
     Raises:
-        InputError: no such method or setting, or no whole number.
+        InputError: an unknown method or setting, or a value that is not a whole number.
     """
     if name not in METHODS:
-        raise InputError(f"attention={name}: there is no such attention; take one of {', '.join(METHODS)}")
+        raise InputError(f"attention={name}: unknown; take one of {', '.join(METHODS)}")
     kind = METHODS[name]
     known = {field.name: field.default for field in fields(kind)}
     values = {}
@@ -95,7 +95,7 @@ def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
 
 
 def read_attention(text: str) -> tuple[str, dict[str, str]]:
-    """Return method and settings of a text.
+    """Return method and settings in a text.
 
     >>> read_attention("infllm,n_local=1024")
     ('infllm', {'n_local': '1024'})
@@ -105,7 +105,7 @@ def read_attention(text: str) -> tuple[str, dict[str, str]]:
 
 
 def describe(name: str, settings: Settings) -> str:
-    """Return a method with its settings, as results name it.
+    """Return a method with its settings in the form of results.
 
     >>> describe("leaky_rerope", LeakyReRoPESettings())
     'leaky_rerope_window512_factor16'
@@ -118,13 +118,13 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
-    """Let a loaded model attend in another way, from now on.
+    """Give a loaded model another attention.
 
     Returns:
-        The method with its settings, which the model's config has as ``lct_attention``.
+        The method with its settings, which is also ``lct_attention`` in the model's config.
 
     Raises:
-        InputError: a method, a setting or a model that does not fit.
+        InputError: an unknown method or setting, or a model that cannot take the method.
     """
     settings = attention_settings(name, given)
     config = model.config
@@ -177,14 +177,14 @@ def _register() -> None:
     from transformers.masking_utils import flash_attention_mask
 
     AttentionInterface.register(REGISTERED, _attend)
-    # The mask of padding alone, of shape (batch, keys): causality is ours, without a matrix of all pairs of tokens.
+    # This mask covers padding only, shape (batch, keys): our methods are causal without a matrix of all pairs of tokens.
     AttentionMaskInterface.register(REGISTERED, flash_attention_mask)
 
 
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any
 ) -> tuple[Any, None]:
-    """Ask the layer's own method, in the form that transformers wants."""
+    """Call the method of the layer, in the form of transformers' attention functions."""
     result = module.lct_attention(query, key, value, attention_mask, scaling)
     return result.transpose(1, 2).contiguous(), None
 
@@ -193,7 +193,7 @@ def _unrotated(size: int) -> Any:
     from torch import nn
 
     class Unrotated(nn.Module):
-        """Rotary embeddings that rotate nothing."""
+        """Rotary embeddings with angle 0."""
 
         def forward(self, states: Any, _: Any = None, **__: Any) -> tuple[Any, Any]:
             """Return cosines and sines of the angle 0."""

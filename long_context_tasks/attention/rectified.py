@@ -1,6 +1,6 @@
 """ReRoPE and Leaky ReRoPE: rotary attention whose relative positions grow slower, or not at all, beyond a window.
 
-The reference is https://github.com/bojone/rerope. Keys come without rotation, because one key has another angle for each query.
+The reference is https://github.com/bojone/rerope. Keys come without rotation, because the angle of a key depends on the query.
 """
 
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ CHUNK = 512
 
 @dataclass(frozen=True)
 class Positions:
-    """The relative positions that attention sees.
+    """The change of relative positions.
 
     Attributes:
         window: distance from which they are changed, in tokens.
-        slope: how far they grow with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE.
+        slope: growth with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE.
     """
 
     window: int
@@ -28,14 +28,10 @@ class Positions:
 
 
 class Rotary:
-    """Rotates queries and keys as a model does.
-
-    Args:
-        embedding: the model's own module of rotary embeddings, which knows base and scaling.
-    """
+    """The rotation of queries and keys of a model."""
 
     def __init__(self, embedding: Any) -> None:
-        """Keep the module."""
+        """Take the model's own module of rotary embeddings, with its base and scaling."""
         self._embedding = embedding
 
     def __call__(self, states: Any, positions: Any) -> Any:
@@ -57,7 +53,7 @@ def rectified_scores(
         key: (batch, key heads, keys, size), not rotated.
         at: places of queries and keys in the text, ascending.
         rotary: of the model.
-        positions: what distances become.
+        positions: the change of distances.
 
     Returns:
         (batch, heads, queries, keys) and (queries, keys).
@@ -88,7 +84,7 @@ def rectified_scores(
 
 
 def probabilities(scores: Any, forbidden: Any) -> Any:
-    """Return softmax over keys in float32; where all keys are forbidden, equal probabilities."""
+    """Return softmax over keys in float32; equal probabilities if all keys are forbidden."""
     import torch
 
     return torch.softmax(scores.float().masked_fill(forbidden, torch.finfo(torch.float32).min), dim=-1)
@@ -108,7 +104,7 @@ class ReRoPE:
     Attributes:
         rotary: of the model.
         positions: window and slope.
-        training_length: tokens from which queries are scaled by ``log(position) / log(training_length)``, as in the reference.
+        training_length: number of tokens from which queries are scaled by ``log(position) / log(training_length)``, as in the reference.
     """
 
     rotary: Rotary = field(repr=False)
@@ -132,9 +128,8 @@ class ReRoPE:
 
         total, n_queries = key.shape[2], query.shape[2]
         k_at = torch.arange(total, device=key.device)
-        begins = (
-            0 if mask is None else mask.int().argmax(dim=-1)[:, None]
-        )  # padding stands left in generation
+        # In generation, padding is on the left.
+        begins = 0 if mask is None else mask.int().argmax(dim=-1)[:, None]
         parts = []
         for start in range(total - n_queries, total, CHUNK):
             q_at = k_at[start : min(start + CHUNK, total)]

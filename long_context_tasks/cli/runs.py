@@ -181,7 +181,7 @@ def _options(ctx: typer.Context) -> "Options":
     cls=RunOptionsCommand,
     epilog=examples(
         "lct runs export TASK --n 50 --out prompts.jsonl",
-        "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
+        "lct runs export TASK --length 24k --cases cases/ --out prompts.jsonl",
         "lct runs export TASK --data-dir data/",
     ),
 )
@@ -190,9 +190,7 @@ def export(
     task: TaskName,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="JSON Lines, or Parquet if the name ends in .parquet. Default: TASK.jsonl"
-        ),
+        typer.Option("--out", "-o", help="File of JSON Lines. Default: TASK.jsonl"),
     ] = None,
     gold: Annotated[
         bool, typer.Option("--with-gold", help="Include the gold answers, if the data's owners allow it.")

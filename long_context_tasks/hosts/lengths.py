@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.response import UNSCORED
 
@@ -126,45 +125,6 @@ def _headline_of(result: Result) -> str:
     if headline := result.get("headline"):
         return str(headline)
     return next((name for name in _HEADLINES if name in result), next(iter(result)))
-
-
-def with_group_means(entries: Sequence[LengthEntry]) -> list[LengthEntry]:
-    """Add the means over the splits of pooled tasks, weighted by cases, as lm-eval's groups have them and OpenCompass has not.
-
-    A mean follows the last split of a model that ran every split once; with a missing or outdated split it is missing or outdated, too.
-    """
-    groups: dict[str, list[str]] = {}
-    for spec in catalogue.task_specs():
-        if spec.card.pooled and len(spec.card.splits) > 1 and not spec.length:
-            name = "_".join(part for part in (spec.family, spec.variant) if part)
-            groups.setdefault(name, []).append(spec.name)
-    with_means = []
-    for entry in entries:
-        with_means.append(entry)
-        for group, members in groups.items():
-            own = [other for other in entries if other.model == entry.model and other.task in members]
-            if own and own[-1] is entry and sorted(other.task for other in own) == sorted(members):
-                change = next((other.change for other in own if other.change), "")
-                place = TablePlace(group, entry.place.length)
-                with_means.append(LengthEntry(entry.model, group, place, _mean_of(own), change=change))
-    return with_means
-
-
-def _mean_of(entries: Sequence[LengthEntry]) -> Result | None:
-    """Return the mean headline of several results, weighted by their cases; None if one is missing."""
-    results = [entry.result for entry in entries if entry.result is not None]
-    if len(results) < len(entries):
-        return None
-    headline = _headline_of(results[0])
-    cases = math.fsum(number(result, "n") for result in results)
-    weighted = math.fsum(number(result, headline) * number(result, "n") for result in results)
-    return {
-        headline: weighted / cases if cases else math.nan,
-        "n": cases,
-        "n_scored": math.fsum(number(result, "n_scored") for result in results),
-        "headline": headline,
-        "points": results[0].get("points"),
-    }
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

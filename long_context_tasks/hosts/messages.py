@@ -3,7 +3,6 @@
 import difflib
 import logging
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -103,18 +102,12 @@ def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str
 NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 
-def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
+def not_judged_hint(name: str, results: str, why: str = NO_JUDGE) -> str:
     """Return how to judge the responses of a task that has no verdicts.
 
     Args:
         name: of the task.
-        results: folder with the responses; None if they are not kept, or if it is unknown.
+        results: folder with the responses, in the words of a shell.
         why: the reason.
     """
-    missing = f"{name}: not judged: {why}"
-    if results is None:
-        return (
-            f"{missing}; --output_path RESULTS --log_samples keeps the responses, then: "
-            "lct judge run RESULTS --judge judge.yaml"
-        )
-    return f"{missing}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
+    return f"{name}: not judged: {why}; the responses can be judged later: lct judge run {results} --judge judge.yaml"

@@ -1,6 +1,6 @@
-"""The rotary position settings that a loaded model really has: a lost base or factor changes every long answer, and no host reports it.
+"""The rotary position settings of a loaded model: a lost base or factor changes every long answer, and no host reports it.
 
-transformers 4 keeps ``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, for some models one set a
+transformers 4 keeps ``rope_scaling`` and ``rope_theta`` in a config, transformers 5 ``rope_parameters``, in some models one set for each
 kind of layer. vLLM (0.32) replaces all of ``rope_parameters`` by an override, so that an override without a base means 10,000.
 """
 
@@ -11,13 +11,13 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-_DEFAULT_BASE = 10_000.0  # of transformers, where a config names none
+_DEFAULT_BASE = 10_000.0  # of transformers, for a config without a base
 
 
 def describe_rope(model: Any) -> str:
-    """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty where it shows none.
+    """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty if they are unknown.
 
-    A base other than that of the checkpoint's own config is logged as a warning. An attention of this package is named, too.
+    A base that differs from the checkpoint's own config is logged as a warning. An attention of this package is named, too.
 
     Args:
         model: the host's model object, over transformers or vLLM.
@@ -42,14 +42,14 @@ def describe_rope(model: Any) -> str:
 
 
 def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
-    """Return the rotary settings of a model's config by kind of layer, ``""`` where all have the same; empty without any.
+    """Return the rotary settings of a model's config by kind of layer, ``""`` if all have the same; empty without any.
 
     >>> from types import SimpleNamespace
     >>> rope_settings(SimpleNamespace(rope_theta=500000.0, rope_scaling=None))
     {'': {'rope_type': 'default', 'rope_theta': 500000.0}}
     """
     found = getattr(config, "rope_parameters", None)
-    # transformers 4 takes the base from the config even where ``rope_scaling`` names another.
+    # transformers 4 takes the base from the config even if ``rope_scaling`` names another.
     base = None if found else getattr(config, "rope_theta", None)
     found = found or getattr(config, "rope_scaling", None) or {}
     if not isinstance(found, Mapping) or not (found or base):
@@ -69,13 +69,13 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
 
 
 def own_base(checkpoint: str, default: float) -> float:
-    """Return the RoPE base of a checkpoint on this machine; ``default`` where it is not here or has several."""
+    """Return the RoPE base of a checkpoint on this machine; ``default`` if it is not here or has several."""
     own = _own_settings(checkpoint)
     return float(own[""]["rope_theta"]) if "" in own else default
 
 
 def _config(model: Any) -> tuple[Any, str]:
-    """Return the config that the engine uses, of its language part, and the checkpoint's folder or name."""
+    """Return the config of the language part that the engine uses, and the checkpoint's folder or name."""
     inner = getattr(model, "model", None)
     of_vllm: Any = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     config: Any = getattr(of_vllm, "hf_text_config", None)

@@ -1,8 +1,8 @@
-"""The package openai as two hosts use it: answers become what the protocol promises before the package reads them.
+"""Mends the answers of servers before the package openai reads them, for OpenCompass and inspect_ai.
 
-The package takes whatever a server sends: content in parts stays a list, an error with status 200 becomes a completion without
-choices, and a host makes an empty response of either. Here the body of an answer is mended on its way, and one without a completion
-becomes the HTTP error that it is, so that the package's own retries and messages apply.
+The package accepts anything that a server sends: content in parts stays a list, an error with status 200 becomes a completion without
+choices, and hosts turn both into an empty response. Here the body of an answer is brought into the form of the protocol, and a body without
+a completion becomes an HTTP error, so that the package's own retries and messages apply.
 """
 
 import json
@@ -14,18 +14,18 @@ from long_context_tasks.schema.files import loads
 
 _LOG = logging.getLogger(__name__)
 _NOT_AGAIN = 424
-"""Stands for a failure without a status of its own; the package does not try again after it."""
+"""Status of a failure that has none; the package does not try again after it."""
 
 _PROMISED = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
-"""Fields that some servers leave out, and that a host does not do without."""
+"""Fields that some servers leave out and hosts need."""
 
 
 def mend_answers(client: Any) -> None:
-    """Mend the answers that a client of the package gets from now on; a second call does nothing.
+    """Mend all further answers to a client of the package; a second call does nothing.
 
     Args:
-        client: an ``openai.OpenAI`` or ``openai.AsyncOpenAI``. Another one, or one of a version that keeps its connections elsewhere,
-            is left as it is, with a warning.
+        client: an ``openai.OpenAI`` or ``openai.AsyncOpenAI``. Any other client, or one of a version with other internals, is left as it
+            is, with a warning.
     """
     try:
         hooks = client._client.event_hooks

@@ -1,4 +1,4 @@
-"""A run of one task as a host has left it on disk, in one form for all hosts; and its task, loaded again with the run's options."""
+"""A run of one task on disk, in one form for all hosts, and its task, loaded again with the run's options."""
 
 import hashlib
 import json
@@ -7,42 +7,44 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue, loading
-from long_context_tasks.judges.task_judge import TaskJudge
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, cached_only, read_manifest
 from long_context_tasks.schema.response import Response
+
+if TYPE_CHECKING:  # most runs have no judge
+    from long_context_tasks.judges.task_judge import TaskJudge
 
 LM_EVAL = "lm_eval"
 OPENCOMPASS = "opencompass"
 INSPECT = "inspect"
 OWN = "own"
-"""A pipeline of the user's, whose responses ``lct runs score`` has scored."""
+"""A pipeline of the user's, with responses that ``lct runs score`` has scored."""
 JUDGED_FOLDER = "judged"
-"""What later judges said lies under this name beside a run; it is never searched for runs."""
+"""Folder next to a run with the verdicts of later judges; it is never searched for runs."""
 RESCORED_FOLDER = "rescored"
-"""Scores by later rules likewise."""
+"""The same for scores by later rules."""
 
 
 T = TypeVar("T")
 MOST_WRITTEN = 400_000_000
-"""Tokens of synthetic cases that are written for a stored run, which anybody may have sent: some ten minutes' work."""
-_CASES = 200  # of a synthetic run that does not tell their number
+"""Most tokens of synthetic cases that are written for a stored run, about ten minutes' work: a run may come from a stranger."""
+_CASES = 200  # assumed for a synthetic run without the option lct_n
 Responses = Mapping[str, list[Response]]
 """Case to one response per turn."""
 
 
 def value_of(value: Any) -> float | None:
-    """A score as a host wrote it; not-a-number, null and an empty text are no score.
+    """Return a score from a host's file; None for not-a-number, null and an empty text.
 
     Raises:
-        ValueError, TypeError: anything else that is no finite number.
+        ValueError, TypeError: another value that is not a finite number.
     """
     if value is None or value == "" or math.isnan(value):
         return None
@@ -52,26 +54,26 @@ def value_of(value: Any) -> float | None:
 
 
 def number_of(value: Any) -> float:
-    """A number as a host wrote it; not-a-number where :func:`value_of` finds none."""
+    """Return a number from a host's file; not-a-number if :func:`value_of` returns None."""
     return math.nan if (number := value_of(value)) is None else number
 
 
 def labels_of(value: Any) -> dict[str, Any]:
-    """Labels of a case or turn as a host wrote them; none where it wrote none.
+    """Return the labels of a case or turn from a host's file; empty without any.
 
     Raises:
-        ValueError: something else.
+        ValueError: another value.
     """
     if not isinstance(value or {}, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     return dict(value or {})
 
 
 def word_of(value: Any) -> str | None:
-    """A name as a host wrote it; None where it wrote none.
+    """Return a name from a host's file; None if it is empty.
 
     Raises:
-        ValueError: something else.
+        ValueError: another value.
     """
     if not isinstance(value, str | None):
         raise ValueError(f"{str(value)[:40]} in the place of a name")
@@ -79,12 +81,12 @@ def word_of(value: Any) -> str | None:
 
 
 def single(value: Any) -> Any:
-    """A value that is no number as OpenCompass wrote it: in a list with an item for each of several runs."""
+    """Return a value from an OpenCompass result, which wraps all but numbers in a list with an item for each run."""
     return value[0] if isinstance(value, list) and value else value
 
 
 def short(error: Exception) -> str:
-    """What is wrong with a file, in a few words."""
+    """Return the message of an error in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{' '.join(map(str, first['loc']))} {first['msg']}".strip()[:200]
@@ -96,7 +98,7 @@ def _if_any(verdicts: Any) -> Any:
 
 
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
-"""What is raised where a file holds something else than its host writes."""
+"""Raised by reading a file whose content is not what its host writes."""
 _Value = Annotated[float | None, BeforeValidator(value_of)]
 _Number = Annotated[float, BeforeValidator(number_of)]
 _Word = Annotated[str | None, BeforeValidator(word_of)]
@@ -107,23 +109,22 @@ _FROM_FILES = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 
 @dataclass(frozen=True, config=_FROM_FILES)
 class StoredCase:
-    """A case of a run: what the model said, and what the host's run made of it. Prompts are not kept.
+    """A case of a run with its responses and scores, without prompts.
 
     Attributes:
         id: of the case.
         responses: one per turn; a single one without text in a task by likelihood.
-        scores: metric to its value in each turn (rates from 0 to 1, points as they are), None where there is none; empty when
-            the run was not evaluated.
-        reasons: why the headline metric of each turn has no value or the lowest, None where there is no reason; empty when
-            the run was not evaluated.
-        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty
-            without a judge.
-        log_likelihoods: of the candidates, in nats, for a task by likelihood; None when it did not fit, and in other tasks.
-        num_candidate_tokens: tokens of the candidates where the host wrote them, else None.
-        repeat: 0, or how often the case came before in a run that answers every case several times.
-        cluster: what the case shares with others (book, meeting); None where the host's files do not say.
-        labels: of the case, where the files have them.
-        turn_labels: of its turns, where the files have them.
+        scores: metric to its value in each turn (rates from 0 to 1, points on their scale), None without a value; empty if the run was
+            not evaluated.
+        reasons: why the headline metric of each turn has no value or the lowest, None without a reason; empty if the run was not
+            evaluated.
+        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty without a judge.
+        log_likelihoods: of the candidates, in nats, for a task by likelihood; None if the case did not fit, and in other tasks.
+        num_candidate_tokens: tokens of the candidates; None if the host did not write them.
+        repeat: number of earlier answers to the case in a run that answers every case several times.
+        cluster: shared with cases of the same book or meeting; None if the host did not write it.
+        labels: of the case.
+        turn_labels: of its turns.
     """
 
     id: str
@@ -152,21 +153,21 @@ class StoredRun:
 
     Attributes:
         host: ``lm_eval``, ``opencompass``, ``inspect`` or ``own``.
-        model: as the host names it.
+        model: its name in the host.
         task: task name.
-        options: the ``lct_*`` options that the host wrote down; :func:`long_context_tasks.schema.resolve_options` reads them.
+        options: the ``lct_*`` options of the run; :func:`long_context_tasks.schema.resolve_options` reads them.
         version: of the task's scores when it ran.
         folder: the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp).
-        label: distinguishes the runs that share a folder; good for a file name.
-        made: when the run was made, as the host wrote it in its names.
-        files: with the responses, in order; none when the host kept none (lm-eval without ``--log_samples``).
-        result_file: with the host's numbers; None when the run was not evaluated.
+        label: distinguishes the runs that share a folder; fit for a file name.
+        made: time of the run, in the host's form.
+        files: with the responses, in order; empty if the host kept none (lm-eval without ``--log_samples``).
+        result_file: with the host's numbers; None if the run was not evaluated.
         numbers: the host's numbers by key (see :func:`long_context_tasks.stats.means.result_keys`), rates from 0 to 1,
-            not-a-number where there is none; empty when the run was not evaluated.
-        headline: name of the metric that stands for the task; None where unknown.
-        points: metrics that are points of a scale and no rates; None where unknown.
+            not-a-number without a value; empty if the run was not evaluated.
+        headline: the main metric of the task; None if unknown.
+        points: metrics on a scale of points instead of rates; None if unknown.
         judge: description of the judge of the run; empty without one.
-        provenance: further facts from the host: its version, model arguments, window ...
+        provenance: other facts from the host: its version, model arguments, window and so on.
     """
 
     host: str
@@ -187,49 +188,49 @@ class StoredRun:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def cases(self) -> Iterator[StoredCase]:
-        """The cases in the order of the files, read as they are asked for.
+        """Read the cases one by one, in the order of the files.
 
         Raises:
-            InputError: there are none on disk, or a file is damaged (named, with its line where it has lines).
+            InputError: no responses were kept, or a file is damaged (the message names it, and the line).
         """
         return self.read(self)
 
     @property
     def task_key(self) -> str:
-        """The same for runs that share a task with its options, so that it is loaded once for all of them."""
+        """Key of a task and its options, by which runs of the same task share one loaded task."""
         return repr((self.task, sorted(self.options.items())))
 
     def __str__(self) -> str:
-        """For messages."""
+        """Return the run as messages name it."""
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 
 Found = StoredRun | tuple[Path, str]
-"""A run, or a file that cannot be used and why."""
+"""A run, or a file that cannot be used and the reason."""
 
 
 CASES_SHA256 = "cases_sha256"
-"""Under this name :func:`cases_digest` stands in the results of all hosts."""
+"""Name of :func:`cases_digest` in the results of all hosts."""
 
 
 def cases_digest(task: LoadedTask) -> str:
-    """Return 16 digits of the hashes that a folder of built cases has of its cases and texts; empty for tasks that were not built.
+    """Return 16 digits that identify the cases of a folder that the user built; empty for other tasks.
 
-    The same wherever the folder lies, and however many of its cases run. Cases that a benchmark makes itself have no manifest.
+    They depend neither on the place of the folder nor on the number of cases that run. Cases that a benchmark makes have no manifest.
     """
     built = task.options.cases is not None and task.cases.manifest
     return manifest_digest(task.cases.manifest) if built else ""
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the same for the manifest of a case folder."""
+    """Return :func:`cases_digest` of the manifest of a case folder."""
     hashes = {name: row["sha256"] for name, row in manifest["tasks"].items()}
     made_from = json.dumps([hashes, manifest["documents_sha256"]], sort_keys=True)
     return hashlib.sha256(made_from.encode()).hexdigest()[:16]
 
 
-def facts_of(task: LoadedTask, judge: TaskJudge | None = None) -> dict[str, Any]:
-    """Return what a host writes down of a task that it runs, beside its own results; :func:`run_with` reads it."""
+def facts_of(task: LoadedTask, judge: "TaskJudge | None" = None) -> dict[str, Any]:
+    """Return the facts of a task that a host writes next to its own results; :func:`run_with` reads them."""
     return {
         **task.description(),
         "task": task.name,  # with the variant that lct_variant names
@@ -246,12 +247,12 @@ def facts_of(task: LoadedTask, judge: TaskJudge | None = None) -> dict[str, Any]
 def run_with(
     facts: Mapping[str, Any], *known: str, provenance: Mapping[str, Any], **of_host: Any
 ) -> StoredRun:
-    """Return the run that a host's file tells of.
+    """Build the run described by a host's result file.
 
     Args:
-        facts: of :func:`facts_of`, and what the host has added.
-        known: names of further facts for the provenance.
-        provenance: what else the host tells.
+        facts: those of :func:`facts_of`, and others that the host has added.
+        known: names of added facts that belong to the provenance.
+        provenance: facts from other parts of the file.
         of_host: the other fields of the run.
     """
     names = ("package", "n_cases_available", CASES_SHA256, *known)
@@ -268,7 +269,7 @@ def run_with(
 
 
 def metric_names(keys: list[str]) -> list[str]:
-    """The metrics among the keys of a result; see :func:`long_context_tasks.stats.means.result_keys`.
+    """Return the metrics among the keys of a result; see :func:`long_context_tasks.stats.means.result_keys`.
 
     >>> metric_names(["score", "score_low", "score_high", "n", "n_scored", "coverage", "n_empty"])
     ['score']
@@ -287,11 +288,11 @@ def metric_names(keys: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the data of runs lie now, if not where they lay.
+    """Folders of the data of runs, if they have moved.
 
     Attributes:
-        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the runs' own place.
-        cases: folder of built cases, for runs on built cases; None: the runs' own place.
+        data_dir: folder of the published files; None for ``LCT_DATA_DIR``, or else the folder in the run's options.
+        cases: folder of built cases, for runs on built cases; None for the folder in the run's options.
     """
 
     data_dir: Path | None = None
@@ -304,10 +305,10 @@ AS_IN_THE_RUN = Places()
 def options_of(
     run: StoredRun, places: Places = AS_IN_THE_RUN, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """The options of a run, without its judge; other options in today's environment do not count.
+    """Return the options of a run, without its judge; variables of today's environment other than LCT_DATA_DIR are ignored.
 
     Raises:
-        InputError: an option that this version does not know.
+        InputError: an option that this version does not have.
     """
     environ = os.environ if environ is None else environ
     options = {key: value for key, value in run.options.items() if key != "lct_judge"}
@@ -319,12 +320,11 @@ def options_of(
 
 
 def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_WRITTEN) -> LoadedTask:
-    """The task of a run, with the run's options; synthetic cases are written again where they are not in the cache.
+    """Load the task of a run with the run's options; synthetic cases that are not in the cache are written again.
 
     Raises:
         NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
-        InputError: an unknown task or option, data that are not there any more, or built cases with another hash than those of
-            the run.
+        InputError: an unknown task or option, missing data, or built cases with another hash than those of the run.
     """
     spec = catalogue.parse_task(run.task)
     options = options_of(run, places)
@@ -342,11 +342,9 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
 
 
 def _check_cases(run: StoredRun, root: Path) -> None:
-    """Check that a folder of built cases, or one in it, holds those of a run."""
+    """Check that a folder of built cases, or a folder in it, holds the cases of a run."""
     if not root.is_dir():
-        raise InputError(
-            f"{run}: its built cases are not in {root}; name the folder where they lie now with --cases"
-        )
+        raise InputError(f"{run}: its built cases are not in {root}; name their folder with --cases")
     folders = [path for path in (root, *sorted(root.iterdir())) if (path / MANIFEST).is_file()]
     there = [manifest_digest(read_manifest(folder)) for folder in folders]
     then = run.provenance.get(CASES_SHA256)
@@ -358,16 +356,16 @@ def _check_cases(run: StoredRun, root: Path) -> None:
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
-    """All responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases).
+    """Return all responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases).
 
     Raises:
-        InputError: a damaged file, or responses to cases or turns that the task does not have.
+        InputError: see :func:`cases_of`.
     """
     return list(in_repeats((case, list(case.responses)) for case in cases_of(run, task)))
 
 
 def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
-    """What belongs to cases, by case, one mapping for each repeat of the cases."""
+    """Return values by the id of their case, one mapping for each repeat of the cases."""
     repeats: list[dict[str, T]] = []
     for case, value in values:
         while len(repeats) <= case.repeat:
@@ -377,10 +375,10 @@ def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
 
 
 def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
-    """The cases of a run, read as they are asked for; they are cases of the task, with the turns that they have there.
+    """Read the cases of a run one by one, and check that the task has them with the same turns.
 
     Raises:
-        InputError: a damaged file; at the end, responses to cases or turns that the task does not have, or none at all.
+        InputError: a damaged file; at the end, responses to cases or turns that the task does not have, or no responses.
     """
     foreign: list[str] = []
     number = 0

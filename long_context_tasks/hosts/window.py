@@ -101,7 +101,7 @@ def at_most(count: Counter, margin: int, room: int) -> Counter:
 
     Args:
         count: the exact one.
-        margin: tokens to add, for what surrounds a prompt.
+        margin: tokens to add, because a server puts a template around a prompt.
         room: tokens that are free for prompts.
     """
 

@@ -1,15 +1,14 @@
 """Steps of OpenCompass on our classes, as its own tasks take them, and a stand-in for its API classes."""
 
 import json
-import logging
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import Message
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
-_COLUMNS = ("case", "lct_status", "n_prompt_tokens", "lct_window", "lct_given")
 
 
 class ApiModel:
@@ -29,7 +28,6 @@ class ApiModel:
         from opencompass.models.base_api import APITemplateParser
 
         self.template_parser = APITemplateParser(None)
-        self.logger = logging.getLogger("toy")
         self.words, self.refuse_over, self.fail_at = words, refuse_over, fail_at
         self.max_seq_len = max_seq_len
         self.batches: list[list[Any]] = []
@@ -58,8 +56,7 @@ class ApiModel:
             tokens = sum(self.get_token_len(item["prompt"]) for item in chat)
             assert not self.is_api or tokens <= self.max_seq_len, "the host's own limit was not lifted"
             if tokens > self.refuse_over:
-                self.logger.error(ValueError(REFUSAL))
-                raise RuntimeError("Calling OpenAI API failed after retrying for 2 times.")
+                raise RuntimeError(REFUSAL)
         self.batches.append(chats)
         return [self.reply(prompt, chat) for prompt, chat in zip(inputs, chats, strict=True)]
 
@@ -99,14 +96,11 @@ def evaluate(dataset: Any, rows: list[dict[str, Any]], repeats: int = 1) -> dict
     from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
     from long_context_tasks.hosts.opencompass.task import CaseEvaluator
 
-    likely = "log_likelihoods" in rows[0]
-    more = ("log_likelihoods", "n_candidate_tokens") if likely else ("truncated",)
-    columns = {key: [row[key] for row in rows] for key in (*_COLUMNS, *more)}
-    predictions, test = [row["prediction"] for row in rows], dataset.test
-    evaluator = CasePPLEvaluator() if likely else CaseEvaluator()
-    result: dict[str, Any] = evaluator.evaluate(
-        1, repeats, test, predictions=predictions, references=test["reference"], test_set=test, **columns
-    )
+    evaluator = CasePPLEvaluator() if "log_likelihoods" in rows[0] else CaseEvaluator()
+    columns = {key: [row.get(key) for row in rows] for key in rows[0]}
+    columns |= {"predictions": columns["prediction"], "test_set": dataset.test}
+    named = {key: columns[key] for key in signature(evaluator.score).parameters}
+    result: dict[str, Any] = evaluator.evaluate(1, repeats, dataset.test, **named)
     return result
 
 

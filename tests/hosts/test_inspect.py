@@ -201,30 +201,6 @@ def test_a_case_that_fails_is_counted_when_the_user_lets_the_run_go_on(tmp_path:
     assert next(case for case in cases if case.id == "0_A2").responses[0].status == ENDPOINT_FAILED
 
 
-def test_a_run_stops_when_its_interval_is_narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    task = {"lct_n": 40, "stop_width": 0.3}
-    name = "ada_leval_bestanswer_1k_synthetic"
-    with stub_server(lambda messages: "none") as server:
-        stored, cases = only(run(name, tmp_path / "logs", server.url, task, max_samples=1))
-    numbers = stored.numbers
-    assert 10 <= numbers["n"] == len(cases) == len(server.requests) < 20
-    assert numbers["strict_accuracy_high"] - numbers["strict_accuracy_low"] <= 0.3
-    assert stored.provenance["n_cases_available"] == 200 and stored.provenance["stop_width"] == 0.3
-
-
-def test_clusters_come_in_random_order_and_stay_whole() -> None:
-    from long_context_tasks.hosts.inspect.task import by_cluster_at_random
-    from long_context_tasks.schema import Case, Turn
-
-    cases = [Case(str(n), "t", {}, (Turn(None),), cluster=str(n // 3)) for n in range(30)]
-    shuffled = by_cluster_at_random(cases, 1)
-    clusters = [case.cluster for case in shuffled]
-    assert sorted(shuffled, key=lambda case: int(case.id)) == cases and shuffled != cases
-    assert clusters == [cluster for cluster in dict.fromkeys(clusters) for _ in range(3)]
-    assert by_cluster_at_random(cases, 1) == shuffled != by_cluster_at_random(cases, 2)
-
-
 @pytest.mark.usefixtures("published")
 def test_standard_errors_are_those_over_clusters(tmp_path: Path) -> None:
     from inspect_ai.log import read_eval_log
@@ -292,7 +268,6 @@ def test_logs_as_json_damaged_ones_and_those_of_other_tasks(
     [
         (TASK, {"n": 5}, "options begin with lct_, like -T lct_n=50"),
         (TASK, {"lct_lenght": "2k"}, "did you mean lct_length"),
-        (TASK, {"stop_width": -1}, "give the width of an interval"),
         ("ada_leval_tsort_2k_ppl", {}, "gives no likelihoods"),
         ("ada_leval_bestanswer_9k", {}, "9k"),
         (TASK, {"lct_variant": "wer40"}, "has no lct_variant=wer40; there are: .*front"),

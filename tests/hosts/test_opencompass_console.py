@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.opencompass import console
-from long_context_tasks.hosts.opencompass.console import FOLLOWED, Progress, last_error
+from long_context_tasks.hosts.opencompass.console import FOLLOWED, CaseProgress, last_error
 
 _RAISE = """
 import sys
@@ -70,7 +69,7 @@ def test_progress_is_said_at_times_and_at_the_end(
     now = iter([0.0, 6.0, 12.0, 18.0, 24.0])
     monkeypatch.setattr("long_context_tasks.hosts.opencompass.console.time.monotonic", lambda: next(now))
     monkeypatch.setenv(FOLLOWED, "1")
-    progress = Progress("toy", 6, 2)
+    progress = CaseProgress("toy", 6, 2)
     for _ in range(4):
         progress.step()
     assert capsys.readouterr().err.splitlines() == [
@@ -108,7 +107,10 @@ def _read(terminal: int) -> bytes:
 def test_progress_in_a_log_is_repeated_and_no_half_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "_LOOKS", 0.01)
+    pytest.importorskip("opencompass")
+    from long_context_tasks.hosts.opencompass import runner
+
+    monkeypatch.setattr(runner, "_LOOKS", 0.01)
     shown: list[str] = []
     repeated = threading.Event()
 
@@ -116,9 +118,9 @@ def test_progress_in_a_log_is_repeated_and_no_half_line(
         shown.append(line)
         repeated.set()
 
-    monkeypatch.setattr(console.tqdm, "write", write)
+    monkeypatch.setattr(runner.tqdm, "write", write)
     log = tmp_path / "log"
-    with console.followed(log), log.open("w") as file:
+    with runner.followed(log), log.open("w") as file:
         file.write("noise\nprogress: 1 of 2\nprogress: 2 o")
         file.flush()
         assert repeated.wait(300)

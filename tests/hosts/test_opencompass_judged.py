@@ -117,11 +117,11 @@ def test_a_broken_run_keeps_its_finished_conversations(tmp_path: Path) -> None:
 def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
     """As with --dataset-num-runs."""
     from long_context_tasks.hosts.opencompass.send import Sender
-    from long_context_tasks.hosts.opencompass.task import talks
+    from long_context_tasks.hosts.opencompass.task import ask_cases
 
     task = load_task(TALK, resolve_options({}))
     sender = Sender(ApiModel(), Window(), 8, {})
-    asked = talks(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)
+    asked = ask_cases(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)
     assert [[len(one.messages) for one in talk] for talk in asked] == [[1, 3], [1], [1, 3]]
 
 

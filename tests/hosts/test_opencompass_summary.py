@@ -17,6 +17,7 @@ from long_context_tasks.hosts.opencompass.configs import not_run
 pytestmark = needs("opencompass")
 
 GIVEN = {"version": card("ada_leval").version, **AdaLevalOptions().resolved()}
+OF_ETHIC = {"version": card("ethic").version, **EthicOptions().resolved()}
 TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
 
 
@@ -184,19 +185,12 @@ def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
     assert rows[1][-1].split(" [")[0] == shown
 
 
-def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
-    from long_context_tasks.hosts.lengths import LengthEntry, place_of
-    from long_context_tasks.hosts.opencompass.summary import plain
-
-    return LengthEntry("m", task, place_of(task), plain(found) if found else None, task, **more)
-
-
 def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     work: Path, summarized: Summarized
 ) -> None:
     from mmengine.config import ConfigDict
 
-    from long_context_tasks.hosts.lengths import TablePlace, place_of, table
+    from long_context_tasks.hosts.lengths import LengthEntry, TablePlace, place_of, table
     from long_context_tasks.hosts.opencompass.summary import _place, plain
 
     def place(config: ConfigDict, found: dict[str, Any] | None) -> TablePlace:
@@ -207,7 +201,12 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
     assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
     assert place_of("ada_leval_tsort_any_ppl", "24k").length == "24k"
-    rows = table([entry("mmlu", {"accuracy": 3.0}), entry("a_b_2k", None)])
+    rows = table(
+        [
+            LengthEntry("m", "", place_of("mmlu"), {"accuracy": 3.0}),
+            LengthEntry("m", "", place_of("a_b_2k"), None),
+        ]
+    )
     assert rows[0] == ["task", "model", "2k", "-"]
     synthetic = "ethic_recall_medicine_synthetic"
     given = ConfigDict(lct_task=synthetic, lct_length="8k")
@@ -242,84 +241,3 @@ def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> Non
         (tmp_path / path).write_text(text)
     assert find_log(tmp_path, "m", "t_2k") == (tmp_path / "logs/eval/m/t_2k.out", "ValueError: this")
     assert find_log(tmp_path, "x", "t_2k") == (None, "")
-
-
-ORGANIZE = ("ethic_organize_books", "ethic_organize_debates")
-OF_ETHIC = {"version": card("ethic").version, **EthicOptions().resolved()}
-
-
-def organized(value: float, n: int, scored: int | None = None) -> dict[str, Any]:
-    """A result of a pooled task, in percent."""
-    return {
-        "strict_lcs": value,
-        "strict_lcs_low": value - 1,
-        "strict_lcs_high": value + 1,
-        "n": float(n),
-        "n_scored": float(n if scored is None else scored),
-        "n_truncated": 0.0,
-        "lct_task": ["x"],
-        "headline": ["strict_lcs"],
-        "points": [[]],
-        "judged": ["no"],
-        "lct_given": [OF_ETHIC],
-    }
-
-
-def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path, summarized: Summarized) -> None:
-    lm_eval = pytest.importorskip("lm_eval.api.metrics")
-    results = {
-        ("a", ORGANIZE[0]): organized(20.0, 100),
-        ("a", ORGANIZE[1]): organized(50.0, 229),
-        ("b", ORGANIZE[0]): organized(10.0, 100, 40),
-        ("b", ORGANIZE[1]): organized(30.0, 300),
-    }
-    summarized(results, "a b", ORGANIZE)
-    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
-    theirs = lm_eval.aggregate_subtask_metrics([20.0, 50.0], [100, 229], True)
-    assert lines == [
-        "task,model,-",
-        'ethic_organize_books,a,"20.0 [19.0, 21.0]"',
-        'ethic_organize_books,b,"10.0 [9.0, 11.0] * 40/100"',
-        'ethic_organize_debates,a,"50.0 [49.0, 51.0]"',
-        'ethic_organize_debates,b,"30.0 [29.0, 31.0]"',
-        f"ethic_organize,a,{theirs:.1f}",
-        "ethic_organize,b,25.0 * 340/400",
-    ]
-
-
-def means(results: dict[str, dict[str, Any] | None], stale: str = "") -> list[list[str]]:
-    """The rows of the group means of a model's results."""
-    from long_context_tasks.hosts.lengths import table, with_group_means
-
-    entries = [entry(task, found, change="x" * (task == stale)) for task, found in results.items()]
-    return [row for row in table(with_group_means(entries))[1:] if row[0] not in results]
-
-
-def test_a_mean_is_there_only_for_all_splits_of_a_pooled_task() -> None:
-    books, debates = organized(20.0, 1), organized(50.0, 2)
-    assert means({ORGANIZE[0]: books, ORGANIZE[1]: debates}) == [["ethic_organize", "m", "40.0"]]
-    assert means({ORGANIZE[0]: books}) == []
-    assert means({"ethic_recall_books": books, "ethic_recall_law": debates}) == []
-    # Splits of ELITR-Bench are not pooled.
-    assert means({"elitr_bench_qa_dev": books, "elitr_bench_qa_test": debates}) == []
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "stale", "shown"),
-    [
-        (organized(20.0, 1), None, "", "missing"),
-        (organized(20.0, 1), organized(20.0, 1), ORGANIZE[0], "other options"),
-        (*(({**organized(3.25, 1), "points": [["strict_lcs"]]},) * 2), "", "3.25"),
-        (organized(math.nan, 4, 0), organized(50.0, 2), "", "- * 2/6"),
-    ],
-    ids=["missing", "stale", "points", "unscored"],
-)
-def test_what_a_mean_shows(first: Any, second: Any, stale: str, shown: str) -> None:
-    assert means({ORGANIZE[0]: first, ORGANIZE[1]: second}, stale) == [["ethic_organize", "m", shown]]
-
-
-def test_a_split_that_runs_twice_has_no_mean() -> None:
-    from long_context_tasks.hosts.opencompass.summary import with_group_means
-
-    entries = [entry(task, organized(20.0, 1)) for task in (ORGANIZE[0], ORGANIZE[0], ORGANIZE[1])]
-    assert with_group_means(entries) == entries

@@ -183,11 +183,10 @@ def test_likelihoods_of_opencompass_name_clusters(tmp_path: Path) -> None:
     told: dict[str, Any] = {
         "n_candidate_tokens": [[1] * 24] * 2,
         "lct_status": [None] * 2,
-        "n_prompt_tokens": [1] * 2,
     }
     told |= {"log_likelihoods": [[-1.0] * 24] * 2, "lct_window": ["unchecked"] * 2}
     given = [json.loads(rows[0]["lct_given"])] * 2
-    result = CasePPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
+    result = CasePPLEvaluator().score(["0", "0"], rows, case=cases, lct_given=given, **told)
     task = loading.load_task("ada_leval_tsort_any_ppl", resolve_options(options, {}))
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 

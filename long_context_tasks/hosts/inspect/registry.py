@@ -1,4 +1,4 @@
-"""What inspect_ai's entry point loads: a task for every task of the catalogue that is answered, those of other packages too."""
+"""Loaded by inspect_ai's entry point: makes a task for every answered task of the catalogue, other packages included."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from long_context_tasks.tokens import provide_table
 
 
 def _maker(name: str) -> Callable[..., Task]:
-    # A function of this module, by which the host finds the package's name, which it puts in front.
+    # inspect_ai takes the prefix of a task's name from the module in which its function is defined.
     def make(**options: Any) -> Task:
         return case_task(name, **options)
 

@@ -1,4 +1,4 @@
-"""Runs of inspect_ai: a log ``*.eval`` (or ``*.json``) for each, read with the host's own library. Checked against inspect_ai 0.3.285."""
+"""Reads the logs of inspect_ai, ``*.eval`` or ``*.json``, with its own library. Checked against inspect_ai 0.3.285."""
 
 import math
 import re
@@ -13,22 +13,22 @@ from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_s
 from long_context_tasks.stats.means import result_keys
 
 METADATA = "long_context_tasks"
-"""Under this name the facts of a run stand in the metadata of its log, and the answers to a case in the sample's store."""
+"""Name of the facts of a run in the metadata of its log, and of the answers to a case in the sample's store."""
 # Other packages' files end in .json too.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
 _PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")
-_FACTS = ("window", "rope", "stop_width")
-# Of the settings of generation, those that change no answer.
+_FACTS = ("window", "rope")
+# Settings of generation that change no answer.
 _OPERATION = {
     *("max_retries", "timeout", "attempt_timeout", "max_connections"),
     *("adaptive_connections", "batch", "cache"),
 }
-# What is long in a sample and said again in its score.
+# Long parts of a sample that its score repeats.
 _LONG = {"messages", "events", "events_data", "attachments", "store", "output", "timelines"}
 
 
 def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """Return the runs whose logs, given by name, lie in a folder; an interrupted one counts only while no later log has finished it."""
+    """Return the runs whose logs, given by name, are in a folder; an interrupted one counts only until a later log finishes it."""
     found: list[Found] = []
     unfinished: dict[str, Found] = {}
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
@@ -42,14 +42,14 @@ def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
                 found.append(run)
         except ImportError:
             found.append((path, str(lacking("inspect", f"{path}: reading this log", "inspect_ai"))))
-        except Exception as error:  # whatever a damaged archive makes its readers raise
+        except Exception as error:  # readers of a damaged archive raise almost anything
             found.append((path, f"{path}: not a log of inspect_ai, or damaged ({short(error)}); run again"))
     finished = {run.provenance["task_id"] for run in found if isinstance(run, StoredRun)}
     return found + [one for task, one in unfinished.items() if task not in finished]
 
 
 def _header(path: Path) -> StoredRun | None:
-    """The run of a log, finished or not; None for another package's."""
+    """Return the run of a log, finished or not; None for another package's log."""
     from inspect_ai.log import read_eval_log
 
     log = read_eval_log(str(path), header_only=True)
@@ -77,7 +77,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
             "completed": log.stats.completed_at,
         },
         host=INSPECT,
-        # As it is called everywhere else: without the provider, and what lies in a folder by the folder.
+        # The name that other hosts have for it: without the provider; for a local model, its folder.
         model=spec.model_args.get("model_path") or _PROVIDER.sub("", spec.model),
         folder=path.parent,
         label=path.stem,
@@ -90,7 +90,7 @@ def _run(path: Path, log: Any, facts: Mapping[str, Any]) -> StoredRun:
 
 
 def _numbers(log: Any) -> dict[str, float]:
-    """The host's numbers, with those that it was not given: counts of 0, and what is unknown."""
+    """Return the numbers of a log, and those that were left out of it: counts of 0 and unknown values."""
     if log.results is None or not log.results.scores:
         return {}
     [score] = log.results.scores
@@ -122,7 +122,7 @@ def _case(sample: Any) -> StoredCase:
         "labels": labels["labels"],
         "turn_labels": tuple(labels["turn_labels"]),
     }
-    if not sample.scores:  # it failed, and the user let the run go on
+    if not sample.scores:  # the case failed, and the user let the run go on
         return StoredCase(responses=(Response(None, ENDPOINT_FAILED),) * len(common["turn_labels"]), **common)
     [record] = [score.metadata for score in sample.scores.values()]
     turns = record["turns"]

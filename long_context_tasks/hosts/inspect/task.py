@@ -1,12 +1,11 @@
-"""A task of any benchmark in inspect_ai: samples, the solver that asks, the scorer, and the means.
+"""A task of any benchmark in inspect_ai: samples, the solver that asks the model, the scorer, and the means.
 
-Samples hold ids and labels; the text of a case is rendered when it is asked. Scores stand in the log as the other hosts have them.
+Samples hold ids and labels; the text of a case is rendered when it is sent. Scores are those of the other hosts.
 """
 
 import json
 import logging
 import math
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -16,13 +15,11 @@ from anyio import to_thread
 from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import EvalSpec
 from inspect_ai.model import ChatMessage, ContentReasoning, GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.scorer import Metric, SampleScore, Scorer, Target, metric, scorer
 from inspect_ai.scorer import Score as HostScore
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import EarlyStop
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
@@ -53,7 +50,7 @@ from long_context_tasks.schema.response import (
     stored_form,
 )
 from long_context_tasks.schema.thinking import CLOSE, OPEN
-from long_context_tasks.stats.means import RATES, Scale, mean_of_scores, task_numbers
+from long_context_tasks.stats.means import mean_of_scores, task_numbers
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -61,29 +58,28 @@ logger = logging.getLogger(__name__)
 _CHAT = TypeAdapter(list[ChatMessage])
 
 
-def case_task(name: str, stop_width: float | None = None, **options: Any) -> Task:
-    """Make the host's task.
+def case_task(name: str, **options: Any) -> Task:
+    """Make the inspect_ai task of one of our tasks.
 
     Args:
         name: see ``lct tasks``.
-        stop_width: stop when the 95 % interval of the headline metric is this wide, on cases in random order; None: run all cases.
-        options: the ``lct_*`` ones; the environment fills in what is missing.
+        options: ``lct_*`` options; those that are not given come from the environment.
 
     Raises:
-        PrerequisiteError: bad options or data, or a judge that cannot be reached; the host prints its message alone.
+        PrerequisiteError: bad options or data, or a judge that does not answer; inspect_ai prints its message without a traceback.
     """
     try:
-        return _case_task(name, stop_width, options)
+        return _case_task(name, options)
     except InputError as error:
         raise PrerequisiteError(str(error)) from error
 
 
-def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) -> Task:
+def _case_task(name: str, options: Mapping[str, Any]) -> Task:
     if foreign := [key for key in options if not key.startswith("lct_")]:
         raise InputError(f"{name}: unknown arguments {foreign}; options begin with lct_, like -T lct_n=50")
     warn_of_misspelt_variables()
     if parse_task(name).scoring != "generate":
-        raise InputError(f"{name}: inspect_ai gives no likelihoods; run it in lm-eval or OpenCompass")
+        raise InputError(f"{name}: inspect_ai computes no likelihoods; run it in lm-eval or OpenCompass")
     task, judge = with_judge(load_task(name, options))
     name = task.name  # with the variant that lct_variant names
     if not len(task.cases):
@@ -94,32 +90,20 @@ def _case_task(name: str, stop_width: float | None, options: Mapping[str, Any]) 
         judge.check(task)
     elif task.judging is not None:
         logger.warning(not_judged_hint(name, "logs"))
-    cases: Sequence[Case] = task.cases.cases
-    stopping = None
-    if stop_width is not None:
-        cases = by_cluster_at_random(cases, task.options.seed)
-        stopping = WidthStopping(stop_width, scale=task.points.get(task.metrics[0], RATES))
     points = dict(sorted(task.points.items()))
     return Task(
-        dataset=MemoryDataset([_sample(case) for case in cases], name=name),
+        dataset=MemoryDataset([_sample(case) for case in task.cases.cases], name=name),
         solver=ask(task),
         scorer=score_case(task, judge),
         metrics=[numbers(list(task.metrics), list(task.intervals), points)],
         config=GenerateConfig(temperature=0.0),
-        early_stopping=stopping,
         version=task.version,
-        metadata={
-            METADATA: {
-                **facts_of(task, judge),
-                **_model_facts(task),
-                "stop_width": stop_width,
-            }
-        },
+        metadata={METADATA: {**facts_of(task, judge), **_model_facts(task)}},
     )
 
 
 def _model_facts(task: LoadedTask) -> dict[str, str]:
-    """What results say of the model; empty where the host has not made it yet, as in a program that calls ``eval`` later."""
+    """Return facts of the model for the results; empty if inspect_ai has not made it yet, as in a program that calls ``eval`` later."""
     try:
         model = get_model()
     except ValueError:  # no model is named
@@ -137,7 +121,7 @@ def _sample(case: Case) -> Sample:
 
 @solver
 def ask(task: LoadedTask) -> Solver:
-    """Ask the turns of a case, with the model's own answers as history; what does not fit the window is not sent."""
+    """Ask the turns of a case, with the model's own answers as history; a case that does not fit the window is not sent."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
@@ -169,23 +153,23 @@ def ask(task: LoadedTask) -> Solver:
 
 
 async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tuple[TaskState, Response]:
-    """The state after the model's answer to its messages, and the answer."""
+    """Return the state after the model's answer to its messages, and the answer."""
     try:
         state = await generate(state, tool_calls="none", max_tokens=task.answer_budget)
     except Exception as error:
         if not says_too_long(error):
             raise
         return state, Response(None, DOES_NOT_FIT)
-    # The host makes an output of some servers' refusals; a model that has answered has used tokens.
+    # inspect_ai turns some servers' refusals into an output, without the tokens that a real answer has used.
     if state.output.stop_reason == "model_length" and state.output.usage is None:
         return state, Response(None, DOES_NOT_FIT)
     return state, Response(task.received(response_text(state.output)))
 
 
 def response_text(output: ModelOutput) -> str:
-    """The response as the other hosts have it: the host takes thinking out of the text, and scoring wants to see it there.
+    """Return the response in the form of the other hosts: inspect_ai separates the thinking, which scoring expects in the text.
 
-    Thinking that the server separates counts only where no answer follows. White space beside the tags is lost.
+    Thinking that the server separates counts only if no answer follows. White space next to the tags is lost.
     """
     message = output.message
     parts = message.content if isinstance(message.content, list) else []
@@ -199,12 +183,12 @@ def response_text(output: ModelOutput) -> str:
 
 @scorer(metrics=[])
 def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
-    """Score the cases of a task as the other hosts do; a judged task without a judge keeps its answers only."""
+    """Score the cases of a task as the other hosts do; a judged task without a judge only keeps its answers."""
     batched = BatchedJudge(judge, task) if judge is not None else None
 
     async def score(state: TaskState, target: Target) -> HostScore:
         case = task.by_id[str(state.sample_id)]
-        # Without answers where the case failed, and the user wants such cases scored.
+        # A failed case has no answers; it is scored with --score-on-error.
         failed = [Response(None, ENDPOINT_FAILED)] * len(case.turns)
         answers = state.store.get(METADATA) or answers_record(task, failed)
         responses = from_stored_form(answers["response"], answers["status"])
@@ -219,59 +203,6 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
     return score
 
 
-FEWEST_CLUSTERS = 10
-"""Before so many books (meetings, ...) nothing stops: an interval over few clusters is itself uncertain."""
-
-
-def by_cluster_at_random(cases: Sequence[Case], seed: int) -> list[Case]:
-    """The cases, clusters in random order, so that the first stand for all; those of one cluster stay together."""
-    order = list(dict.fromkeys(case.cluster for case in cases))
-    random.Random(seed).shuffle(order)
-    place = {cluster: number for number, cluster in enumerate(order)}
-    return sorted(cases, key=lambda case: place[case.cluster])
-
-
-class WidthStopping:
-    """The host's protocol ``EarlyStopping``: no case begins once the interval is narrow enough; those that run are finished."""
-
-    def __init__(self, width: float, *, scale: Scale | None) -> None:
-        """Stop at a width, from the lower to the upper end; `scale` is that of the headline.
-
-        Raises:
-            InputError: no width above 0.
-        """
-        if not isinstance(width, int | float) or not width > 0:
-            raise InputError(f"stop_width={width}: give the width of an interval, like -T stop_width=0.1")
-        self._width, self._scale = float(width), scale
-        self._scores: list[Score] = []
-        self._clusters: list[str] = []
-        self._reached: float | None = None
-
-    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
-        """Name the manager."""
-        return f"interval no wider than {self._width:g}"
-
-    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Leave a case out when the interval is narrow enough."""
-        if self._reached is None:
-            return None
-        return EarlyStop(id=id, epoch=epoch, reason=f"the interval is {self._reached:.4g} wide")
-
-    async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
-        """Take the headline's scores of a case in."""
-        turns, clusters = turns_of(scores.values())
-        self._scores += [next(iter(turn.values())) for turn in turns]
-        self._clusters += clusters
-        if self._reached is None and len(set(self._clusters)) >= FEWEST_CLUSTERS:
-            mean = mean_of_scores(self._scores, self._clusters, scale=self._scale)
-            if mean.high - mean.low <= self._width:
-                self._reached = mean.high - mean.low
-
-    async def complete_task(self) -> dict[str, JsonValue]:
-        """What the log says of the stop."""
-        return {"width": self._width, "reached": self._reached}
-
-
 _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
 """Names of the window in the configs of transformers."""
 
@@ -279,7 +210,7 @@ _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
 def find_window(options: Options, model: Model, answer_budget: int) -> Window:
     """Return the window, and how to count a prompt in it that leaves room for `answer_budget` tokens.
 
-    A model behind an address tells neither, and the host's own count of tokens is an estimate: without ``lct_window`` its server
+    Both are unknown for a model on a server, and inspect_ai's own count of tokens is an estimate: without ``lct_window`` the server
     decides.
 
     Raises:
@@ -300,14 +231,14 @@ def find_window(options: Options, model: Model, answer_budget: int) -> Window:
 
 
 def rendered(model: Model, messages: Sequence[ChatMessage]) -> str:
-    """The text that a model in this process reads; for others the contents."""
+    """Return the text that a model in this process reads; for other models the contents of the messages."""
     if _own_tokenizer(model) is not None:
         return str(model.api.hf_chat(list(messages), []))  # type: ignore[attr-defined]
     return "\n".join(message.text for message in messages)
 
 
 def in_roles_of(model: Model, messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages, without a system message where the model's chat template takes none."""
+    """Return the messages, without a system message if the model's chat template does not take one."""
     tokenizer = _own_tokenizer(model)
     if tokenizer is None or tokenizer.chat_template is None:
         return messages
@@ -316,12 +247,12 @@ def in_roles_of(model: Model, messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _own_tokenizer(model: Model) -> Any | None:
-    """The tokenizer of a model that the host has loaded through transformers."""
+    """Return the tokenizer of a model that inspect_ai has loaded through transformers; None for other models."""
     return getattr(model.api, "tokenizer", None) if hasattr(model.api, "hf_chat") else None
 
 
 def says_too_long(error: Exception) -> bool:
-    """Whether a provider's exception is a server's refusal of a prompt for its length."""
+    """Return whether a provider's exception is a server's refusal of a prompt for its length."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return isinstance(status, int) and is_length_refusal(status, str(error))
 
@@ -329,7 +260,7 @@ def says_too_long(error: Exception) -> bool:
 def answers_record(
     task: LoadedTask, responses: Sequence[Response], hashes: Sequence[str] = (), window: str = UNCHECKED
 ) -> dict[str, Any]:
-    """The answers to a case, and hashes of what was sent for them."""
+    """Return the answers to a case, and hashes of their prompts."""
     text, status = stored_form(responses, conversation=task.is_conversation)
     return {"response": text, "status": status, "prompt_sha256": list(hashes), "window": window}
 
@@ -340,7 +271,7 @@ def host_score(
     turns: Sequence[CaseScores],
     verdicts: Sequence[Sequence[Verdict]],
 ) -> HostScore:
-    """A score whose value is for the host's pages, the mean over turns, and whose metadata hold everything."""
+    """Return a score whose value, the mean over turns, is for inspect_ai's pages, and whose metadata hold everything."""
     rows = [
         {
             "scores": {name: turn[name].value for name in task.metrics},
@@ -360,7 +291,7 @@ def host_score(
 
 
 def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str]]:
-    """The scores of each turn of samples, headline first, and its cluster; reasons are those of the headline metric."""
+    """Return the scores of each turn of samples, headline first, and its cluster; reasons are those of the headline metric."""
     turns: list[CaseScores] = []
     clusters: list[str] = []
     for sample in samples:
@@ -373,7 +304,7 @@ def turns_of(samples: Iterable[SampleScore]) -> tuple[list[CaseScores], list[str
 
 @metric(scores="unreduced")
 def numbers(metrics: list[str], intervals: list[str], points: dict[str, Any]) -> Metric:
-    """Means over turns, headline first, intervals and standard errors over clusters, and counts; without what is unknown or counts 0."""
+    """Compute means over turns, headline first, intervals and standard errors over clusters, and counts; leave out unknown and zero ones."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         turns, clusters = turns_of(scores)

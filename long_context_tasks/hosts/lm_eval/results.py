@@ -254,7 +254,7 @@ def sample_record(
 
     Args:
         responses: one per turn.
-        conversation: whether the task asks its turns in one conversation.
+        conversation: whether all turns belong to one conversation.
         prompts: a hash of the prompt of each turn that was sent.
         verdicts: of the judge on each turn.
     """

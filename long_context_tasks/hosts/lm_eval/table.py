@@ -15,7 +15,6 @@ from long_context_tasks.hosts.lengths import (
     notes,
     place_of,
     table,
-    with_group_means,
 )
 from long_context_tasks.hosts.lm_eval.results import FILTER, model_name
 from long_context_tasks.schema import InputError, format_length
@@ -86,7 +85,7 @@ def by_length_table(results: Mapping[str, Any], column: str) -> str:
     if column != ("groups" if "groups" in results else "results") or not entries:
         return ""
     fresh = [entry.result for entry in entries if entry.result is not None]
-    return "\n".join(["", HEADING, "", markdown(table(with_group_means(entries))), *notes(fresh), ""])
+    return "\n".join(["", HEADING, "", markdown(table(entries)), *notes(fresh), ""])
 
 
 def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:

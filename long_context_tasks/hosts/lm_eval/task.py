@@ -7,7 +7,6 @@ and the functions of :meth:`CaseTask.aggregation` compute the means.
 Documents hold ids only: the text of a case is rendered when its request is built.
 """
 
-import argparse
 import json
 import logging
 import math
@@ -213,9 +212,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """
         template = kwargs.get("chat_template")
         self._check_template(template, kwargs.get("system_instruction"))
+        self._describe_model(template)
         if self.judge is not None and BYPASS not in self._metric_fn_list:
             self.judge.check(self.loaded)
-        self._describe_model(getattr(template, "__self__", None))
         keep_answers_of_servers()
         if kwargs.get("cache_requests"):
             # lm-eval finds a stored prompt by the task's name; another length or window would get the old ones.
@@ -248,19 +247,17 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             applied = None if style else template
             self._ask = partial(context_of, system_instruction=system, chat_template=applied)
             self._model = template.__self__  # type: ignore[attr-defined]
-        plain = template is None and not (self.loaded.by_likelihood or style)
-        if plain and has_chat_template(self.model_arguments):
-            _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
 
-    def _describe_model(self, model: Any) -> None:
-        """Find the window, and write it into the results with the model's rotary settings; pass the run's seed to a server.
-
-        Args:
-            model: lm-eval's model; None without a chat template, when it cannot be reached.
-        """
+    def _describe_model(self, template: Callable[..., Any] | None) -> None:
+        """Find the window, and write it into the results with the model's rotary settings; pass the run's seed to a server."""
+        # Without a chat template, which is a method of lm-eval's model, the model cannot be reached.
+        model = getattr(template, "__self__", None)
         # A conversation leaves room for all its answers.
         budget = self.loaded.answer_budget * max(len(case.turns) for case in self.loaded.cases.cases)
         self.run_window = find_window(self.loaded.options, self.model_arguments, model, budget)
+        plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
+        if plain and has_chat_template(self.model_arguments):
+            _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
         self._config.metadata["window"] = self.run_window.window.describe()
         if model is not None:
             from long_context_tasks.hosts.rope import describe_rope
@@ -327,7 +324,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return parts.context
 
     def apply_filters(self) -> None:
-        """Keep the first response to each request, ask later turns, and judge; None stands for a case that was not sent."""
+        """Keep the first response to each request, ask later turns, and judge; a case that was not sent has None."""
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
@@ -410,7 +407,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return hashes
 
     def _answers(self, requests: Sequence[CaseInstance]) -> list[str]:
-        """Ask the model, except for what the cache of ``--use_cache`` holds; lm-eval reads it during its own pass only."""
+        """Ask the model, except for responses in the cache of ``--use_cache``, which lm-eval reads during its own pass only."""
         store = getattr(getattr(self._model, "cache_hook", None), "dbdict", None)
         keys = [hash_args("generate_until", request.args) for request in requests]
         known: dict[str, str] = {}
@@ -441,7 +438,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 if not failed:
                     return
                 why = f"{failed} responses are without a verdict, as the judge did not answer"
-        logger.warning(not_judged_hint(self.loaded.name, kept_in(sys.argv[1:]), why))
+        # A task does not see the folder of the results, nor whether responses are kept in it.
+        needed = "if this run has --output_path RESULTS --log_samples"
+        logger.warning("%s, %s", not_judged_hint(self.loaded.name, "RESULTS", why), needed)
 
     def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
         if ids:
@@ -565,30 +564,6 @@ def typed_command(words: Sequence[str]) -> list[str]:
     if not _is_command(words):
         return []
     return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
-
-
-def kept_in(arguments: Sequence[str]) -> str | None:
-    """Return the folder of the sample logs from lm-eval's command line; None if it is unknown or no samples are kept.
-
-    A file given with ``--config`` is not read.
-
-    >>> kept_in(["run", "--tasks", "x", "--output_path", "out", "--log_samples"])
-    'out'
-    >>> kept_in(["--tasks", "x", "-o", "out"]) is None
-    True
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--output_path", "-o")
-    parser.add_argument("--log_samples", "-s", action="store_true")
-    parser.add_argument("--predict_only", "-x", action="store_true")
-    try:
-        given, _ = parser.parse_known_args(list(arguments))
-    except (argparse.ArgumentError, SystemExit):
-        return None
-    if not given.output_path or not (given.log_samples or given.predict_only):
-        return None
-    path = Path(given.output_path)
-    return str(path.parent if path.suffix == ".json" else path)
 
 
 def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:

@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -96,7 +96,7 @@ def _temporary(key: str, files: tuple[tuple[str, str], ...]) -> Path:
     """Return a folder that this process removes when it ends.
 
     Raises:
-        InputError: there is no room for temporary files either.
+        InputError: temporary files cannot be written either.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"lm_eval_tasks_{key}_"))
@@ -117,26 +117,25 @@ def _remove(folder: Path, process: int) -> None:
 
 def task_files() -> dict[str, str]:
     """Return name and text of every YAML file: those of each benchmark, and the groups over the benchmarks of this package."""
+    own = catalogue.own_benchmark_names()
+    suites = _suites(own)
     files: dict[str, str] = {}
     for name in catalogue.benchmark_names():
         files |= benchmark_files(name)
-    own = catalogue.own_benchmark_names()
-    groups = {name for benchmark in own for name in _groups(benchmark)}
     # The benchmarks have different metrics, so that these groups have no mean.
     return files | {
-        f"_{name}.yaml": _group_yaml(name, members, [], version=1)
-        for name, members in _suites(own, groups).items()
+        f"_{name}.yaml": _group_yaml(name, members, [], version=1) for name, members in suites.items()
     }
 
 
 def benchmark_files(benchmark: str) -> dict[str, str]:
     """Return name and text of every YAML file of a benchmark."""
-    card = catalogue.card(benchmark)
+    version = catalogue.card(benchmark).version
     own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.listed}
     files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
     for name, (members, metrics) in _groups(benchmark).items():
         pooled = any(own[member].card.pooled for member in members if member in own)
-        files[f"_{name}.yaml"] = _group_yaml(name, members, metrics, card.version, pooled=pooled)
+        files[f"_{name}.yaml"] = _group_yaml(name, members, metrics, version, pooled=pooled)
     return files
 
 
@@ -170,7 +169,7 @@ def lm_eval_groups() -> dict[str, tuple[str, ...]]:
     groups = {
         name: tuple(members) for benchmark in names for name, (members, _) in _groups(benchmark).items()
     }
-    return {**groups, **_suites(names, groups.keys())}
+    return {**groups, **_suites(names)}
 
 
 def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
@@ -178,8 +177,7 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     card = catalogue.card(benchmark)
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for spec in catalogue.task_specs():
-        in_group = spec.length != catalogue.ANY and spec.group != spec.name and spec.listed
-        if spec.benchmark == benchmark and in_group:
+        if spec.benchmark == benchmark and _has_group(spec):
             metrics = [spec.headline] if spec.scoring == "likelihood" else list(spec.card.main_metrics)
             groups.setdefault(spec.group, ([], metrics))[0].append(spec.name)
     published = {name: task for name, task in card.tasks.items() if task.source == "published"}
@@ -196,26 +194,30 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     return groups
 
 
-def _suites(benchmarks: Sequence[str], groups: Collection[str]) -> dict[str, tuple[str, ...]]:
+def _has_group(spec: TaskSpec) -> bool:
+    return spec.length != catalogue.ANY and spec.group != spec.name and spec.listed
+
+
+def _suites(benchmarks: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the groups over several benchmarks; a task with splits is a member by its group."""
-
-    def members(specs: Sequence[TaskSpec]) -> tuple[str, ...]:
-        own = [spec for spec in specs if spec.benchmark in benchmarks]
-        return tuple(
-            dict.fromkeys(spec.group if spec.split and spec.group in groups else spec.name for spec in own)
-        )
-
-    cards = {name: catalogue.card(name) for name in benchmarks}
     suites = {
         # Tasks by likelihood are left out: they run on local models only, and a case costs a text for each candidate.
-        "lct_synthetic": members(synthetic_tasks("seed")),
-        "lct_nano": members(nano_tasks()),
-        "lct_recast": members(synthetic_tasks("recast")),
-        "lct_official": tuple(
-            name
-            for name, card in cards.items()
-            if any(task.source == "published" for task in card.tasks.values())
-        ),
+        "lct_synthetic": synthetic_tasks("seed"),
+        "lct_nano": nano_tasks(),
+        "lct_recast": synthetic_tasks("recast"),
     }
+    groups = {
+        name: dict.fromkeys(
+            spec.group if spec.split and _has_group(spec) else spec.name
+            for spec in specs
+            if spec.benchmark in benchmarks
+        )
+        for name, specs in suites.items()
+    }
+    groups["lct_official"] = dict.fromkeys(
+        name
+        for name in benchmarks
+        if any(task.source == "published" for task in catalogue.card(name).tasks.values())
+    )
     # lm-eval runs an empty group without a message.
-    return {name: members for name, members in suites.items() if members}
+    return {name: tuple(members) for name, members in groups.items() if members}

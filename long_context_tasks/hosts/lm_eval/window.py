@@ -1,4 +1,4 @@
-"""The context window of a run in lm-eval: ``lct_window``, else lm-eval's own, else unknown.
+"""The context window of a run in lm-eval: ``lct_window``, or lm-eval's own, or unknown.
 
 lm-eval cuts prompts from the left to the window that it assumes. With a chat template its model can be reached and asked; without one the
 window is read from the model arguments as lm-eval does it. If lm-eval would fall back on a number of its own (2,047 or 2,048), the run is
@@ -57,7 +57,7 @@ def find_window(
     Args:
         options: of the run.
         arguments: lm-eval's metadata, which holds the model arguments.
-        model: lm-eval's model if it can be reached (only with a chat template), else None.
+        model: lm-eval's model; None without a chat template, when it cannot be reached.
         answer_budget: number of tokens that the model may generate.
 
     Raises:
@@ -68,7 +68,7 @@ def find_window(
             "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "
             "max_length=WINDOW or tokenized_requests=False to --model_args"
         )
-    served = "base_url" in arguments or is_api_model(model)
+    served = "base_url" in arguments or (model is not None and is_api_model(model))
     # A server's class has a max_length as well, which means nothing unless the user gave it.
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)

@@ -1,10 +1,10 @@
-"""What the config files of OpenCompass ask for: tasks, datasets, processes, numbers in variables. No host is imported here.
+"""The functions that the config files of OpenCompass call: datasets, models and processes from variables of the environment.
 
-In a config file nothing that an import statement brings can be called, so the files reach this module through ``__import__``.
-Classes of the host stand here by name, as the host itself writes them down.
+A config file cannot call anything that an import statement brings, so the files reach this module through ``__import__``. Classes of
+OpenCompass are named by dotted paths, as it writes them down itself, and OpenCompass is not imported here.
 
-A dataset file takes its own names out of LCT_TASKS. The others may belong to a file that is read beside it, so they are
-looked at once more at the end of the run, where all of its tasks are known. A name of no task at all stops the run at once.
+A dataset file takes its own names from LCT_TASKS. The others may belong to another dataset file of the same run, so they are checked
+again at the end of the run, when all of its tasks are known. A name that is not a task stops the run at once.
 """
 
 import math
@@ -26,24 +26,24 @@ from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
-"""Names a file below configs/models: a model as a paper ran it, in the words of lm-eval's ``--config``."""
+"""Names a file below configs/models: a model as a paper ran it, in the form of lm-eval's ``--config``."""
 OFFICIAL = "official"
-"""Stands in LCT_TASKS for all tasks on the published files."""
+"""In LCT_TASKS: all tasks on the published files."""
 OTHERS = "other_packages_gen"
-"""Name of the dataset file of benchmarks that other packages bring."""
+"""Name of the dataset file of benchmarks from other packages."""
 ATTENTION = "LCT_ATTENTION"
-"""Names an attention of this package with its settings: ``rerope,window=512``."""
+"""Names one of our attentions with its settings: ``rerope,window=512``."""
 _SERVED = "openai-chat-completions"
 _KINDS = ("hf", "lct_hf", "vllm", _SERVED)
 _OURS = "long_context_tasks.hosts.opencompass"
-show_input_errors_in_one_line()  # a mistake in a variable is seen while a config file is read
+show_input_errors_in_one_line()  # a mistake in a variable is found while a config file is read
 
 
 def whole(name: str, default: int, least: int = 1) -> int:
     """Return the whole number in a variable.
 
     Raises:
-        InputError: something else; the variable is named.
+        InputError: another value.
     """
     return int(_number(name, default, int, (least, math.inf), f"a whole number of {least} or more"))
 
@@ -52,7 +52,7 @@ def number(name: str, default: float, most: float = math.inf) -> float:
     """Return the number of 0 or more in a variable.
 
     Raises:
-        InputError: something else; the variable is named.
+        InputError: another value.
     """
     wanted = "a number of 0 or more" if math.isinf(most) else f"a number of 0 to {most:g}"
     return _number(name, default, float, (0, most), wanted)
@@ -75,27 +75,27 @@ def is_served() -> bool:
     """Return whether LCT_API_BASE names a server.
 
     Raises:
-        InputError: LCT_API_MODEL or the preset names a model there, and LCT_API_BASE nothing.
+        InputError: LCT_API_MODEL or the preset names a model on a server, and LCT_API_BASE is not set.
     """
     base, model = os.environ.get("LCT_API_BASE"), os.environ.get("LCT_API_MODEL")
     if not base and preset(_SERVED):
         raise InputError(
-            f"{PRESET}={os.environ[PRESET]}: is a model behind a server; set LCT_API_BASE, as https://api.openai.com/v1"
+            f"{PRESET}={os.environ[PRESET]}: is a model on a server; set LCT_API_BASE, such as https://api.openai.com/v1"
         )
     if model and not base:
         raise InputError(
-            f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, as http://127.0.0.1:8000/v1, "
+            f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1, "
             "or LCT_MODEL for a model that is loaded here"
         )
     return bool(base)
 
 
 def preset(kind: str = "") -> dict[str, Any]:
-    """Return what the file in LCT_PRESET says; empty without one, or for a model of another kind than ``kind``.
+    """Return the content of the file in LCT_PRESET; empty without one, or for a model of another kind than ``kind``.
 
     Raises:
-        InputError: the file cannot be read, names no model, or one that this host does not have; LCT_MODEL_TYPE=vllm beside a file
-            for another engine, or LCT_API_BASE beside a file for a model that is loaded here.
+        InputError: the file cannot be read, names no model, or one that OpenCompass does not have; LCT_MODEL_TYPE=vllm with a file
+            for another engine, or LCT_API_BASE with a file for a model that is loaded here.
     """
     if not (name := os.environ.get(PRESET)):
         return {}
@@ -117,13 +117,13 @@ def preset(kind: str = "") -> dict[str, Any]:
 
 
 def served_model() -> dict[str, Any]:
-    """Return the arguments of the host's class for the model behind LCT_API_BASE.
+    """Return the arguments of OpenCompass' class for the model on the server in LCT_API_BASE.
 
     Raises:
         InputError: see :func:`is_served`; or LCT_API_BASE is not set.
     """
     if not is_served():
-        raise InputError("no server is named; set LCT_API_BASE, as http://127.0.0.1:8000/v1")
+        raise InputError("no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1")
     found = preset(_SERVED)
     name = os.environ.get("LCT_API_MODEL") or found.get("model_args", {}).get("model", "model")
     sampling = dict(found.get("gen_kwargs", {}))
@@ -132,7 +132,7 @@ def served_model() -> dict[str, Any]:
         sampling["seed"] = whole("LCT_RUN_SEED", found.get("seed", 0), 0)
     side_by_side = whole("LCT_BATCH_SIZE", 8)
     return {
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        # Reports take runs of the same name for repeats, so a sampling model gets another name.
         "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
         "path": name,
         "openai_api_base": os.environ["LCT_API_BASE"],
@@ -150,7 +150,7 @@ def served_model() -> dict[str, Any]:
         "query_per_second": whole("LCT_QUERIES_PER_SECOND", 8),
         "retry": 3,
         "max_out_len": 64,
-        # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
+        # OpenCompass sends a batch with this number of threads; its default depends on the number of processors.
         "batch_size": side_by_side,
         "max_workers": side_by_side,
         "run_cfg": {"num_gpus": 0},
@@ -158,9 +158,9 @@ def served_model() -> dict[str, Any]:
 
 
 def served_tokenizer(found: dict[str, Any]) -> str | None:
-    """Return the tokenizer in which the host counts prompts for a server: LCT_TOKENIZER, else that of the preset.
+    """Return the tokenizer with which OpenCompass counts prompts for a server: LCT_TOKENIZER, or that of the preset.
 
-    The host knows cl100k as that of GPT-4, to which it also falls back; its table comes from a package, not from the network.
+    OpenCompass calls cl100k by the name of GPT-4, which is also its default. Its table comes from a package, not from the network.
     """
     provide_table("cl100k_base")
     name = os.environ.get("LCT_TOKENIZER") or found.get("metadata", {}).get("lct_tokenizer")
@@ -168,7 +168,7 @@ def served_tokenizer(found: dict[str, Any]) -> str | None:
 
 
 def local_preset() -> dict[str, Any]:
-    """Return the arguments of the host's class for a preset of a model in this process; empty without one."""
+    """Return the arguments of OpenCompass' class for a preset of a model in this process; empty without one."""
     if not (found := preset("hf") or preset("lct_hf")):
         return {}
     loading = _with_own_base(dict(found["model_args"]))
@@ -188,7 +188,7 @@ def local_preset() -> dict[str, Any]:
 
 
 def vllm_preset() -> dict[str, Any]:
-    """Return the arguments of the host's class for a preset of a model through vLLM; empty without one."""
+    """Return the arguments of OpenCompass' class for a preset of a vLLM model; empty without one."""
     if not (found := preset("vllm")):
         return {}
     loading = _with_own_base(dict(found["model_args"]))
@@ -202,10 +202,12 @@ def vllm_preset() -> dict[str, Any]:
 
 
 def chosen_attention(chat: bool) -> dict[str, Any]:
-    """Return class and arguments for the attention in LCT_ATTENTION; empty without one. Where LCT_WINDOW is given, the host cuts nothing before.
+    """Return class and arguments for the attention in LCT_ATTENTION; empty without one.
+
+    With LCT_WINDOW, OpenCompass does not cut prompts to the window of the model's config.
 
     Raises:
-        InputError: no such attention or setting.
+        InputError: an unknown attention or setting.
     """
     if not (text := os.environ.get(ATTENTION)):
         return {}
@@ -224,18 +226,18 @@ def _attention(name: str, settings: dict[str, Any], chat: bool) -> dict[str, Any
 
 
 def _with_own_base(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Put the RoPE base of LCT_MODEL, a checkpoint here, into rotary settings that name the base of the file's model."""
+    """Put the RoPE base of LCT_MODEL into rotary settings that name the base of the preset's model."""
     for key in ("rope_scaling", "hf_overrides"):
         held = arguments.get(key) or {}
         rope = held.get("rope_parameters", held)
-        plain = rope.get("rope_type") == "default"  # NTK-aware: the base is the method
+        plain = rope.get("rope_type") == "default"  # NTK-aware scaling is a change of the base
         if "rope_theta" in rope and not plain and os.environ.get("LCT_MODEL"):
             rope["rope_theta"] = own_base(os.environ["LCT_MODEL"], rope["rope_theta"])
     return arguments
 
 
 def group_of(spec: TaskSpec) -> str:
-    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length, built cases only."""
+    """Return the name of the dataset file that holds a task."""
     if spec.benchmark not in catalogue.own_benchmark_names():
         return OTHERS
     if spec.scoring == "likelihood":
@@ -250,7 +252,7 @@ def group_of(spec: TaskSpec) -> str:
 
 
 def task_groups(benchmark: str) -> dict[str, list[str]]:
-    """Name of a dataset file to its tasks, both in the order of the card."""
+    """Return the tasks of each dataset file, both in the order of the card."""
     groups: dict[str, list[str]] = {}
     for spec in _specs_of(benchmark):
         groups.setdefault(group_of(spec), []).append(spec.name)
@@ -262,9 +264,9 @@ def _specs_of(benchmark: str) -> list[TaskSpec]:
 
 
 def default_tasks(benchmark: str) -> list[str]:
-    """What runs when nothing is chosen.
+    """Return the tasks that run if none are chosen.
 
-    Synthetic tasks of up to 4k tokens, for every model and machine; without any the plain tasks of the last split, the reported one.
+    Synthetic tasks of up to 4k tokens, which run on any machine; without any, the plain tasks of the last split, the one that papers report.
     """
     return small_synthetic_tasks(benchmark) or [
         spec.name
@@ -274,7 +276,7 @@ def default_tasks(benchmark: str) -> list[str]:
 
 
 def small_synthetic_tasks(benchmark: str) -> list[str]:
-    """Return the answered tasks on up to 4k tokens of text written from a seed, at the paper's lengths where it has some."""
+    """Return the answered tasks on up to 4k tokens of text written from a seed, at the paper's lengths if it has some."""
     return [
         spec.name
         for spec in _specs_of(benchmark)
@@ -286,10 +288,10 @@ def small_synthetic_tasks(benchmark: str) -> list[str]:
 
 
 def wanted_names() -> list[str]:
-    """The names in LCT_TASKS; empty when it is not given.
+    """Return the names in LCT_TASKS; empty if it is not set.
 
     Raises:
-        InputError: a name of no task, with its neighbours.
+        InputError: a name that is not a task; similar names are given.
     """
     warn_of_misspelt_variables()
     names = []
@@ -302,23 +304,23 @@ def wanted_names() -> list[str]:
 
 
 def full_name(task: str, variant: str | None = None) -> str:
-    """Return the name of a task with a variant of it, by default that in LCT_VARIANT.
+    """Return the full name of a task with a variant, by default that in LCT_VARIANT.
 
     Raises:
-        InputError: no such task or variant.
+        InputError: an unknown task or variant.
     """
     catalogue.parse_task(task)
     return catalogue.with_variant(task, catalogue.resolve_options({"lct_variant": variant}))[0]
 
 
 def official_groups() -> list[str]:
-    """The dataset files that hold the tasks on the published files."""
+    """Return the dataset files that hold the tasks on the published files."""
     names = (f"{name}_gen" for name in catalogue.benchmark_names())
     return [name for name in names if name in {group_of(spec) for spec in catalogue.task_specs()}]
 
 
 def not_run(tasks: Iterable[str]) -> list[str]:
-    """Sentences on the names in LCT_TASKS that a run holds no task for, with the remedy."""
+    """Return a sentence for each name in LCT_TASKS whose task is not in a run, with the remedy."""
     held = set(tasks)
     groups = official_groups()
     published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
@@ -339,11 +341,11 @@ def not_run(tasks: Iterable[str]) -> list[str]:
 
 
 def dataset(task: str, **options: Any) -> dict[str, Any]:
-    """Return the host's config of a task, with the options in the environment: the config that the host writes down goes on with a run."""
+    """Return OpenCompass' config of a task, with the options of the environment, so that ``-r`` finds them in the stored config."""
     task = full_name(task, options.pop("lct_variant", None))
     of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
     given = catalogue.task_options(task, {**of_preset, **options})
-    # Another judge may go on with the answers.
+    # Without the judge: a resumed run may use another.
     written = {key: value for key, value in given.resolved().items() if key[4:] in given.given - {"judge"}}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
@@ -352,11 +354,11 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         "abbr": task,
         "type": f"{_OURS}.task.CaseDataset",
         "lct_task": task,
-        "n": 1,  # --dataset-num-runs wants them
+        "n": 1,  # --dataset-num-runs expects n and k
         "k": 1,
         "reader_cfg": {"input_columns": ["case"], "output_column": "reference"},
         "infer_cfg": {
-            # The host wants a template; the inferencer renders the case itself.
+            # OpenCompass requires a template; the inferencer renders the case itself.
             "prompt_template": {
                 "type": f"{openicl}.icl_prompt_template.PromptTemplate",
                 "template": "{case}",
@@ -371,10 +373,10 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
 
 
 def datasets(group: str) -> list[dict[str, Any]]:
-    """Return the datasets of a dataset file: all of them when LCT_TASKS is not given, else those that it names.
+    """Return the datasets of a dataset file: those in LCT_TASKS, or all without it.
 
     Raises:
-        InputError: LCT_TASKS names a task that does not exist.
+        InputError: LCT_TASKS names an unknown task.
     """
     names = wanted_names()
     everything = not names or (OFFICIAL in names and group in official_groups())
@@ -383,10 +385,10 @@ def datasets(group: str) -> list[dict[str, Any]]:
 
 
 def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
-    """Return what ``eval_<benchmark>.py`` runs: the tasks in LCT_TASKS, without it a few cases of the default tasks.
+    """Return the datasets of ``eval_<benchmark>.py``: the tasks in LCT_TASKS, or a few cases of the default tasks.
 
     Raises:
-        InputError: a name that is no task of the benchmark, or a bad number.
+        InputError: a name that is not a task of the benchmark, or a bad number.
     """
     if wanted_names():
         return _chosen(_specs_of(benchmark), ())
@@ -394,19 +396,19 @@ def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
 
 
 def suite_datasets() -> list[dict[str, Any]]:
-    """Return what ``eval_all.py`` runs: the tasks in LCT_TASKS, without it all on the published files.
+    """Return the datasets of ``eval_all.py``: the tasks in LCT_TASKS, or all on the published files.
 
     Raises:
-        InputError: a name of no task, or a bad number.
+        InputError: an unknown task, or a bad number.
     """
     return _chosen(catalogue.task_specs(), [OFFICIAL])
 
 
 def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
-    """Return what ``eval_synthetic.py`` (or, for ``recast``, ``eval_recast.py``) runs: tasks of any length, those in LCT_TASKS or the plain ones of this package.
+    """Return the datasets of ``eval_synthetic.py`` or ``eval_recast.py``: tasks of any length, those in LCT_TASKS or the plain ones of this package.
 
     Raises:
-        InputError: a name that is no such task, or a bad number.
+        InputError: a name that is not such a task, or a bad number.
     """
     seeded = [s for s in catalogue.task_specs() if s.source == source and s.length in ("", catalogue.ANY)]
     length = os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k")
@@ -416,10 +418,10 @@ def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
 
 
 def nano_datasets() -> list[dict[str, Any]]:
-    """Return what ``eval_nano.py`` runs: the tasks with many questions on each document, those in LCT_TASKS or all of this package.
+    """Return the datasets of ``eval_nano.py``: tasks with many questions on each document, those in LCT_TASKS or all of this package.
 
     Raises:
-        InputError: a name that is no such task, or a bad number.
+        InputError: a name that is not such a task, or a bad number.
     """
     number_of_cases = {"lct_n": whole("LCT_N", 1)} if os.environ.get("LCT_N") else {}
     length = os.environ.get("LCT_LENGTH") or "8k"
@@ -432,7 +434,7 @@ def _of_this_package(specs: Sequence[TaskSpec]) -> list[str]:
 
 
 def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> list[dict[str, Any]]:
-    """Return datasets of the tasks in LCT_TASKS, which are among ``specs``, else of ``plain``; ``official`` means its tasks."""
+    """Return the datasets of the tasks in LCT_TASKS, which have to be in ``specs``, or of ``plain``."""
     names, held = wanted_names() or plain, {spec.name for spec in specs}
     if unknown := [name for name in names if name not in held and name != OFFICIAL]:
         there = ", ".join(plain or default_tasks(specs[0].benchmark))
@@ -446,14 +448,14 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
 
 
 def _repeated(chosen: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Let each case be answered LCT_RUNS times, and each evaluating process have LCT_EVAL_GPUS GPUs."""
+    """Set the number of answers to each case (LCT_RUNS) and of GPUs for each evaluating process (LCT_EVAL_GPUS)."""
     rows = list(chosen)
     runs, gpus = whole("LCT_RUNS", 1), whole("LCT_EVAL_GPUS", 0, 0)
     return [{**row, "n": runs, "k": runs, "eval_cfg": {**row["eval_cfg"], "num_gpus": gpus}} for row in rows]
 
 
 def stages() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs where LCT_SLURM_PARTITION is given.
+    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set.
 
     Raises:
         InputError: a bad number.
@@ -472,7 +474,7 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
         "partitioner": {
             "type": "opencompass.partitioners.NumWorkerPartitioner",
             "num_worker": workers,
-            # The host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
+            # OpenCompass keeps sizes by name and would run 5 cases again when the next run is to have 50.
             "force_rebuild": True,
             "dataset_size_path": "",
         },

@@ -1,20 +1,16 @@
-"""What a run of OpenCompass shows in the terminal: how far its tasks are, and errors of ours in one line.
+"""Lines that a task of OpenCompass writes for the terminal: its progress, and our errors in one line.
 
-The host sends everything that a task prints to a log file. Progress is written there in lines of a form of its own; the runner of our
-config files repeats these lines in the terminal. With ``--datasets`` the host chooses its own runner, and a task writes to the terminal
-that it was started from, where it has one.
+OpenCompass sends everything that a task prints to a log file. Progress is written there in lines that begin with :data:`MARK`; the runner
+of our config files (:mod:`.runner`) repeats these lines in the terminal. With ``--datasets`` OpenCompass chooses its own runner, and a task
+writes to the terminal that it was started from, if there is one.
 """
 
 import os
 import re
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-
-from tqdm import tqdm
 
 from long_context_tasks.hosts.messages import end_in_one_line
 from long_context_tasks.schema.secrets import without_secrets
@@ -26,29 +22,26 @@ ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 """A line of a log that names an error."""
 _LOGGED = re.compile(r" - OpenCompass - ERROR - .{1,300} - \d+ - (.+)$", re.MULTILINE)
 _SEE_LOG = "Check the logs for details."
-_SECONDS = 10.0
-"""Between two lines on one task."""
-_LOOKS = 2.0
-"""Seconds between two looks at a log."""
+_SECONDS = 10.0  # between two lines of one task
 
 
-class Progress:
-    """Counts the cases of a task, and says at times how many are done and how long the others take."""
+class CaseProgress:
+    """Counts the finished cases of a task, and reports their number and the remaining time every few seconds."""
 
     def __init__(self, task: str, total: int, done: int, *, shown: bool = True) -> None:
-        """Begin."""
+        """Begin with the cases that an earlier run has finished."""
         self._task, self._total, self._done, self._before = task, total, done, done
         self._shown = shown
-        self._start = self._said = time.monotonic()
+        self._start = self._reported = time.monotonic()
 
     def step(self) -> None:
         """Count a case."""
         self._done += 1
         now = time.monotonic()
-        if self._shown and (self._done == self._total or now - self._said >= _SECONDS):
-            self._said = now
-            took = (now - self._start) / (self._done - self._before)
-            left = f", about {_duration(took * (self._total - self._done))} left"
+        if self._shown and (self._done == self._total or now - self._reported >= _SECONDS):
+            self._reported = now
+            per_case = (now - self._start) / (self._done - self._before)
+            left = f", about {_duration(per_case * (self._total - self._done))} left"
             say(
                 f"{self._task}: {self._done} of {self._total} cases{left if self._done < self._total else ''}"
             )
@@ -66,49 +59,20 @@ def _duration(seconds: float) -> str:
 
 
 def say(text: str) -> None:
-    """Write a line of progress, to standard error and, where that is a log that nothing repeats, to the terminal."""
+    """Write a line of progress to standard error and, if that is a log that no runner repeats, to the terminal."""
     sys.stderr.write(f"{MARK}{text}\n")
     sys.stderr.flush()
     if not sys.stderr.isatty() and FOLLOWED not in os.environ:
-        # No terminal, as under nohup: the log has the line.
+        # Without a terminal, as under nohup, the line in the log is enough.
         with suppress(OSError):
-            # In the place of the bar that the host draws there.
+            # Overwrites the bar that OpenCompass draws there.
             Path("/dev/tty").write_text(f"\r\x1b[K{text}\n", encoding="utf-8")
 
 
-@contextmanager
-def followed(log: Path) -> Iterator[None]:
-    """Repeat lines of progress of a log, from its beginning, in this block."""
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow, args=(log, ended), daemon=True)
-    follower.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        follower.join()
-
-
-def _follow(log: Path, ended: threading.Event) -> None:
-    at = 0
-    while True:
-        last = ended.wait(_LOOKS)
-        if log.is_file():
-            with log.open("rb") as file:
-                file.seek(at)
-                whole, newline, _ = file.read().rpartition(b"\n")
-            at += len(whole) + len(newline)
-            for line in whole.decode("utf-8", "replace").splitlines():
-                if line.startswith(MARK):
-                    tqdm.write(line.removeprefix(MARK))
-        if last:
-            return
-
-
 def last_error(log: str) -> str:
-    """Return the last line of a log that names an error, without the module of its class; empty when there is none.
+    """Return the last line of a log that names an error, without the module of its class; empty without one.
 
-    Where it says no more than that the log does, it ends in the last two things that the host logged as errors.
+    If that line only refers to the log, the last two errors that OpenCompass logged take the place of the reference.
     """
     found: list[str] = ERROR.findall(log)
     error = re.sub(r"^(?:\w+\.)+(?=\w)", "", found[-1]) if found else ""
@@ -119,6 +83,6 @@ def last_error(log: str) -> str:
 
 
 def show_input_errors_in_one_line() -> None:
-    """Let an :class:`InputError` end a process of the host without its traceback; ``--debug`` keeps that. Other programs are left alone."""
+    """Let an :class:`InputError` end a process of OpenCompass without a traceback, except with ``--debug``."""
     if "opencompass" in sys.argv[0] and "--debug" not in sys.argv:
         end_in_one_line()

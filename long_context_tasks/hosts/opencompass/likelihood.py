@@ -1,12 +1,11 @@
-"""Tasks by log-likelihood in OpenCompass: every candidate text is scored whole, with the definition of lm-eval.
+"""Tasks by log-likelihood in OpenCompass: every candidate text is scored whole, as lm-eval defines it.
 
-A candidate's log-likelihood is that of all of its tokens after one prefix token (the BOS token where the tokenizer has
-one, else EOS): lm-eval's ``loglikelihood_rolling`` for a text that fits the window. The host's own PPLInferencer divides
-by the length, leaves out the first token, cannot resume and writes each prompt 49 times.
+A candidate's log-likelihood is that of all its tokens after one prefix token (BOS if the tokenizer has one, otherwise EOS): lm-eval's
+``loglikelihood_rolling`` for a text that fits the window. OpenCompass' own PPLInferencer divides by the length, leaves out the first
+token, cannot resume and writes each prompt 49 times.
 
-Candidates share long beginnings (the orders of the same segments), so they are scored in the order of their tokens and
-the key-value cache is cut back to what a candidate shares with the one before: the 24 orders of four segments cost 64
-segments instead of 96.
+Candidates share long beginnings (the orders of the same segments), so they are scored in the order of their tokens, and the key-value
+cache is cut back to the part that a candidate shares with the previous one: the 24 orders of four segments cost 64 segments instead of 96.
 """
 
 import math
@@ -25,7 +24,7 @@ from long_context_tasks.hosts.opencompass.rows import CASE
 from long_context_tasks.hosts.opencompass.send import find_window, model_facts
 from long_context_tasks.hosts.opencompass.task import (
     CheckedEvaluator,
-    begun,
+    begin_task,
     case_detail,
     given_by,
     host_result,
@@ -40,7 +39,7 @@ _STEP = 512
 
 
 def prefix_token(tokenizer: Any) -> int:
-    """The token before the first one, as lm-eval chooses it.
+    """Return the token before the first one, as lm-eval chooses it.
 
     Raises:
         InputError: the tokenizer has neither BOS nor EOS.
@@ -54,7 +53,7 @@ def prefix_token(tokenizer: Any) -> int:
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """Tokens of a text as lm-eval encodes it: with what the tokenizer adds of itself, but never a second BOS."""
+    """Return the tokens of a text as lm-eval encodes it: with the tokenizer's own special tokens, but never a second BOS."""
     begins_with_prefix = text.startswith(tokenizer.decode(prefix_token(tokenizer)))
     options = {"add_special_tokens": False} if begins_with_prefix else {}
     return list(tokenizer.encode(text, **options))
@@ -62,21 +61,20 @@ def encode(tokenizer: Any, text: str) -> list[int]:
 
 @dataclass
 class _Path:
-    """What the model has read so far: its inputs (prefix token first), its cache, the log-probability of each token."""
+    """The tokens that the model has read: its inputs (prefix token first), its cache, the log-probability of each token."""
 
     inputs: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     cache: Any = None
 
     def cut(self, length: int) -> None:
-        """Forget all inputs from ``length`` on; all of them where the cache cannot be cut."""
+        """Forget all inputs from ``length`` on; all of them if the cache cannot be cut."""
         if length < len(self.inputs):
             try:
                 self.cache.crop(length)
             except (AttributeError, ValueError, NotImplementedError):
-                length = (
-                    0  # layers with a sliding window or a recurrent state have forgotten what stood before
-                )
+                # Layers with a sliding window or a recurrent state keep no earlier state.
+                length = 0
         self.inputs, self.log_probs = self.inputs[:length], self.log_probs[:length]
         if length == 0:
             self.cache = None
@@ -86,7 +84,7 @@ class Scorer:
     """Log-likelihoods of texts by a Hugging Face causal model.
 
     Attributes:
-        n_read: tokens that went through the model so far, for tests of the sharing.
+        n_read: number of tokens that the model has read, for tests of the sharing.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -97,7 +95,7 @@ class Scorer:
         self._keeps_cache = True
 
     def log_likelihoods(self, texts: Sequence[Sequence[int]]) -> list[float]:
-        """Sum of the log-probabilities (nats) of all tokens of each text."""
+        """Return the sum of the log-probabilities (nats) of all tokens of each text."""
         results = [0.0] * len(texts)
         path = _Path()
         for place in sorted(range(len(texts)), key=lambda place: list(texts[place])):
@@ -111,7 +109,7 @@ class Scorer:
 
     @torch.inference_mode()
     def _read(self, path: _Path, tokens: list[int]) -> None:
-        """Read on from where the path ends to the end of ``tokens``."""
+        """Read the tokens that follow the end of the path."""
         inputs = [self.prefix, *tokens[:-1]]
         while (start := len(path.inputs)) < len(inputs):
             part = inputs[start : start + _STEP] if self._keeps_cache else inputs
@@ -121,7 +119,7 @@ class Scorer:
             self.n_read += len(part)
             path.cache = getattr(output, "past_key_values", None)
             if self._keeps_cache and not hasattr(path.cache, "crop"):
-                # Not a cache that can be read on from: this model reads every text whole.
+                # A cache that cannot be cut: this model reads every text whole.
                 self._keeps_cache = False
                 continue
             log_probs = torch.log_softmax(output.logits[0].float(), dim=-1)
@@ -142,7 +140,7 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Run all cases of the retriever's test set; see the host for the arguments. The templates are not used.
+        """Run all cases of the retriever's test set; for the arguments see OpenCompass. The templates are not used.
 
         Raises:
             InputError: the model gives no log-likelihoods, or the task has no candidates; missing data; rows of an
@@ -150,7 +148,7 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
         """
         task = task_of(retriever.test_ds)
         if task.candidates is None:
-            raise InputError(f"{task.name}: a task to be answered, not scored; use CaseGenInferencer")
+            raise InputError(f"{task.name}: a task that is answered, not scored; use CaseGenInferencer")
         if not isinstance(self.model, HuggingFacewithChatTemplate):
             raise InputError(
                 f"{task.name}: {type(self.model).__name__} gives no log-likelihoods of a prompt; use a local model "
@@ -158,7 +156,7 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
             )
         scorer = Scorer(self.model.model, self.model.tokenizer)
         window = find_window(self.model, task.options.window, self.max_seq_len)
-        cases, store, progress = begun(
+        cases, store, progress = begin_task(
             self, task, retriever.test_ds, output_json_filepath, output_json_filename
         )
         facts = model_facts(self.model)
@@ -192,18 +190,16 @@ class CasePPLEvaluator(CheckedEvaluator):
     def score(
         self,
         predictions: Sequence[str],
-        references: Sequence[str],
         test_set: Dataset,
         *,
         case: Sequence[str],
         log_likelihoods: Sequence[Sequence[float] | None],
         n_candidate_tokens: Sequence[Sequence[int]],
         lct_status: Sequence[str | None],
-        n_prompt_tokens: Sequence[int],
         lct_window: Sequence[str],
         lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
+        """Return metrics, counts and details of a task; for the parameters see :meth:`~.task.CaseEvaluator.score`.
 
         Raises:
             InputError: a task that is not scored by likelihood.
@@ -223,11 +219,11 @@ class CasePPLEvaluator(CheckedEvaluator):
                 "cluster": task.by_id[case_id].cluster,
                 "pred": pred,
                 **case_detail(task, [score]),
-                "n_prompt_tokens": n,
+                "n_prompt_tokens": max(counts),
                 "log_likelihoods": values or [],
             }
-            for case_id, pred, score, n, values in zip(
-                case, predictions, scores, n_prompt_tokens, log_likelihoods, strict=True
+            for case_id, pred, score, counts, values in zip(
+                case, predictions, scores, n_candidate_tokens, log_likelihoods, strict=True
             )
         ]
         return host_result(

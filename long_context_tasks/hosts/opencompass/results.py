@@ -1,8 +1,8 @@
-"""Runs of OpenCompass: ``<work folder>/<time>/predictions/<model>/<name>.json``. Checked against opencompass 0.5.4.
+"""Reads runs of OpenCompass: ``<work folder>/<time>/predictions/<model>/<name>.json``. Checked against opencompass 0.5.4.
 
-The rows of our tasks hold no prompts, only their ends, so that a file is little more than its responses. The host may split a
-task into ``<name>_0.json``, ``<name>_1.json`` ... The task of a name comes from the result beside it, from the config that the
-host has written down, or from the name itself.
+The rows of our tasks hold only the ends of prompts, so that a file is little larger than its responses. OpenCompass may split a task into
+``<name>_0.json``, ``<name>_1.json`` and so on. The task of a name comes from its result, from the config that OpenCompass has stored, or
+from the name itself.
 """
 
 import ast
@@ -37,13 +37,13 @@ from long_context_tasks.schema.response import from_stored_form
 
 @dataclass(frozen=True)
 class Setup:
-    """A run as it was meant.
+    """The configs of a run.
 
     Attributes:
-        folder: the host's folder, named by the time.
+        folder: OpenCompass' folder, named by the time.
         models: name to the model's config: type, path and so on.
-        datasets: name of a dataset to its config; only those of our tasks.
-        unsure: models whose arguments of generation are not the same in all configs of the folder.
+        datasets: name of a dataset to its config, for our tasks.
+        unsure: models whose arguments of generation differ between configs of the folder.
     """
 
     folder: Path
@@ -52,7 +52,7 @@ class Setup:
     unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:
-        """Whether anything of a task was kept: all answers, a part of them, or the beginning of a file."""
+        """Return whether a task has left all answers, a part of them, or the beginning of a file."""
         folder = self.folder / "predictions" / model
         names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         starts = (f"{dataset}.json", f"tmp_{dataset}.json", f"{dataset}_0", f"tmp_{dataset}_0")
@@ -60,7 +60,7 @@ class Setup:
 
 
 def begun_without_answers(path: Path) -> list[str]:
-    """Return a line for each run's folder and model below a folder, of the tasks that were begun there and left no answers."""
+    """Return a message for each run's folder and model below a folder with tasks that were begun and left no answers."""
     tasks: dict[tuple[Path, str], list[str]] = {}
     for folder in sorted({file.parent.parent for file in path.rglob("configs/*.py")}):
         setup = read_setup(folder)
@@ -80,10 +80,10 @@ def begun_without_answers(path: Path) -> list[str]:
 
 
 def read_setup(folder: Path) -> Setup:
-    """The setup of a run's folder, from the config files that the host has written there; empty when none can be read.
+    """Return the setup of a run's folder, from the config files that OpenCompass has stored there; empty if none can be read.
 
-    A run that was continued has several; later ones may add tasks. Which of them an answer was made under is not written down. Nothing in
-    them is executed.
+    A resumed run has several, and later ones may add tasks; OpenCompass does not record which of them an answer belongs to. The files are
+    parsed and not executed.
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
@@ -116,8 +116,7 @@ _CALLED_WITH = (
     *("stop_words", "think", "openai_api_base", "url", "endpoint", "model_name", "engine_config"),
     "extra_body",
 )
-"""What identifies a model in its config or changes answers. Only what is named here is taken, and what looks like a key
-or a header in it is not shown."""
+"""Arguments that identify a model or change its answers. Others are left out, because keys and headers may be among them."""
 _GENERATION = ("generation_kwargs", "gen_config")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 
@@ -126,8 +125,8 @@ def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, An
     """Return a model's config under lm-eval's names, for the provenance of a run; empty for an empty config.
 
     Args:
-        row: the config of a model, as :func:`read_setup` has it.
-        unsure: other configs of the folder have other arguments of generation, which are then not given.
+        row: the config of a model in a :class:`Setup`.
+        unsure: leave out the arguments of generation, which differ between configs of the folder.
 
     >>> model_facts({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
     {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {'temperature': 0.6}}
@@ -147,7 +146,7 @@ def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, An
 
 def _generation(row: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
-    # Of what is sent beside only the seed: headers with keys may stand there.
+    # Of other arguments that are sent, only the seed: there may be headers with keys.
     if isinstance(seed := _mapping(row.get("openai_extra_kwargs")).get("seed"), int):
         given["seed"] = seed
     for name in _GENERATION:
@@ -191,7 +190,7 @@ _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
 
 
 def opencompass_runs(predictions: Path) -> list[Found]:
-    """The runs of a ``predictions`` folder."""
+    """Return the runs of a ``predictions`` folder."""
     setup = read_setup(predictions.parent)
     found: list[Found] = []
     for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):
@@ -219,7 +218,7 @@ def opencompass_runs(predictions: Path) -> list[Found]:
 
 
 def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
-    """Name of a dataset to its files. As the host reads them: parts count only where there is no whole file."""
+    """Return the files of each dataset; like OpenCompass, use parts only without a whole file."""
     stems = [file.removesuffix(".json") for file in files]
     whole = {stem for stem in stems if _stem(stem) == stem or _task(stem, setup)}
     groups = {stem: [f"{stem}.json"] for stem in sorted(whole)}
@@ -230,7 +229,7 @@ def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
 
 
 def _stem(name: str) -> str:
-    """Name of the dataset that a file holds a part of."""
+    """Return the name of the dataset of which a file holds a part."""
     match = _PART.fullmatch(name)
     return match["name"] if match else name
 
@@ -239,12 +238,12 @@ def _unfinished(model: Path, name: str) -> tuple[Path, str]:
     path = model / f"tmp_{name}.jsonl"
     return (
         path,
-        f"{path}: the run was stopped before it had all responses; finish it with the host's -r, then come back",
+        f"{path}: the run was stopped before it had all responses; finish it with the host's -r",
     )
 
 
 def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | None:
-    """A run, why there is none, or None for a task of another package."""
+    """Return a run, a file with the reason why it is not one, or None for a task of another package."""
     try:
         row = _first_row(files[0])
     except (OSError, ValueError) as error:
@@ -256,7 +255,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         missing = next(file for file in expected if file not in {path.name for path in files})
         return (
             files[0],
-            f"{files[0].with_name(missing)}: missing, though later parts are there; run again with the host's -r",
+            f"{files[0].with_name(missing)}: missing, although later parts exist; run again with the host's -r",
         )
     result_file = setup.folder / "results" / model / f"{name}.json"
     result: Mapping[str, Any] = {}
@@ -272,7 +271,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
     if task is None:
         return (
             files[0],
-            f"{files[0]}: nothing tells which task {name} is; evaluate the run (-m eval -r), or name the dataset as the task",
+            f"{files[0]}: the task of {name} is unknown; evaluate the run (-m eval -r), or name the dataset as the task",
         )
     facts = {
         "dataset": name,
@@ -283,7 +282,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
         **{key: single(result[key]) for key in _PROVENANCE if key in result},
         "options": single(result.get("options")) or {},
     }
-    # The config's facts of the model that the run itself does not hold.
+    # Facts of the run itself take precedence over those of the config.
     known = {key: value for key, value in facts.items() if value is not None}
     of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
     return StoredRun(
@@ -307,7 +306,7 @@ def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | 
 
 
 def _task(name: str, setup: Setup) -> str | None:
-    """The task of a dataset: from the config, or from its name; None when neither says."""
+    """Return the task of a dataset from its config or its name; None if both leave it open."""
     if name in setup.datasets:
         return str(setup.datasets[name]["lct_task"])
     try:
@@ -318,30 +317,30 @@ def _task(name: str, setup: Setup) -> str | None:
 
 
 def _first_row(path: Path) -> dict[str, Any] | None:
-    """Return the first prediction; None when it is no object or there is none."""
+    """Return the first prediction; None if it is missing or not an object."""
     try:
         with path.open("rb") as file:
             events = ijson.parse(shallow(ijson.basic_parse(file, use_float=True)))
             rows: Iterator[tuple[str, Any]] = ijson.kvitems(events, "")
             _, row = next(rows, (None, None))
     except ijson.JSONError:
-        # Numbers such as NaN, which this parser does not know.
+        # This parser does not read NaN.
         content = loads(path.read_bytes())
         row = next(iter(content.values()), None) if isinstance(content, dict) else None
     return row if isinstance(row, dict) else None
 
 
 def _result(path: Path) -> dict[str, Any]:
-    """The host's numbers without the cases."""
+    """Return a result without its cases."""
     row = loads(path.read_bytes())
     if not isinstance(row, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     row.pop("details", None)
     return row
 
 
 def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
-    """Rates from 0 to 1; the host's table has percentages."""
+    """Return the numbers of a result, rates from 0 to 1; OpenCompass has percentages."""
     points = single(result.get("points")) or ()
     numbers = {}
     for key, value in result.items():
@@ -403,7 +402,7 @@ def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str
 
 
 def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
-    """Case and repeat to metrics, reason and verdicts, where the host has kept details."""
+    """Return metrics, reason and verdicts by case and repeat; empty if OpenCompass has kept no details."""
     if run.result_file is None:
         return {}
     try:

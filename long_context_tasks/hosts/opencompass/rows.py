@@ -1,8 +1,8 @@
 """The predictions of one task on disk: written case by case, resumed, finished in one step.
 
-OpenCompass keeps finished cases in ``tmp_X.jsonl`` and takes an existing ``X.json`` for done. Its own writer loses all
-cases when a kill cuts the last line of the first file, and takes a half-written second file for whole. This one keeps
-the names, so that the host's ``-r`` works as ever, and has neither fault.
+OpenCompass keeps finished cases in ``tmp_X.jsonl`` and takes an existing ``X.json`` for done. Its own writer loses all cases if a kill cuts
+the last line of the first file, and takes a half-written second file for whole. This one has neither fault, and keeps the names, so that
+OpenCompass' ``-r`` works as usual.
 """
 
 import json
@@ -17,22 +17,22 @@ from long_context_tasks.schema.files import loads
 Row = dict[str, Any]
 CASE = "case"
 GIVEN = "lct_given"
-"""Key of every row on disk: the task's version and the options as they were given (see :func:`difference`)."""
+"""Key of every row: the task's version and the options as they were given; see :func:`given_of`."""
 RESOLVED = "lct_resolved"
-"""Key of every row on disk: the task's version and options once the task is loaded; built cases fix their seed and tokenizer."""
+"""Key of every row: the same for the loaded task, because built cases fix their seed and tokenizer."""
 
 
 def given_of(version: int, options: Options) -> dict[str, Any]:
-    """What the predictions of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself.
+    """Return the version and options of a run, by which ``-r`` recognises its predictions, before the task changes any option.
 
-    The judge is none of them: answers do not depend on it, and results name theirs.
+    The judge is left out: answers do not depend on it, and results name theirs.
     """
     resolved = {key: value for key, value in options.resolved().items() if key != "lct_judge"}
     return {"version": version, **resolved}
 
 
 def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What two runs were given differently, in words; empty when nothing.
+    """Return the difference between two runs' versions and options, in words; empty without one.
 
     >>> difference({"version": 1, "lct_n": 5}, {"version": 1, "lct_n": 9, "lct_seed": 1})
     'lct_n was 5, is 9; lct_seed was not given, is 1'
@@ -46,7 +46,7 @@ def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 class RowStore:
-    """Prediction rows of one task (or of one part, when the host splits it).
+    """Prediction rows of one task, or of one part if OpenCompass splits it.
 
     Attributes:
         path: the finished file, ``X.json``: place in the test set to row.
@@ -64,11 +64,11 @@ class RowStore:
         """Prepare; nothing is read or written yet.
 
         Args:
-            folder: the host's folder for the predictions of a model.
-            name: name of the finished file.
-            given: the task's version and options as they were given; they are written into every row.
-            resolved: the same once the task is loaded; ``given`` by default.
-            writes: False in all processes but the first, when several share one model.
+            folder: for the predictions of a model.
+            name: of the finished file.
+            given: see :data:`GIVEN`; written into every row.
+            resolved: see :data:`RESOLVED`; ``given`` by default.
+            writes: False in all processes but the first if several share one model.
         """
         self.path = Path(folder) / name
         self._log = Path(folder) / f"tmp_{Path(name).stem}.jsonl"
@@ -78,10 +78,10 @@ class RowStore:
         self.rows: list[Row] = []
 
     def restore(self, cases: Sequence[str]) -> int:
-        """Take over what an earlier, killed run has finished; a line that was cut is dropped.
+        """Take over the rows of an earlier, killed run; a line that was cut is dropped.
 
         Returns:
-            How many cases are done.
+            The number of finished cases.
 
         Raises:
             InputError: the rows were made with other options or belong to other cases.
@@ -98,7 +98,7 @@ class RowStore:
                 self.rows.append(row)
         changes = {change for row in self.rows if (change := difference(row[GIVEN], self._given))}
         if not changes and [row[CASE] for row in self.rows] != list(cases[: len(self.rows)]):
-            changes = {"its cases are others"}
+            changes = {"other cases"}
         if changes:
             raise InputError(
                 f"{self._log}: begun with other options ({', '.join(sorted(changes))}); give the same LCT_ options as "
@@ -109,7 +109,7 @@ class RowStore:
         return len(self.rows)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Append finished rows, on disk too."""
+        """Append finished rows, also on disk."""
         added = [{**row, GIVEN: self._given, RESOLVED: self._resolved} for row in rows]
         self.rows += added
         if self._writes and rows:
@@ -133,7 +133,7 @@ class RowStore:
 
 
 def _parse(line: bytes) -> Row | None:
-    """A row from a line of the log; None when the line was cut."""
+    """Return the row in a line of the log; None if the line was cut."""
     try:
         row = loads(line)
     except ValueError:

@@ -1,22 +1,22 @@
-"""From messages to a host's answers: what fits is sent, what does not is named, a refusal is not the end.
+"""Sends messages through a model of OpenCompass; cases that do not fit the window are named, and a refusal for length costs one case.
 
-OpenCompass cuts a prompt that exceeds the model's ``max_seq_len`` from the left, without a word; its API classes refuse
-it instead, also at their default of 16,384, which no config sets. Here the window is checked before anything is sent, and a
-server that refuses one prompt for its length costs that case only.
+OpenCompass cuts a prompt that exceeds the model's ``max_seq_len`` from the left and does not record it. Its API classes refuse such a
+prompt instead, also at their default of 16,384, which no config sets. Here the window is checked before anything is sent.
 """
 
 import contextlib
 import inspect
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from opencompass.models import (
     HuggingFaceBaseModel,
     HuggingFacewithChatTemplate,
+    OpenAI,
     TurboMindModelwithChatTemplate,
     VLLMwithChatTemplate,
 )
@@ -32,32 +32,34 @@ from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, writable
 from long_context_tasks.schema.thinking import OPEN
 
-# Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
-# the chat template. All other classes have a fixed default there, which says nothing about the model.
+# Classes that take max_seq_len from the model's own config if the user gives none, and count tokens with the chat template. All others
+# have a fixed default there, which says nothing about the model.
 _CONFIG_CLASSES = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 _ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
 _NO_LIMIT = 10**9
-# The roles as they are. The host's own default for chat models holds a system role that it turns into an empty user message
-# and joins to the user's: every prompt would end in one more newline than the benchmark's.
+# The roles as they are. OpenCompass' default for chat models turns a system role into an empty user message and joins it to the user's,
+# so that every prompt would end in one more newline than the benchmark's.
 _PLAIN_ROLES = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
 }
-# Tokens that a chat template puts around a message, where the template is not known.
+# Tokens of a chat template around a message, if the template is unknown.
 _AROUND_MESSAGE = 8
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
+# Takes the place of a completion that the server refused; OpenCompass hands it on like any other text.
+_REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What came of one prompt.
+class Exchange:
+    """A prompt and the response to it.
 
     Attributes:
         messages: as sent, or as they would have been.
-        text: the response as it came; empty when nothing was sent.
+        text: the response; empty if nothing was sent.
         status: None, or ``does_not_fit``.
-        n_prompt_tokens: tokens of the prompt in the model's template; None when the model cannot count.
-        truncated: the host cut the prompt.
+        n_prompt_tokens: tokens of the prompt in the model's template; None if the model cannot count.
+        truncated: whether OpenCompass cut the prompt.
     """
 
     messages: Sequence[Message]
@@ -68,207 +70,12 @@ class Reply:
 
     @property
     def response(self) -> Response:
-        """What both hosts score."""
+        """The response in the form that all hosts score."""
         return Response(self.text if self.status is None else None, self.status)
 
 
-class LengthRefusal(Exception):
-    """A server said that a prompt is longer than its window."""
-
-
-class _RefusalWatch(logging.Handler):
-    """Ends the host's retries when a server refuses a prompt for its length.
-
-    The host's API classes catch the server's error, log it, try again (one of them without end) and raise an error that
-    no longer says why. The log message is the one place where the reason can be seen, in the thread of the request.
-
-    Attributes:
-        last: the last other error.
-    """
-
-    last = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Raise for a refusal; remember any other error."""
-        if record.levelno >= logging.ERROR:
-            if is_refusal(text := str(record.msg)):
-                raise LengthRefusal(text)
-            self.last = text[:500]
-
-
-def is_refusal(text: str) -> bool:
-    """Is an error message a refusal for length? Without a status code in it, it comes from a model in this process."""
-    status = _STATUS.search(text)
-    return is_length_refusal(int(status[1]) if status else 400, text)
-
-
-def host_prompt(messages: Sequence[Message]) -> PromptList:
-    """Messages in the host's form, as its own prompt template would give them."""
-    prompt = PromptList()
-    for section, more in (("begin", {"fallback_role": "HUMAN"}), ("round", {})):
-        part = [message for message in messages if (message.role == "system") == (section == "begin")]
-        if part:
-            items = [{"role": _ROLES[message.role], "prompt": message.content, **more} for message in part]
-            prompt += [{"section": section, "pos": "begin"}, *items, {"section": section, "pos": "end"}]
-    return prompt
-
-
-def _meta_template(model: Any) -> Any:
-    return getattr(getattr(model, "template_parser", None), "meta_template", None)
-
-
-def _is_api(model: Any) -> bool:
-    return bool(getattr(model, "is_api", False))
-
-
-def applies_chat_template(model: Any) -> bool:
-    """Whether a local model of the host puts its chat template around prompts."""
-    return isinstance(model, _CONFIG_CLASSES) and not isinstance(model, HuggingFaceBaseModel)
-
-
-def prompt_opens_thinking(model: Any) -> bool:
-    """Whether the model's chat template ends the prompt inside the thinking."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if _is_api(model) or not getattr(tokenizer, "chat_template", None):
-        return False
-    options = getattr(model, "chat_template_kwargs", None) or {}
-    messages = [{"role": "user", "content": "x"}]
-    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **options)
-    return str(text).rstrip().endswith(OPEN)
-
-
-def check_roles(model: Any, task: LoadedTask) -> None:
-    """Whether prompts go out as the task means them: roles for a conversation, no template around a text that has its own.
-
-    Raises:
-        InputError: they would not.
-    """
-    takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
-    if task.own_template and takes_roles:
-        raise InputError(
-            f"{task.name}: prompt style {task.own_template} is a text that marks the roles itself, and this model puts a "
-            "chat template around it; take LCT_MODEL_TYPE=base (HuggingFaceBaseModel), or another lct_prompt_style"
-        )
-    if task.is_conversation and not task.own_template and not takes_roles:
-        raise InputError(
-            f"{task.name}: a conversation needs the roles of a chat template, and this model has none; take a class with a "
-            "chat template, or an lct_prompt_style that marks the roles itself"
-        )
-
-
-def count_tokens(model: Any, prompt: Any) -> int | None:
-    """Tokens of a prompt that the model's parser has made, chat template included; None when it cannot count.
-
-    An API model's tokenizer may be a stand-in, and its template unknown: then an allowance for every message is added.
-    """
-    if isinstance(model, _CONFIG_CLASSES):
-        return int(model.get_token_len(prompt))
-    texts = (
-        [prompt] if isinstance(prompt, str) else [item.get("prompt", item.get("content")) for item in prompt]
-    )
-    try:
-        tokens = sum(int(model.get_token_len(text)) for text in texts)
-    except (AttributeError, NotImplementedError, TypeError, RuntimeError):
-        return None
-    return tokens + _AROUND_MESSAGE * len(texts) if _is_api(model) else tokens
-
-
-def find_window(model: Any, option: int | None, configured: int | None) -> Window:
-    """The window of a run: ``lct_window``, else ``max_seq_len`` as the user set it, else the model's config, else unknown.
-
-    Args:
-        model: the host's model object.
-        option: ``lct_window``.
-        configured: ``max_seq_len`` in the model's config file; None when the user gave none.
-    """
-
-    def count(prompt: Any) -> int:
-        return count_tokens(model, prompt) or 0
-
-    if count_tokens(model, "x") is None:
-        return Window()
-    if option is not None:
-        return Window(option, count, "lct_window")
-    tokens = configured
-    if tokens is None and isinstance(model, _CONFIG_CLASSES):
-        tokens = model.max_seq_len
-    return Window() if tokens is None else Window(int(tokens), count, "host")
-
-
-def model_facts(model: Any) -> dict[str, str]:
-    """What a row of predictions says of a model and the host's config file does not: type of numbers and RoPE settings, where known."""
-    inner = getattr(model, "model", None)
-    of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
-    dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
-    facts = {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
-    return facts | ({"lct_rope": rope} if (rope := describe_rope(model)) else {})
-
-
-def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
-    """Whether the host cuts a prompt of this many tokens before the model sees it."""
-    limit = getattr(model, "max_seq_len", None)
-    if n_tokens is None or limit is None:
-        return False
-    mode = getattr(model, "mode", "none")
-    if _is_api(model):
-        return mode != "none" and n_tokens > limit - 100 - answer_budget
-    return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
-
-
-def _mark_unfinished(response: Any) -> Any:
-    """A chat completion in which thinking without an answer is marked, and an empty answer is no failure."""
-    for choice in response.choices or []:
-        message = choice.message
-        if message is None:
-            continue
-        thinking = thinking_of({name: getattr(message, name, None) for name in THINKING_FIELDS})
-        if thinking:
-            message.reasoning_content = thinking if message.content else OPEN + thinking
-        elif not message.content and choice.finish_reason != "content_filter":
-            # The host takes this for a failed request; it is an empty answer.
-            choice.finish_reason = "stop"
-    return response
-
-
-@contextlib.contextmanager
-def _while_asking(model: Any) -> Iterator[None]:
-    """Let the host lose nothing: thinking is marked, a refusal ends its retries, the window decides and not an API class's limit."""
-    with contextlib.ExitStack() as undo:
-        if _is_api(model) and getattr(model, "mode", "none") == "none":
-            # There the class refuses a prompt itself or shortens the answer.
-            undo.callback(setattr, model, "max_seq_len", getattr(model, "max_seq_len", None))
-            model.max_seq_len = _NO_LIMIT
-        client = getattr(model, "openai_client", None)
-        if completions := getattr(getattr(client, "chat", None), "completions", None):
-            mend_answers(client)
-            original = completions.create
-            undo.callback(setattr, completions, "create", original)
-            completions.create = lambda **arguments: _mark_unfinished(original(**arguments))
-        watch = _RefusalWatch()
-        if logger := getattr(model, "logger", None):
-            undo.callback(logger.removeHandler, watch)
-            logger.addHandler(watch)
-        try:
-            yield
-        except RuntimeError as error:
-            if not watch.last:
-                raise
-            raise RuntimeError(f"{error} The last error: {watch.last}") from error
-
-
-def _takes_system(model: Any) -> bool:
-    """Whether a system message reaches the model as one: through a server, or a chat template that knows the role."""
-    if applies_chat_template(model):
-        tokenizer = model.tokenizer
-        return takes_system(
-            lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-        )
-    # Without any template the host joins messages with one newline, lm-eval with a blank line.
-    return _is_api(model) or bool(_meta_template(model))
-
-
 class Sender:
-    """Sends prompts through a model of the host."""
+    """Sends prompts through a model of OpenCompass."""
 
     def __init__(
         self,
@@ -278,11 +85,27 @@ class Sender:
         options: dict[str, Any],
         received: Callable[[str], str] = writable,
     ) -> None:
-        """Remember how to send, and how the texts of the model become responses."""
-        self._received = received
+        """Prepare for a model.
+
+        Args:
+            model: OpenCompass' model.
+            window: of the run.
+            answer_budget: number of tokens that the model may generate.
+            options: arguments of the model's ``generate``; those that it does not have are left out.
+            received: turns a text of the model into the text of a response.
+
+        Raises:
+            InputError: the class ``OpenAI``, which sends a refused prompt again without end.
+        """
+        if type(model) is OpenAI:
+            raise InputError(
+                "the class OpenAI sends a prompt that the server refuses again without end; take OpenAISDK, "
+                "with the address of the server without /chat/completions"
+            )
         self.model = model
         self.window = window
         self.answer_budget = answer_budget
+        self._received = received
         template = _meta_template(model)
         rounds = template.get("round", []) if isinstance(template, dict) else []
         adds_newline = any(
@@ -294,11 +117,11 @@ class Sender:
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
-    def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Reply]:
-        """A reply to each list of messages, in order. Replies that are there are given out before an error is raised.
+    def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Exchange]:
+        """Yield the exchange of each list of messages, in order; those that succeeded come before an error is raised.
 
         Raises:
-            Exception: whatever the host raises when a model or an endpoint fails for another reason than length.
+            Exception: any error of a model or endpoint that is not a refusal for length.
         """
         prompts = [self._prompt(messages) for messages in batch]
         counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
@@ -306,10 +129,10 @@ class Sender:
         for messages, n in zip(batch, counts, strict=True):
             text = next(texts) if self._fits(n) else None
             cut = text is not None and _was_cut(self.model, n, self.answer_budget)
-            yield Reply(messages, text or "", DOES_NOT_FIT if text is None else None, n, cut)
+            yield Exchange(messages, text or "", DOES_NOT_FIT if text is None else None, n, cut)
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
-        """Whether a prompt leaves room for so many answers, and its tokens (None when the model cannot count)."""
+        """Return whether a prompt leaves room for a number of answers, and its tokens (None if the model cannot count)."""
         n = count_tokens(self.model, self._parsed(self._prompt(messages)))
         return self._fits(n, answers), n
 
@@ -325,26 +148,26 @@ class Sender:
         return n_tokens + answers * self.answer_budget <= self.window.tokens
 
     def _send(self, prompts: Sequence[PromptList]) -> Iterator[str | None]:
-        """Responses in order; None where the server refused the length."""
+        """Yield the responses in order; None if the server refused the length."""
         if not prompts:
             return
         try:
             responses = self._generate(prompts)
         except Exception as error:
-            if not (isinstance(error, LengthRefusal) or is_refusal(str(error))):
+            if not is_refusal(str(error)):
                 raise
             if len(prompts) == 1:
                 yield None
                 return
-            # One prompt's failure hides the others' responses: ask again one by one.
+            # The error of one prompt hides the other responses: send each by itself.
             for prompt in prompts:
                 yield from self._send([prompt])
         else:
             yield from responses
 
-    def _generate(self, prompts: Sequence[PromptList]) -> list[str]:
+    def _generate(self, prompts: Sequence[PromptList]) -> list[str | None]:
         options = {"max_out_len": self.answer_budget, **self._options}
-        with _while_asking(self.model), torch.no_grad():
+        with _own_limit_lifted(self.model), _completions_mended(self.model), torch.no_grad():
             if self._parser is not None:
                 responses = self.model.generate([self._parsed(prompt) for prompt in prompts], **options)
             else:
@@ -352,4 +175,200 @@ class Sender:
         texts = [
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]
-        return [self._received(OPEN + text if self._opens_thinking else text) for text in texts]
+        opening = OPEN if self._opens_thinking else ""
+        return [None if text == _REFUSED else self._received(opening + text) for text in texts]
+
+
+@contextlib.contextmanager
+def _own_limit_lifted(model: Any) -> Iterator[None]:
+    """Let the window decide, and not the fixed limit of an API class, which refuses a prompt or shortens the answer."""
+    if not (_is_api(model) and getattr(model, "mode", "none") == "none"):
+        yield
+        return
+    limit = getattr(model, "max_seq_len", None)
+    model.max_seq_len = _NO_LIMIT
+    try:
+        yield
+    finally:
+        model.max_seq_len = limit
+
+
+@contextlib.contextmanager
+def _completions_mended(model: Any) -> Iterator[None]:
+    """Let ``OpenAISDK`` lose nothing that the server sends; other models stay as they are.
+
+    A refusal for length becomes a completion, because the class would try again and then end the task. Thinking without an answer is
+    marked. If every try fails, the error of the class names the last one, which it only logs.
+    """
+    client = getattr(model, "openai_client", None)
+    completions = getattr(getattr(client, "chat", None), "completions", None)
+    if completions is None:
+        yield
+        return
+    mend_answers(client)
+    original, last_error = completions.create, ""
+
+    def create(**arguments: Any) -> Any:
+        nonlocal last_error
+        try:
+            return _mark_unfinished(original(**arguments))
+        except Exception as error:
+            last_error = str(error)[:500]
+            if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
+                raise
+            message = SimpleNamespace(content=_REFUSED)
+            return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
+
+    completions.create = create
+    try:
+        yield
+    except RuntimeError as error:
+        if not last_error:
+            raise
+        raise RuntimeError(f"{error} The last error: {last_error}") from error
+    finally:
+        completions.create = original
+
+
+def _mark_unfinished(response: Any) -> Any:
+    """Mark thinking without an answer, and let an empty answer pass, which OpenCompass would take for a failed request."""
+    for choice in response.choices or []:
+        message = choice.message
+        if message is None:
+            continue
+        thinking = thinking_of({name: getattr(message, name, None) for name in THINKING_FIELDS})
+        if thinking:
+            message.reasoning_content = thinking if message.content else OPEN + thinking
+        elif not message.content and choice.finish_reason != "content_filter":
+            choice.finish_reason = "stop"
+    return response
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether an error message is a refusal for length; without a status code it comes from a model in this process."""
+    status = _STATUS.search(text)
+    return is_length_refusal(int(status[1]) if status else 400, text)
+
+
+def host_prompt(messages: Sequence[Message]) -> PromptList:
+    """Return messages in OpenCompass' form, as its own prompt template would give them."""
+    prompt = PromptList()
+    for section, more in (("begin", {"fallback_role": "HUMAN"}), ("round", {})):
+        part = [message for message in messages if (message.role == "system") == (section == "begin")]
+        if part:
+            items = [{"role": _ROLES[message.role], "prompt": message.content, **more} for message in part]
+            prompt += [{"section": section, "pos": "begin"}, *items, {"section": section, "pos": "end"}]
+    return prompt
+
+
+def find_window(model: Any, option: int | None, configured: int | None) -> Window:
+    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user, or that of the model's config.
+
+    Args:
+        model: OpenCompass' model.
+        option: ``lct_window``.
+        configured: ``max_seq_len`` in the model's config file; None if the user gave none.
+    """
+
+    def count(prompt: Any) -> int:
+        return count_tokens(model, prompt) or 0
+
+    if count_tokens(model, "x") is None:
+        return Window()
+    if option is not None:
+        return Window(option, count, "lct_window")
+    tokens = configured
+    if tokens is None and isinstance(model, _CONFIG_CLASSES):
+        tokens = model.max_seq_len
+    return Window() if tokens is None else Window(int(tokens), count, "host")
+
+
+def count_tokens(model: Any, prompt: Any) -> int | None:
+    """Return the tokens of a prompt that the model's parser has made, chat template included; None if it cannot count.
+
+    The tokenizer of an API model may be another one, and its template unknown: an allowance is added for every message.
+    """
+    if isinstance(model, _CONFIG_CLASSES):
+        return int(model.get_token_len(prompt))
+    texts = (
+        [prompt] if isinstance(prompt, str) else [item.get("prompt", item.get("content")) for item in prompt]
+    )
+    try:
+        tokens = sum(int(model.get_token_len(text)) for text in texts)
+    except (AttributeError, NotImplementedError, TypeError, RuntimeError):
+        return None
+    return tokens + _AROUND_MESSAGE * len(texts) if _is_api(model) else tokens
+
+
+def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
+    """Return whether OpenCompass cuts a prompt of this many tokens before the model sees it."""
+    limit = getattr(model, "max_seq_len", None)
+    if n_tokens is None or limit is None:
+        return False
+    mode = getattr(model, "mode", "none")
+    if _is_api(model):
+        return mode != "none" and n_tokens > limit - 100 - answer_budget
+    return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
+
+
+def model_facts(model: Any) -> dict[str, str]:
+    """Return facts of a model that no config file holds: the loaded type of numbers and the RoPE settings, if known."""
+    inner = getattr(model, "model", None)
+    of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
+    dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
+    facts = {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
+    return facts | ({"lct_rope": rope} if (rope := describe_rope(model)) else {})
+
+
+def check_roles(model: Any, task: LoadedTask) -> None:
+    """Check that the model gets the roles of a conversation, and no template around a text that marks the roles itself.
+
+    Raises:
+        InputError: it does not.
+    """
+    takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
+    if task.own_template and takes_roles:
+        raise InputError(
+            f"{task.name}: prompt style {task.own_template} is a text that marks the roles itself, and this model puts a "
+            "chat template around it; take LCT_MODEL_TYPE=base (HuggingFaceBaseModel), or another lct_prompt_style"
+        )
+    if task.is_conversation and not task.own_template and not takes_roles:
+        raise InputError(
+            f"{task.name}: a conversation needs the roles of a chat template, and this model has none; take a class with a "
+            "chat template, or an lct_prompt_style that marks the roles itself"
+        )
+
+
+def applies_chat_template(model: Any) -> bool:
+    """Return whether a local model puts its chat template around prompts."""
+    return isinstance(model, _CONFIG_CLASSES) and not isinstance(model, HuggingFaceBaseModel)
+
+
+def prompt_opens_thinking(model: Any) -> bool:
+    """Return whether the model's chat template ends the prompt inside the thinking."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if _is_api(model) or not getattr(tokenizer, "chat_template", None):
+        return False
+    options = getattr(model, "chat_template_kwargs", None) or {}
+    messages = [{"role": "user", "content": "x"}]
+    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **options)
+    return str(text).rstrip().endswith(OPEN)
+
+
+def _takes_system(model: Any) -> bool:
+    """Return whether a system message reaches the model as one: through a server, or a chat template with this role."""
+    if applies_chat_template(model):
+        tokenizer = model.tokenizer
+        return takes_system(
+            lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        )
+    # Without any template OpenCompass joins messages with one newline, lm-eval with a blank line.
+    return _is_api(model) or bool(_meta_template(model))
+
+
+def _meta_template(model: Any) -> Any:
+    return getattr(getattr(model, "template_parser", None), "meta_template", None)
+
+
+def _is_api(model: Any) -> bool:
+    return bool(getattr(model, "is_api", False))

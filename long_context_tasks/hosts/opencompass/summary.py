@@ -1,8 +1,8 @@
 """The end of a run of OpenCompass: a table by length, and an exit status that shows failures.
 
-The host only logs a failed task and exits 0; its table shows ``-``. Here every expected result that is missing is named
-with its log file, cells that do not rest on all cases are marked, and the command ends with status 1 when one is missing,
-when ``-r`` has found a result of other options, or when LCT_TASKS names a task that was not run.
+OpenCompass only logs a failed task and exits 0; its table shows ``-``. Here every missing result is named with its log file, cells that do
+not rest on all cases are marked, and the command ends with status 1 if a result is missing, if ``-r`` has found a result of other
+options, or if LCT_TASKS names a task that was not run.
 """
 
 import csv
@@ -30,7 +30,6 @@ from long_context_tasks.hosts.lengths import (
     place_of,
     table,
     total,
-    with_group_means,
 )
 from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.console import last_error
@@ -44,17 +43,14 @@ _AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
 
 
 def plain(result: Mapping[str, Any]) -> Result:
-    """A result as it was written; the host renames numbers after several runs, and makes lists of what is no number."""
+    """Return a result as it was written: OpenCompass renames numbers after several runs, and makes lists of other values."""
     return {_AVERAGE.sub("", name): single(value) for name, value in result.items()}
 
 
 def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:
-    """The log of a failed task, and its last error.
+    """Return the log of a failed task (None without one), and its last error (may be empty).
 
-    A task of the host takes several datasets and names its log after the first, so the logs are searched.
-
-    Returns:
-        The path (None when there is none), and the last line that looks like an exception (may be empty).
+    A task of OpenCompass takes several datasets and names its log after the first, so the logs are searched.
     """
     has_predictions = any((work_dir / "predictions" / model).glob(f"{dataset}*.json"))
     for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
@@ -74,7 +70,7 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
 
 
 def _change(result: Result | None, config: Mapping[str, Any]) -> str:
-    """How a result of ours differs in its options, or its judge, from what a run of its dataset would have now, in words."""
+    """Return how the options or the judge of a result differ from those of a run now, in words; empty if they do not."""
     if result is None or "lct_task" not in result or "lct_task" not in config:
         return ""
     task = str(config["lct_task"])
@@ -85,7 +81,7 @@ def _change(result: Result | None, config: Mapping[str, Any]) -> str:
 
 
 def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
-    """How the judge of a result differs from that of now, in words; empty when it does not."""
+    """Return how the judge of a result differs from today's, in words; empty if it does not."""
     if result["judged"] != "yes":
         return ""
     then = dict(result["judge"])
@@ -95,7 +91,7 @@ def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
         now = {**now, "rubric": judge.rubric}
     change = ""
     if then and now:
-        # Where the judge file names no rubric, the benchmark's own choice stands.
+        # Without a rubric in the judge file, the benchmark chooses it.
         change = difference(then, {"rubric": then.get("rubric"), **now})
     elif then or now:
         change = f"judged by {then.get('name', 'no judge')}, the judge is now {now.get('name', 'no judge')}"
@@ -103,19 +99,19 @@ def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
 
 
 def _place(config: Mapping[str, Any], result: Result | None) -> TablePlace:
-    """Where a length is an option, it stands in the task's config, or in the options of its result when it came from outside."""
+    """Return the place of a result in the table; a length that is an option is in the config, or in the result if it came from outside."""
     length = config.get("lct_length")
     options = (result or {}).get("options")
     if isinstance(options, dict):
         given = options.get("lct_length")
-        # A task that has no use for a length leaves it out of its results.
+        # A task that ignores the length leaves it out of its results.
         length = (length or given) if given else None
     name = config.get("lct_task") or dataset_abbr_from_cfg(config)
     return place_of(name, format_length(parse_length(length)) if length else None)
 
 
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
-    """The host's table with the main metrics, then ours by length; ends the process with 1 when the run is not what was asked for."""
+    """OpenCompass' table with the main metrics, then ours by length; ends the process with status 1 if results are missing or outdated."""
 
     def __init__(
         self,
@@ -124,7 +120,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         summary_groups: Sequence[Any] = (),
         prompt_db: Any = None,
     ) -> None:
-        """See the host for the arguments."""
+        """Prepare; for the arguments see OpenCompass."""
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
         self._stale: list[LengthEntry] = []
@@ -133,7 +129,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         """Write and print both tables.
 
         Raises:
-            SystemExit: with status 1, after everything is written, when a result is missing or of other options, or a task
+            SystemExit: with status 1, after everything is written, if a result is missing or of other options, or a task
                 in LCT_TASKS was not run.
         """
         time_str = time_str or datetime.now().strftime("%Y%m%d_%H%M%S")
@@ -143,7 +139,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         entries = list(self._entries(raw))
         self._stale = [entry for entry in entries if entry.change]
         super().summarize(output_path=output_path, time_str=time_str)
-        rows = table(with_group_means(entries))
+        rows = table(entries)
         folder = Path(self.work_dir) / "summary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
@@ -173,7 +169,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             raise SystemExit(1)
 
     def _entries(self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[LengthEntry]:
-        """Every result that this run should have."""
+        """Yield every result that this run should have."""
         combinations = self.cfg.get("model_dataset_combinations") or [
             {"models": self.model_cfgs, "datasets": self.dataset_cfgs}
         ]
@@ -188,7 +184,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield LengthEntry(name, dataset, _place(config, result), result, task, change)
 
     def _pick_up_results(self) -> Any:
-        """As the host does, but results of other options stay out of its table."""
+        """Collect the results as OpenCompass does, but keep those of other options out of its table."""
         raw, parsed, *more = super()._pick_up_results()
         for entry in self._stale:
             parsed.get(entry.model, {}).pop(entry.dataset, None)
@@ -197,7 +193,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
     def _main_rows(
         self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]
     ) -> Iterator[tuple[str, str | None]]:
-        """Rows of the host's table: of our tasks the rates only, without the ends of intervals and the counts."""
+        """Yield the rows of OpenCompass' table: of our tasks only the scores, without the ends of intervals and the counts."""
         for dataset in map(dataset_abbr_from_cfg, self.dataset_cfgs):
             result = next((results[dataset] for results in raw.values() if dataset in results), None)
             if result is None:
@@ -209,15 +205,15 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield dataset, key
 
     def _notes(self, results: Sequence[Result]) -> list[str]:
-        said = notes(results)
+        found = notes(results)
         if total(results, f"n_{NOT_JUDGED}") or total(results, f"n_{JUDGE_FAILED}"):
             folder = shlex.quote(str(Path(self.work_dir).resolve()))
-            said.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
+            found.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
         if any("unchecked" in str(result.get("window")) for result in results):
-            said.append(
+            found.append(
                 "window: unchecked (set lct_window, or max_seq_len of the model, to have lengths checked first)."
             )
-        return said
+        return found
 
     def _failure(self, entry: LengthEntry) -> str:
         path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)

@@ -1,7 +1,7 @@
-"""MemoRAG as a pipeline: a model that has read the whole text names clues, BM25 finds passages by them, and the model answers from these.
+"""MemoRAG as a pipeline (``lct runs memorag``): a model reads the whole text and writes clues, BM25 finds passages, the model answers.
 
-The steps and defaults are those of Qian et al. 2024 (https://github.com/qhjqhj00/MemoRAG); the memory is not their trained one but the
-model's own cache of the text, of which every n-th token is kept. ``lct runs memorag``.
+Steps and defaults are those of Qian et al. 2024 (https://github.com/qhjqhj00/MemoRAG). The memory is not their trained one but the model's
+own cache of the text, with every n-th token.
 """
 
 import json
@@ -40,7 +40,7 @@ class MemoRAGSettings:
         chunk_tokens: tokens of a passage, at most.
         hits: passages found for each clue.
         clue_tokens: tokens of each list of clues, at most.
-        compression: every how many tokens one is kept in memory; 1 keeps all.
+        compression: n, if every n-th token is kept in memory; 1 keeps all.
     """
 
     chunk_tokens: int = 512
@@ -51,7 +51,7 @@ class MemoRAGSettings:
 
 @dataclass(frozen=True)
 class Reader:
-    """A chat model of transformers with its tokenizer, on the processor or the first GPU.
+    """A chat model of transformers with its tokenizer, on the CPU or the first GPU.
 
     Attributes:
         path: folder or hub id.
@@ -61,14 +61,14 @@ class Reader:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """Load the tokenizer."""
+        """The model's tokenizer, loaded at first use."""
         from transformers import AutoTokenizer
 
         return self._loaded(AutoTokenizer)
 
     @cached_property
     def model(self) -> Any:
-        """Load the model, in the type of numbers that its folder declares."""
+        """The model, loaded at first use in the type of numbers that its folder declares."""
         import torch
         from transformers import AutoModelForCausalLM
 
@@ -92,16 +92,16 @@ class Reader:
         return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def fits(self, n_tokens: int) -> bool:
-        """Whether so many tokens fit the window of the model's config."""
+        """Return whether a number of tokens fits the window of the model's config."""
         return n_tokens <= int(self.model.config.max_position_embeddings)
 
     def answer(self, ids: Sequence[int], budget: int, memory: Any = None, begin: int = 0) -> str:
         """Answer greedily.
 
         Args:
-            ids: what is read before the answer.
+            ids: tokens that are read before the answer.
             budget: tokens of the answer, at most.
-            memory: what was read before, see :meth:`remember`; it grows.
+            memory: cache of earlier tokens, see :meth:`remember`; it grows.
             begin: position of the first of ``ids`` in the whole text.
         """
         import torch
@@ -134,7 +134,7 @@ class Reader:
         return {*ends, self.tokenizer.eos_token_id}
 
     def remember(self, ids: Sequence[int], compression: int) -> Any:
-        """Read tokens and return the cache of the first and every ``compression``-th behind it."""
+        """Read tokens and return the cache of every ``compression``-th of them, from the first on."""
         import torch
         from transformers import DynamicCache
 
@@ -147,7 +147,7 @@ class Reader:
 
 
 def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -> list[str] | None:
-    """Return what a model that remembers a text names to look for; None where the text does not fit its window."""
+    """Return the clues that a model writes from its memory of a text; None if the text does not fit its window."""
     import copy
 
     before, _, after = reader.prompt([{"role": "user", "content": f"{READ}{context}\0"}]).rpartition("\0")
@@ -189,7 +189,7 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
 
 
 def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:
-    """Answer each case of a task, as rows for ``lct runs score``, with the clues and the number of passages beside the response.
+    """Answer each case of a task, as rows for ``lct runs score`` with the clues and the number of passages.
 
     Raises:
         InputError: a task by likelihood, with several turns or with a template of its own; or a case whose prompt does not hold its
@@ -205,9 +205,7 @@ def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> It
             )
         context, query = parts
         if not context or sum(context in message["content"] for message in row["messages"]) != 1:
-            raise InputError(
-                f"{task.name}, case {case.id}: its context does not stand in the prompt as one text"
-            )
+            raise InputError(f"{task.name}, case {case.id}: its prompt does not hold its context as one text")
         found = clues(reader, context, query, settings)
         response, kept = None, []
         if found is not None:

@@ -1,4 +1,4 @@
-"""Responses of another pipeline, scored into a stored run: ``lct runs score``."""
+"""Scores the responses of a user's pipeline into a stored run (``lct runs score``), and reads such runs."""
 
 import json
 import math
@@ -45,7 +45,7 @@ _KIND = "own run"
 
 
 def file_name(task: str, made: str) -> str:
-    """Name of the file of a run.
+    """Return the name of the file of a run.
 
     >>> file_name("toy_sort_2k", "20260101T120000")
     'own_toy_sort_2k_20260101T120000.json'
@@ -54,7 +54,7 @@ def file_name(task: str, made: str) -> str:
 
 
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """The runs whose files lie in a folder."""
+    """Return the runs whose files, given by name, are in a folder."""
     found: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
@@ -112,23 +112,23 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
 
 
 STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
-"""Why there is no response, through no fault of the model."""
+"""Reasons for a missing response that are not the model's fault."""
 _EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
 
 
 def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
-    """The responses to cases, in the order of the task; a case without a row is left out.
+    """Read the responses to the cases of a task, in the order of the task; cases without a row are left out.
 
     A row has ``id``, ``response`` and, in a conversation, ``turn`` (from 0). A response that is null needs a ``status``.
 
     Raises:
-        InputError: a file that cannot be read, a row that is none, of no case or turn of the task, or there twice; a conversation
-            of which a turn is missing.
+        InputError: a file that cannot be read, a row of another form, of an unknown case or turn, a second row for one turn, or a
+            conversation without one of its turns.
     """
     found: dict[str, dict[int, Response]] = {}
     for place, row in json_rows(path, _EXPECTED):
         if not isinstance(row, dict) or "id" not in row or "response" not in row:
-            raise InputError(f"{place}: no response; expected {_EXPECTED}")
+            raise InputError(f"{place}: not a response; expected {_EXPECTED}")
         case = task.by_id.get(str(row["id"]))
         if case is None:
             raise InputError(
@@ -167,7 +167,7 @@ def _response(task: LoadedTask, row: Mapping[str, Any], place: str) -> Response:
             f"{place}: the response is null; write why as status ({' or '.join(STATES)}), or an empty text if the model said nothing"
         )
     if text is not None and not isinstance(text, str):
-        raise InputError(f"{place}: the response is no text; expected {_EXPECTED}")
+        raise InputError(f"{place}: the response is not a text; expected {_EXPECTED}")
     return Response(None if text is None or status is not None else task.received(text), status)
 
 
@@ -178,10 +178,14 @@ def score_own(
     folder: Path,
     pipeline: str = "",
 ) -> StoredRun:
-    """Score responses and write them as a run; a judged task waits for ``lct judge run``.
+    """Score responses, write them as a run and return it; a judged task gets its scores from ``lct judge run``.
 
-    Returns:
-        The run as it was written.
+    Args:
+        task: of the responses.
+        responses: case to its responses, one per turn.
+        model: its name on boards.
+        folder: gets a folder of the model.
+        pipeline: description of the pipeline, for the provenance.
 
     Raises:
         InputError: a task by likelihood, or the files cannot be written.

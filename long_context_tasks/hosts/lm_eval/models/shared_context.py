@@ -1,8 +1,7 @@
-"""A causal model of transformers that reads a context once, for all questions on it; what it does to the cache is a subclass's.
+"""A causal model of transformers that reads a context once for all its questions; subclasses change the cache.
 
-The context of a prompt is its beginning up to the end of the text that the benchmark takes for the context of the case
-(``split``, as for information coverage); everything behind it, with the marks of the chat template, is the question. Prompts
-that begin with the same tokens up to there share one cache.
+The context of a prompt is its beginning up to the end of the text that the benchmark's ``split`` returns as the context of the case;
+everything after it, with the marks of the chat template, is the question. Prompts with the same tokens up to there share one cache.
 """
 
 import copy
@@ -27,12 +26,12 @@ _GAP = re.compile(r"\n\n+")
 
 @dataclass(frozen=True)
 class ReadContext:
-    """A context that was read.
+    """A context after reading.
 
     Attributes:
         ids: its tokens.
-        cache: keys and values that are kept of them.
-        position: of the token that follows; not the length of the cache where a part was dropped.
+        cache: their keys and values, or a part of them.
+        position: of the next token; larger than the length of the cache if a part was dropped.
     """
 
     ids: Sequence[int]
@@ -41,7 +40,7 @@ class ReadContext:
 
 
 class SharedContextLM(HFLM):  # type: ignore[misc]
-    """Answers greedily, one prompt at a time, from the whole cache of a context that is read once."""
+    """A model that answers greedily, one prompt at a time, from the whole cache of a context."""
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:
@@ -55,7 +54,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return ReadContext(ids, cache, len(ids))
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        """Answer requests of our tasks; those on one context follow one another.
+        """Answer requests of our tasks, those with the same context one after the other.
 
         Raises:
             InputError: a request of another task, a prompt without the context of its case or beyond the window, or sampling.
@@ -83,18 +82,18 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return answers
 
     def _context_end(self, request: Any) -> int:
-        """Return the number of characters that are read for all questions; 0 for a prompt that only fills a run."""
+        """Return the number of characters of a prompt that belong to its context; 0 for the filler of a run in which no prompt fits."""
         if not isinstance(request, CaseInstance):
             raise InputError(
-                f"{getattr(request, 'task_name', 'a task')}: this model takes the tasks of long_context_tasks only, which say where "
-                "the context of a prompt ends; use --model hf"
+                f"{getattr(request, 'task_name', 'a task')}: this model takes tasks of long_context_tasks only, because it has to find "
+                "the end of the context; use --model hf"
             )
         if request.context is None:
             return 0
         end = context_end(request.args[0], request.context())
         if end is None:
             raise InputError(
-                f"{request.task_name}, case {request.doc['case']}: its prompt does not show the end of its context, so that the question "
+                f"{request.task_name}, case {request.doc['case']}: its prompt does not contain the end of its context, so that the question "
                 "cannot be separated from it; leave this task out"
             )
         return end
@@ -103,13 +102,13 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return torch.tensor([list(ids)], device=self.device)
 
     def _answer(self, read: ReadContext, ids: Sequence[int], settings: dict[str, Any], *, keep: bool) -> str:
-        """Return the greedy answer to a whole prompt whose context was read.
+        """Return the greedy answer to a prompt.
 
         Args:
-            read: of it.
-            ids: tokens of the prompt; the context is their beginning.
+            read: its context.
+            ids: tokens of the whole prompt.
             settings: of generation.
-            keep: whether `read` is needed for another question; if not, its cache is used up.
+            keep: leave the cache of the context as it is, for another question.
         """
         given = normalize_gen_kwargs(settings, self.max_gen_toks)
         stop = handle_stop_sequences(
@@ -152,7 +151,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
 
     @torch.no_grad()
     def _ask(self, cache: Any, ids: Sequence[int], position: int) -> torch.Tensor:
-        """Return the logits behind some more tokens, of shape (1, vocabulary), in float32; the cache grows by the tokens."""
+        """Read more tokens into the cache and return the logits after the last, of shape (1, vocabulary), in float32."""
         for place, part in _parts(cache, ids):
             positions = torch.arange(position + place, position + place + len(part), device=self.device)
             out = self.model(
@@ -166,7 +165,8 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
 
 
 def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield what can be read at once, with its place: the mask of several tokens has one length for all layers."""
+    """Yield the parts of tokens that can be read at once, with their places."""
+    # The mask of several tokens has one length, so that layers of different lengths read one token at a time.
     lengths = {cache.get_seq_length(layer) for layer in range(len(cache))}
     if len(lengths) < 2:
         yield 0, ids
@@ -176,21 +176,21 @@ def _parts(cache: Any, ids: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]
 
 
 def context_end(prompt: str, context: str) -> int | None:
-    """Return the place in a prompt behind its context; None where the prompt does not hold the context's last paragraph.
+    """Return the place in a prompt after its context; None if the prompt does not contain the context's last paragraph.
 
-    A prompt may have words between the texts of its context, such as the designation of an answer. So the end is that of the
-    longest end of the context, of whole paragraphs, that occurs in the prompt, where it occurs last.
+    A prompt may have words between the texts of its context, such as the designation of an answer. Therefore the longest end of the context,
+    of whole paragraphs, that occurs in the prompt is looked for, and its last occurrence counts.
 
     Args:
         prompt: as sent, with the chat template.
-        context: as the benchmark takes its case apart; texts with a blank line between.
+        context: texts with a blank line between.
 
     >>> context_end("Read. A1: One. A2: Two. Which?", "One.\\n\\nTwo.")
     23
     """
     context = context.strip()
     starts = [0, *(gap.end() for gap in _GAP.finditer(context))]
-    # Where an end of the context occurs, shorter ones do too.
+    # If an end of the context occurs, shorter ones do too.
     first = bisect_left(starts, True, key=lambda start: context[start:] in prompt)
     if first == len(starts) or not context:
         return None
@@ -199,7 +199,7 @@ def context_end(prompt: str, context: str) -> int | None:
 
 
 def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return how many tokens two texts share at their beginning.
+    """Return the number of tokens that two texts share at their beginning.
 
     >>> shared_tokens([1, 2, 3], [1, 2, 4, 5])
     2
