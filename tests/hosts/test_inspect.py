@@ -268,7 +268,7 @@ def test_logs_as_json_damaged_ones_and_those_of_other_tasks(
     [
         (TASK, {"n": 5}, "options begin with lct_, like -T lct_n=50"),
         (TASK, {"lct_lenght": "2k"}, "did you mean lct_length"),
-        ("ada_leval_tsort_2k_ppl", {}, "gives no likelihoods"),
+        ("ada_leval_tsort_2k_ppl", {}, "computes no likelihoods"),
         ("ada_leval_bestanswer_9k", {}, "9k"),
         (TASK, {"lct_variant": "wer40"}, "has no lct_variant=wer40; there are: .*front"),
     ],
