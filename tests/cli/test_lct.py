@@ -1,4 +1,4 @@
-"""The command `lct`: what a user types and reads."""
+"""`lct` and `lct build` as a user types them."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from run_commands import lct
 from long_context_tasks.cli import _COMMANDS
 from long_context_tasks.schema import CaseSet
 
-BUILD = "from long_context_tasks.cli import app; app(prog_name='lct')"
+SEEDED = ["build", "ada_leval_bestanswer_synthetic", "--length", "2k"]
 
 
 @pytest.fixture
@@ -25,8 +25,11 @@ def books(tmp_path: Path) -> Path:
 
 
 def test_help_is_quick_and_lists_the_commands():
+    program = "from long_context_tasks.cli import app; app(prog_name='lct')"
     before = os.times()
-    done = subprocess.run([sys.executable, "-c", BUILD, "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True
+    )
     after = os.times()
     quick = after.children_user - before.children_user + after.children_system - before.children_system
     listed = re.findall(r"^\W*([a-z]+)  +[A-Z]", done.stdout, re.MULTILINE)
@@ -34,22 +37,17 @@ def test_help_is_quick_and_lists_the_commands():
     assert quick < 1  # 0.2 s of processor time, which other work on the machine hardly changes
 
 
-def test_build_help_explains_every_option(monkeypatch):
+def test_build_help_explains_the_options_of_the_named_builder(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    code, out, _ = lct("build", "--help")
-    assert code == 0
-    options = (
-        "--length --out --books --posts --n --seed --tokenizer --length-policy --segments --segment-cap --before-cap "
-        "--after-cap --stride --bounds --tags --questions-per-tag --shared-tags --min-fill"
-    )
-    lines = out.splitlines()
-    for option in options.split():
-        (line,) = (
-            line
-            for line in lines
-            if re.search(rf"{option}\s", line) and "│" in line and line.index(option) < 10
-        )
-        assert len(line.split("<")[1].split(">")[1].strip(" │")) > 20, option
+    for words, there, missing in (
+        (("build",), {"--books", "--posts", "--min-fill", "--out"}, set()),
+        (("build", "ada_leval_tsort"), {"--books", "--segments", "--out"}, {"--posts", "--min-fill"}),
+        (("build", "merge"), {"--out"}, {"--books", "--seed"}),
+    ):
+        done = lct(*words, "--help")
+        options = dict(re.findall(r"│ (--[a-z-]+).*<[a-z]+> +(\S.*?) *│", done.out))
+        assert done.code == 0 and there <= set(options) and not missing & set(options), words
+        assert all(len(explained) > 20 for explained in options.values())
 
 
 def test_build_from_books_with_an_ellipsis(books, tmp_path):
@@ -67,38 +65,30 @@ def test_build_from_books_with_an_ellipsis(books, tmp_path):
     assert "the book ends before the case does" in text
 
 
-def test_build_synthetic(tmp_path):
-    task = "ada_leval_bestanswer_synthetic"
-    code, text, _ = lct("build", task, "--length", "2k", "--seed", "7", "--n", "5", "--out", str(tmp_path))
-    assert code == 0 and "2k_synthetic" in text
-    made = CaseSet.read(tmp_path / task, task.replace("synthetic", "2k_synthetic"))
+def test_build_synthetic_and_merge_shards(tmp_path):
+    done = lct(*SEEDED, "--seed", "7", "--n", "5", "--out", tmp_path / "whole")
+    assert done.code == 0 and "2k_synthetic" in done.out
+    made = CaseSet.read(tmp_path / "whole" / SEEDED[1], "ada_leval_bestanswer_2k_synthetic")
     assert len(made) == 5 and made.manifest["options"]["seed"] == 7
+    for shard in ("1/2", "2/2"):
+        assert lct(*SEEDED, "--seed", "7", "--n", "5", "--out", tmp_path, "--shard", shard).code == 0
+    done = lct("build", "merge", "--out", tmp_path)
+    assert done.code == 0 and re.search(r"2k_synthetic +5\s", done.out)
+    merged = CaseSet.read(tmp_path / SEEDED[1], "ada_leval_bestanswer_2k_synthetic")
+    assert [case.to_json() for case in merged.cases] == [case.to_json() for case in made.cases]
 
 
 def test_build_from_posts_with_named_tags(tmp_path):
     from test_build_bestanswer import make_posts, write_posts
 
     path = write_posts(tmp_path, make_posts(5, 300, tags=4, words=40))
-    path.write_text(
-        path.read_text(encoding="utf-8").replace('"Body": "', '"Body": "\\u000e', 3), encoding="utf-8"
-    )
-    code, text, errors = lct(
-        *(
-            "build",
-            "ada_leval_bestanswer",
-            "--posts",
-            str(path),
-            "--length",
-            "1k",
-            "--out",
-            str(tmp_path / "c"),
-        ),
-        *("--tags", "t1,t2", "--bounds", "round", "--shared-tags", "0.5", "--questions-per-tag", "100"),
-        *("--same-as", "none", "--min-own", "0"),
-    )
-    assert code == 0 and "ada_leval_bestanswer_1k" in text
-    assert "encoding: 1 of 1 files are UTF-8" in text
-    assert errors == f"warning: {path}: 3 control characters were dropped\n"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"Body": "', '"Body": "\\u000e', 3), encoding="utf-8")
+    options = "--length 1k --tags t1,t2 --bounds round --shared-tags 0.5 --questions-per-tag 100 --same-as none --min-own 0"
+    done = lct("build", "ada_leval_bestanswer", "--posts", path, "--out", tmp_path / "c", *options.split())
+    assert done.code == 0 and "ada_leval_bestanswer_1k" in done.out
+    assert "encoding: 1 of 1 files are UTF-8" in done.out
+    assert done.err == f"warning: {path}: 3 control characters were dropped\n"
     made = CaseSet.read(tmp_path / "c" / "ada_leval_bestanswer", "ada_leval_bestanswer_1k")
     assert all({"t1", "t2"} & set(case.labels["tags"]) for case in made.cases)
 
@@ -106,30 +96,25 @@ def test_build_from_posts_with_named_tags(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["build", "ada_leval_tsrt", "--length", "2k"], "ada_leval_tsort (needs --books),"),
-        (["build", "ada_leval_tsort", "--length", "2k"], "--books"),
-        (["build", "ada_leval_bestanswer", "--length", "2k"], "--posts"),
-        (["build", "ada_leval_tsort", "--length", "2x", "--books", "."], "2x"),
-        (["build", "ada_leval_tsort", "--length", "2k", "--books", "missing"], "missing: no such file"),
-        (["build", "ada_leval_tsort", "--length", "2k", "--books", ".", "--tags", "3"], "takes no --tags"),
-        (["build", "ada_leval_bestanswer_synthetic", "--length", "2k", "--books", "."], "takes no --books"),
-        (["build", "ada_leval_bestanswer_synthetic", "--length", "2k", "--stride", "3"], "takes no --stride"),
-        (
-            ["build", "ada_leval_bestanswer_synthetic", "--length", "2k", "--length-policy", "same_tokens"],
-            "--tokenizer",
-        ),
-        (
-            ["build", "ada_leval_bestanswer_synthetic", "--length", "2k", "--length-policy", "odd"],
-            "same_information",
-        ),
-        (["tasks", "nonsense"], "nonsense"),
-        (["data", "status", "nonsense"], "ada_leval"),
-        (["data", "fetch", "ada_leval", "--file", "3k"], "3k"),
+        ("build ada_leval_tsrt --length 2k", "ada_leval_tsort (needs --books),"),
+        ("build ada_leval_tsort --length 2k", "--books"),
+        ("build ada_leval_tsort --length 2x --books .", "2x"),
+        ("build ada_leval_tsort --length 2k --books missing", "missing: no such file"),
+        ("build ada_leval_tsort --length 2k --books . --tags 3", "takes no --tags"),
+        ("build ada_leval_tsort --length 2k --books . --shard 1/2", "leave out --shard"),
+        (f"{' '.join(SEEDED)} --books .", "takes no --books"),
+        (f"{' '.join(SEEDED)} --length-policy same_tokens", "--tokenizer"),
+        (f"{' '.join(SEEDED)} --length-policy odd", "same_information"),
+        ("build merge --length 2k", "takes only --out"),
+        ("build merge", "there are no shards"),
+        ("tasks nonsense", "nonsense"),
+        ("data status nonsense", "ada_leval"),
+        ("data fetch ada_leval --file 3k", "3k"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, errors = lct(*words)
+    code, out, errors = lct(*words.split())
     assert (code, out) == (2, "")
     assert errors.startswith("error: ") and errors.count("\n") == 1 and message in errors
     assert list(tmp_path.iterdir()) == []
@@ -139,14 +124,12 @@ def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
     folder = tmp_path / "cases" / "ada_leval_tsort"
     folder.mkdir(parents=True)
     (folder / "thesis.txt").write_text("my only copy", encoding="utf-8")
-    code, _, errors = lct(
-        "build", "ada_leval_tsort", "--books", str(books), "--length", "1k", "--out", str(folder.parent)
-    )
-    assert code == 2 and "not a folder of cases" in errors
+    done = lct("build", "ada_leval_tsort", "--books", books, "--length", "1k", "--out", folder.parent)
+    assert done.code == 2 and "not a folder of cases" in done.err
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
-def test_paths():
+def test_paths_of_the_hosts_files():
     folder = lct("tasks", "--paths", "lm-eval").out.strip()
     assert (Path(folder) / "_lct_synthetic.yaml").is_file()
     assert Path(lct("tasks", "--paths", "opencompass").out.strip()).name == "configs"
