@@ -1,4 +1,4 @@
-"""`lct report paper` and `lct judge compare`: what a user types and reads."""
+"""`lct judge compare` and `lct report paper` as a user types them."""
 
 import json
 import re
@@ -6,26 +6,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from run_commands import Said, lct
 
 from long_context_tasks.benchmarks.elitr_bench import paper as paper_tables
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.cli import report
-from long_context_tasks.cli.judge import compare
 from long_context_tasks.judges.ratings import read_ratings
 from long_context_tasks.schema import InputError
 
-compare_app = typer.Typer(pretty_exceptions_enable=False)
-compare_app.command()(compare)
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "220")
 
 
-def run(app: typer.Typer, *words: object) -> tuple[int, str]:
-    """Exit code and standard output; errors of ours are raised."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout
+def compare(*words: object) -> Said:
+    return lct("judge", "compare", *words)
+
+
+def compared(*words: object) -> str:
+    """Return the standard output of a command that succeeds."""
+    done = compare(*words)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def paper(*words: object) -> Said:
+    return lct("report", "paper", "elitr_bench", *words)
 
 
 def write(path: Path, rows: list[Any]) -> Path:
@@ -56,49 +62,46 @@ def data_dir(shared: Path) -> Path:
 
 @pytest.mark.vectors
 @pytest.mark.slow
-def test_the_paper_comes_out_and_no_text_of_the_archives_is_printed(data_dir: Path) -> None:
-    code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir)
+def test_the_paper_is_recomputed_and_no_text_of_the_archives_is_printed(data_dir: Path) -> None:
+    code, out, _ = paper("--data-dir", data_dir)
     assert code == 0
     assert "83 of 83 figures that can be recomputed come out as printed" in out
-    assert re.search(
-        r"^\s*GPT-4\s+mt_qa_dev\s+8\.53\s+8\.52\s+141\s+[\d.]+ to [\d.]+\s+8\.53\s+yes", out, re.M
-    )
-    assert re.search(
-        r"^\s*GPT-3\.5\s+st_qa_test\s+7\.48 \(one seed\).*7\.44\s+published only: three seeds", out, re.M
-    )
-    assert re.search(r"^\s*LLaMA-3\.1-8B\s+p\s+0\.308\s+published only: not in the archive", out, re.M)
+    for row in (
+        r"GPT-4\s+mt_qa_dev\s+8\.53\s+8\.52\s+141\s+[\d.]+ to [\d.]+\s+8\.53\s+yes",
+        r"GPT-3\.5\s+st_qa_test\s+7\.48 \(one seed\).*7\.44\s+published only: three seeds",
+        r"LLaMA-3\.1-8B\s+p\s+0\.308\s+published only: not in the archive",
+    ):
+        assert re.search(rf"^\s*{row}", out, re.M), row
     archives = Archives(data_dir / "elitr_bench")
-    texts = [r.question.text for r in archives.responses("qa_test2_st_all-eval")]
-    texts += [r.question.answer for r in archives.responses("qa_test2_st_all-eval")]
+    questions = [response.question for response in archives.responses("qa_test2_st_all-eval")]
+    texts = [text for question in questions for text in (question.text, question.answer)]
     assert not [text for text in texts if len(text) > 25 and text in out]
 
 
 @pytest.mark.vectors
-def test_only_some_tables_and_a_figure_that_fails(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table4, fig2b")
-    assert code == 0 and "Table 4" in out and "Figure 2b" in out and "Table 2" not in out
-    with pytest.raises(InputError, match=r"--only table99: there are table1, table2"):
-        run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table99")
+def test_only_some_tables_and_a_figure_that_fails(data_dir: Path) -> None:
+    done = paper("--data-dir", data_dir, "--only", "table4, fig2b")
+    assert done.code == 0 and "Table 4" in done.out and "Figure 2b" in done.out and "Table 2" not in done.out
+    assert (
+        "--only table99: there are table1, table2" in paper("--data-dir", data_dir, "--only", "table99").err
+    )
     figures = paper_tables.published()
     figures["table4"]["rows"]["GPT-4"][0], before = "8.34", figures["table4"]["rows"]["GPT-4"][0]
     try:
-        code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table4")
+        done = paper("--data-dir", data_dir, "--only", "table4")
     finally:
         figures["table4"]["rows"]["GPT-4"][0] = before
-    assert code == 1 and "11 of 12 figures" in out
+    assert done.code == 1 and "11 of 12 figures" in done.out
 
 
 def test_missing_archives_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"elitr_bench/data\.zip is missing.*lct data fetch elitr_bench"):
-        run(report.app, "paper", "elitr_bench", "--data-dir", tmp_path)
+    done = paper("--data-dir", tmp_path)
+    assert re.search(r"elitr_bench/data\.zip is missing.*lct data fetch elitr_bench", done.err)
 
 
 def test_compare_prints_every_part(tmp_path: Path) -> None:
     file, out = write(tmp_path / "scores.jsonl", ROWS), tmp_path / "figures.json"
-    code, text = run(
-        compare_app, file, "--gold", "gold", "--by", "model", "--panel", "judge,people", "--out", out
-    )
-    assert code == 0
+    text = compared(file, "--gold", "gold", "--by", "model", "--panel", "judge,people", "--out", out)
     for title in (
         "Mean of each rater: 28 items in 4 clusters",
         "Mean by model",
@@ -120,20 +123,16 @@ def test_scales_are_not_mixed(tmp_path: Path) -> None:
         row | {"prometheus": (row["judge"] + 1) // 2, "coarse": (row["judge"] + 1) // 2} for row in ROWS
     ]
     file = write(tmp_path / "scores.jsonl", halved)
-    code, text = run(compare_app, file)
-    assert code == 0 and "Intra-class" not in text
+    text = compared(file)
+    assert "Intra-class" not in text
     assert "unlike scales (up to 5: prometheus, coarse; up to 10: judge, gold, people)" in text
-    code, text = run(compare_app, file, "--panel", "prometheus,coarse")
-    assert code == 0 and "Intra-class correlation of prometheus, coarse" in text and "unlike" not in text
-    code, text = run(compare_app, file, "--panel", "judge,coarse")
-    assert (
-        code == 0
-        and "Intra-class correlation of judge, coarse" in text
-        and "counts that as disagreement" in text
-    )
+    text = compared(file, "--panel", "prometheus,coarse")
+    assert "Intra-class correlation of prometheus, coarse" in text and "unlike" not in text
+    text = compared(file, "--panel", "judge,coarse")
+    assert "Intra-class correlation of judge, coarse" in text and "counts that as disagreement" in text
     ends = {"judge": [1, 10], "coarse": [1, 5]}
     named = write(tmp_path / "named.jsonl", [row | {"scales": ends} for row in halved])
-    code, text = run(compare_app, named, "--raters", "judge,coarse")
+    text = compared(named, "--raters", "judge,coarse")
     assert "mapped to 0 to 1 for the ICC: judge from 1 to 10, coarse from 1 to 5" in text
     assert re.search(r"all\s+ICC\(2,1\)\s+0\.9", text)
     answers = [
@@ -178,8 +177,8 @@ def test_only_the_scores_of_a_file_are_raters(tmp_path: Path) -> None:
         | {"scales": {"j": [1, 5], "k": [1, 5]}}
         for n in range(12)
     ]
-    code, text = run(compare_app, write(tmp_path / "rated.jsonl", rows), "--gold", "gold")
-    assert code == 0 and "no raters, as their rows do not name them: tokens; --raters can add them" in text
+    text = compared(write(tmp_path / "rated.jsonl", rows), "--gold", "gold")
+    assert "no raters, as their rows do not name them: tokens; --raters can add them" in text
     assert set(re.findall(r"pearson\s+(\S+)\s+(\S+)", text)) == {("j", "k"), ("j", "gold"), ("k", "gold")}
 
 
@@ -196,61 +195,38 @@ def test_judges_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> N
 
 
 def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
-    code, text = run(compare_app, write(tmp_path / "few.jsonl", ROWS[:3]))
-    assert code == 0 and "ICC left out" in text and "Correlation of raters" in text
-    with pytest.raises(InputError, match=r"--panel: ICC needs"):
-        run(compare_app, tmp_path / "few.jsonl", "--panel", "judge,gold")
+    text = compared(write(tmp_path / "few.jsonl", ROWS[:3]))
+    assert "ICC left out" in text and "Correlation of raters" in text
+    assert "--panel: ICC needs" in compare(tmp_path / "few.jsonl", "--panel", "judge,gold").err
+
+
+ROW = '{"id": 1, "cluster": "m", "a": 2, "b": 2}'
 
 
 @pytest.mark.parametrize(
     ("lines", "words", "message"),
     [
-        ("{", (), r"bad\.jsonl, row 1: not JSON"),
-        ("[1]", (), r"row 1: a list, not an object"),
-        ('{"id": "1", "a": 2, "b": 3}', (), r"row 1: no cluster"),
-        ('{"cluster": "m", "a": 2, "b": 3}', (), r"row 1: no id"),
-        ('{"id": 1, "cluster": "m", "a": 2}', (), r"needs two raters; found: a"),
-        ('{"id": 1, "cluster": "m", "a": 2, "b": NaN}', (), r"1: score of b is nan"),
-        (
-            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 2, "cluster": "m", "a": "9", "b": 2}',
-            (),
-            r"2: score of a is '9'",
-        ),
-        (
-            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "m", "a": 3}',
-            (),
-            r"row 2: a of 1 is 3, before it was 2",
-        ),
-        (
-            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "n"}',
-            (),
-            r"row 2: cluster of 1 is 'n', before it was 'm'",
-        ),
-        (
-            '{"id": 1, "cluster": "m", "a": 2, "b": 2}',
-            ("--raters", "a,c"),
-            r"no row has a score of c; there are: a, b",
-        ),
-        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--gold", "c"), r"no rater c; there are: a, b"),
-        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--by", "model"), r"1: no field 'model'"),
-        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--panel", "a"), r"agreement needs two raters"),
-        (
-            '{"id": 1, "cluster": "m", "a": 2, "b": 2, "scales": {"a": [5, 1]}}',
-            (),
-            r"row 1: scales: give the lowest",
-        ),
+        ("{", "", "bad.jsonl, row 1: not JSON"),
+        ("[1]", "", "row 1: a list, not an object"),
+        ('{"id": "1", "a": 2, "b": 3}', "", "row 1: no cluster"),
+        ('{"cluster": "m", "a": 2, "b": 3}', "", "row 1: no id"),
+        ('{"id": 1, "cluster": "m", "a": 2}', "", "needs two raters; found: a"),
+        ('{"id": 1, "cluster": "m", "a": 2, "b": NaN}', "", "1: score of b is nan"),
+        (ROW + '\n{"id": 2, "cluster": "m", "a": "9", "b": 2}', "", "2: score of a is '9'"),
+        (ROW + '\n{"id": 1, "cluster": "m", "a": 3}', "", "row 2: a of 1 is 3, before it was 2"),
+        (ROW + '\n{"id": 1, "cluster": "n"}', "", "row 2: cluster of 1 is 'n', before it was 'm'"),
+        (ROW, "--raters a,c", "no row has a score of c; there are: a, b"),
+        (ROW, "--gold c", "no rater c; there are: a, b"),
+        (ROW, "--by model", "1: no field 'model'"),
+        (ROW, "--panel a", "agreement needs two raters"),
+        (ROW[:-1] + ', "scales": {"a": [5, 1]}}', "", "row 1: scales: give the lowest"),
     ],
 )
-def test_bad_input_is_named(tmp_path: Path, lines: str, words: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_named(tmp_path: Path, lines: str, words: str, message: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(lines + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        run(compare_app, path, *words)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.jsonl: cannot be read"):
-        run(compare_app, tmp_path / "none.jsonl")
+    done = compare(path, *words.split())
+    assert done.code == 2 and message in done.err
 
 
 @pytest.mark.slow
@@ -263,12 +239,10 @@ def test_the_paper_s_study_comes_out_of_a_plain_file_of_scores(data_dir: Path, t
         for r in responses
     ]
     out = tmp_path / "figures.json"
-    code, _ = run(
-        compare_app, write(tmp_path / "s.jsonl", rows), "--gold", "gold-human", "--by", "model", "--out", out
-    )
+    compared(write(tmp_path / "s.jsonl", rows), "--gold", "gold-human", "--by", "model", "--out", out)
     study = json.loads(out.read_text(encoding="utf-8"))["study"]
     found = {(c["first"], c["second"]): c["value"] for c in study["correlations"] if c["method"] == "pearson"}
-    assert code == 0 and len(study["correlations"]) == 18
+    assert len(study["correlations"]) == 18
     assert f"{found['gpt-4', 'gold-human']:.2f} {found['gold-human', 'silver-human']:.2f}" == "0.82 0.89"
     assert study["by_label"]["LongAlpaca-7B"]["silver-human"]["mean"] == pytest.approx(4.7204, abs=1e-4)
     assert study["bins"]["gpt-4"]["9"]["n"] == 126
@@ -290,8 +264,8 @@ def test_compare_sets_shortcuts_beside_the_judges(tmp_path: Path) -> None:
             )
             scores.append({"id": f"{q}/{model}", "cluster": str(q), "fan": 9 if model == "owl" else 2})
     files = write(tmp_path / "scores.jsonl", scores), write(tmp_path / "answers.jsonl", answers)
-    code, text = run(compare_app, *files, "--gold", "people", "--out", tmp_path / "out.json")
-    assert code == 0 and "Correlation with people: raters, and shortcuts that do not read the answers" in text
+    text = compared(*files, "--gold", "people", "--out", tmp_path / "out.json")
+    assert "Correlation with people: raters, and shortcuts that do not read the answers" in text
     found = {each["name"]: each for each in json.loads((tmp_path / "out.json").read_text())["shortcuts"]}
     assert list(found) == [
         "fan",
@@ -303,13 +277,12 @@ def test_compare_sets_shortcuts_beside_the_judges(tmp_path: Path) -> None:
     assert found["fan"]["rho"] > 0.8 and found["fan"]["within"] is found["identity only"]["within"] is None
     assert found["identity + lengths"]["within"] > 0.9
     assert found["lengths only, model left out"]["rho"] is None
-    with pytest.raises(InputError, match="0/owl: no row of this id has a cluster"):
-        run(compare_app, files[1], write(tmp_path / "s.jsonl", scores[1:]), "--gold", "people")
-    code, text = run(
-        compare_app,
+    unclustered = compare(files[1], write(tmp_path / "s.jsonl", scores[1:]), "--gold", "people")
+    assert "0/owl: no row of this id has a cluster" in unclustered.err
+    text = compared(
         files[0],
         write(tmp_path / "g.jsonl", [{**row, "gold": row["fan"]} for row in scores]),
         "--gold",
         "gold",
     )
-    assert code == 0 and "shortcuts left out: add the file of the answers" in text
+    assert "shortcuts left out: add the file of the answers" in text
