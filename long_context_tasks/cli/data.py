@@ -212,7 +212,7 @@ def fetch(
     for item in files:
         path = folder / item.name
         if not force and (path.is_file() or (folder / f"{item.name}.gz").is_file()):
-            state = _state(folder, item, {})
+            state = _state(folder, item, _read_record(folder).get(item.name, {}))
             say(f"{item.name}: there already, {state}")
             if _WRONG in state:
                 failures.append(

@@ -1,4 +1,4 @@
-"""What all commands have in common: examples, one spelling of an option, --json, exit codes, quick help, completion."""
+"""Conventions of all commands: examples, one spelling of an option, --json, exit codes, quick help, completion."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def lct(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("command", commands(), ids=name)
-def test_help_says_what_it_does_and_ends_with_an_example_that_can_be_typed(command):
+def test_help_describes_the_command_and_ends_with_a_valid_example(command):
     assert command.command.help and len(command.command.help.split()) >= 4
     for param in command.command.params:
         assert getattr(param, "help", None), f"{param.name} has no help"
@@ -70,7 +70,7 @@ def test_an_option_has_one_short_form_and_one_type_everywhere():
     assert sorted(taken) == sorted(set(taken)), "one short form for two options"
 
 
-def test_what_is_the_same_thing_has_the_same_words():
+def test_an_option_has_one_explanation_everywhere():
     words = defaultdict(set)
     for command in commands():
         for param in command.command.params:
@@ -84,7 +84,7 @@ def test_what_is_the_same_thing_has_the_same_words():
 
 
 @pytest.mark.parametrize("command", commands(), ids=name)
-def test_json_is_there_where_something_is_printed(command):
+def test_a_command_that_prints_has_json(command):
     assert ("--json" in command.options) == (command.words not in NO_RESULT)
     assert "-o" not in command.options or "--out" in command.options
     assert "--output" not in command.options
@@ -97,13 +97,9 @@ def test_no_help_and_no_completion_imports_anything_heavy():
         "assert complete_tasks('ada_leval_tsort_2k,ethic_rec'); assert complete_benchmark('e');"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    folder = str(Path(sys.modules["command_lines"].__file__).parent)
+    environment = {**os.environ, "PYTHONPATH": str(Path(sys.modules["command_lines"].__file__).parent)}
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": folder},
-        check=True,
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout.strip() == "[]"
 
@@ -133,7 +129,7 @@ def test_version_is_that_of_the_package():
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Make `lct tasks` end in some way; gives exit code, standard output, standard error."""
+    """Returns a function that makes `lct tasks` raise an error, and returns exit code, standard output and standard error."""
 
     def run(error: BaseException, *words: str) -> tuple[int, str, str]:
         def fails(*_args: object, **_options: object) -> None:
