@@ -144,7 +144,7 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
 
 
 def is_set_apart(block: Block, following: Sequence[Block]) -> bool:
-    """Return whether a block is a line in capitals with two blank lines above and below that nobody says."""
+    """Return whether a block is a line in capitals, not speech, with two blank lines above and below."""
     return (
         len(block.lines) == 1
         and min(below.gap for below in (block, *following)) >= 2

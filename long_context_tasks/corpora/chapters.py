@@ -265,7 +265,7 @@ def _is_number(text: str) -> bool:
 
 
 def _find_listed(layout: Layout, title: str, listed: frozenset[str], start: int) -> None:
-    """Find titles of the table of contents in the text, and drop the title of the book where it is printed again."""
+    """Find titles of the table of contents in the text, and drop repetitions of the title of the book."""
     own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
     others, longest = listed - own, 2 * max(map(len, listed | own), default=0)
     parts = [re.compile(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}") for name in own]
@@ -298,7 +298,7 @@ def _find_listed(layout: Layout, title: str, listed: frozenset[str], start: int)
 
 
 def _may_stand_alone(block: Block) -> bool:
-    """Return whether a listed title can be a heading at this place, not something that somebody says."""
+    """Return whether a listed title can be a heading at this place and not speech."""
     text = bare(block.text)
     return (block.gap >= 2 or is_capitals(text) or is_title(block, final_stop=True)) and text[
         -1:

@@ -167,7 +167,7 @@ def _is_narrated(blocks: Sequence[Block], said: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class _Cue:
-    """The name of a speaker at the beginning of a line, in lower case; ``alone`` if at most a direction follows."""
+    """The name of a speaker at the beginning of a line, in lower case, and whether the rest is at most a direction."""
 
     name: str
     alone: bool = False

@@ -191,8 +191,8 @@ def _find_story(candidates: Layout, title: str, marked: bool) -> tuple[Layout, i
     """Return the layout with the headings of the book, the first block of the story, the first one after it, and the contents.
 
     Args:
-        candidates: what each block may be.
-        title: of the book.
+        candidates: every possible heading.
+        title: title of the book.
         marked: whether the text has a START line, so that a title page precedes the story.
     """
     blocks = candidates.blocks
@@ -278,7 +278,7 @@ def _is_list(block: Block) -> bool:
 
 
 def _entries(layout: Layout, listing: Set[int], contents: Set[int]) -> list[Block]:
-    """Return the blocks of the contents up to where the book begins: a repeated entry, or a number 1."""
+    """Return the blocks of the contents before the book begins with a repeated entry or a number 1."""
     seen: set[str] = set()
     end = None
     for i in sorted(listing):
@@ -318,7 +318,7 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
 
 
 def _back_matter(layout: Layout) -> int:
-    """Return where the back matter begins, or the number of blocks."""
+    """Return the first block of the back matter, or the number of blocks."""
     total = layout.before[-1] or 1
     for i, heading in layout.ordered():
         if (
@@ -356,7 +356,7 @@ def _first_told_heading(layout: Layout, stop: int) -> int | None:
 
 
 def _story_below_front(layout: Layout, limit: int) -> int | None:
-    """Return where a story without a heading begins, below the last front matter and above the first chapter.
+    """Return the first block of a story without a heading between the front matter and the first chapter.
 
     A preface ends at a title, or at a large gap below its text, if much prose follows.
     """

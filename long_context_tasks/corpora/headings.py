@@ -63,11 +63,11 @@ class Heading:
     """A heading, or a candidate that becomes one if its number belongs to a series.
 
     Attributes:
-        style: what is counted. A keyword in English ("chapter", "letter"); "roman", "arabic" or "word" for a bare number;
+        style: kind of the number. A keyword in English ("chapter", "letter"); "roman", "arabic" or "word" for a bare number;
             "roman titled" etc. for one with a title; "named" ("EPILOGUE"), "titled", "front", "back", "listed" (in the table of
             contents) or "capitals" without a number.
         number: its number, None without one, 0 for "the last".
-        title: the title next to the number; empty if there is none or it may come below.
+        title: the title next to the number; empty without one, or if it may come below.
         rest: number of the block's last lines that belong to the story.
         sure: whether it is a heading wherever it occurs.
     """
@@ -152,7 +152,7 @@ def _continues_as_heading(block: Block, first: str, title: str, mark: str) -> bo
 
 
 def _with_number(block: Block, text: str) -> Heading | None:
-    """Return a candidate: a number, alone or with a title, that is a heading only in a series."""
+    """Return a candidate: a number, with or without a title, that is a heading only in a series."""
     if match := _LETTER_OF_SECTION.match(text):
         return Heading("letter of a section", ord(match[1]) - ord("a") + 1, sure=False)
     text = _BEFORE_NUMBER.sub("", text, count=1)

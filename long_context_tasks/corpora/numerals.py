@@ -201,7 +201,7 @@ class Numbered:
         value: the number; 0 for "last".
         kind: "arabic", "roman", "lower roman" or "word".
         end: offset in the line after the number, and after its keyword if that follows.
-        keyword: English name of what is counted, or an empty string.
+        keyword: English name of the keyword, or an empty string.
         rare: whether the keyword is also an ordinary word.
     """
 
@@ -269,7 +269,7 @@ def _words_after_article(
 
 @lru_cache(4096)
 def read(line: str) -> Numbered | None:
-    """Return the number with which a line begins, and what it counts.
+    """Return the number at the beginning of a line with its keyword.
 
     >>> [(found.keyword, found.value) for found in map(read, ["CHAPTER XII", "Dritter Theil", "1. Kapitel", "Глава первая", "VII."]) if found]
     [('chapter', 12), ('part', 3), ('chapter', 1), ('chapter', 1), ('', 7)]
@@ -324,7 +324,7 @@ def _counting(found: Numbered, word: str, spoken: Sequence[Language]) -> Numbere
 
 
 def keyword_of(line: str) -> str:
-    """Return the English name of what the number at the beginning of a line counts, or an empty string."""
+    """Return the English name of the keyword at the beginning of a line, or an empty string."""
     found = read(line)
     return found.keyword if found else ""
 

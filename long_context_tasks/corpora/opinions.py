@@ -382,7 +382,7 @@ def _is_apart(page: str, number: int) -> bool:
 
 
 def _before_notes(page: str, last: int) -> tuple[int, int]:
-    """Return where the notes of a page begin, and the number of its last one; ``last`` is that of the last note above."""
+    """Return the offset of the notes of a page, and the number of its last one; ``last`` is that of the last note above."""
     first = len(page)
     for match in _NOTE.finditer(page):
         if last < int(match[1]) <= last + _MOST_UNUSED and page[: match.start()].strip():

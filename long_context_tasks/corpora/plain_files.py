@@ -355,10 +355,10 @@ def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> 
     Args:
         path: a file, or a folder as for :func:`data_files`.
         readers: the reader for each kind of file.
-        nothing: message if there is no record, after the path.
+        nothing: message for a path without records, after the path.
 
     Raises:
-        InputError: there is no record, or two have the same id.
+        InputError: the path has no records, or two have the same id.
     """
     found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
     return unique(found, f"{path}: {nothing}")
@@ -368,7 +368,7 @@ def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str
     """Yield records with their places.
 
     Raises:
-        InputError: there is no record (with the message ``nothing``), or two have the same id.
+        InputError: records are missing (with the message ``nothing``), or two have the same id.
     """
     seen: dict[str, str] = {}
     for place, record in records:

@@ -1,5 +1,5 @@
-"""Known prose with new names, drawn from a seed.
+"""Give known prose new names that are drawn from a seed.
 
-A carrier is a text that a user has fetched or owns (:mod:`.carriers`). What it names is found by counting capitals, and each name becomes
-one new word wherever it stands (:mod:`.renaming`). Everything else stays as it was written.
+A carrier (:mod:`.carriers`) is a text that a user has fetched or owns. Counting capitals finds its names, and each name becomes one
+new word throughout (:mod:`.renaming`). Everything else stays as it was written.
 """

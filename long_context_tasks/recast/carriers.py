@@ -1,6 +1,6 @@
-"""Carriers: the real texts that recast cases are made from, where they lie, and where they come from.
+"""Locate carriers, the real texts from which recast cases are made, and list those that can be downloaded.
 
-A folder of carriers holds a folder for each kind, with files that the readers in :mod:`long_context_tasks.corpora` know::
+A folder of carriers has a folder for each kind, with files that the readers in :mod:`long_context_tasks.corpora` accept::
 
     carriers/novels/*.txt  debates/*.xml
 """
@@ -17,7 +17,7 @@ from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.tokens.build_settings import SourceOption
 
 NAME = "carriers"
-"""Of the folder below LCT_DATA_DIR, and in `lct data fetch`."""
+"""Name of the folder in LCT_DATA_DIR, and in `lct data fetch`."""
 CARRIERS = SourceOption(
     NAME,
     "Folder of real texts that recast cases are made from, with novels/ and debates/. Default: carriers in LCT_DATA_DIR",
@@ -28,13 +28,13 @@ NOVELS, DEBATES = "novels", "debates"
 
 @dataclass(frozen=True)
 class CarrierFile:
-    """A file that can be fetched.
+    """A file that can be downloaded.
 
     Attributes:
-        kind: folder that it is put into.
-        name: there.
-        url: where it comes from.
-        sha256: of the plain file, where a copy could be checked.
+        kind: folder for the file.
+        name: name of the file in that folder.
+        url: source of the file.
+        sha256: hash of the plain file, if we could check a copy.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class CarrierFile:
     sha256: str | None
 
 
-class _File(Checked):
+class _CarrierRow(Checked):
     url: str
     sha256: str | None = None
 
@@ -51,7 +51,7 @@ class _File(Checked):
 class _Set(Checked):
     kind: str
     licence: str
-    files: Mapping[str, _File]
+    files: Mapping[str, _CarrierRow]
 
 
 @cache
@@ -60,7 +60,7 @@ def carrier_files() -> tuple[CarrierFile, ...]:
     path = Path(__file__).with_name("carriers.yaml")
     rows = read_yaml(path, "list of carriers", remedy="install the package again")
     if not isinstance(rows, list):
-        raise InputError(f"{path}: holds no list of carriers; install the package again")
+        raise InputError(f"{path}: has no list of carriers; install the package again")
     sets = [validated(_Set, row, str(path)) for row in rows]
     return tuple(
         CarrierFile(carrier_set.kind, name, file.url, file.sha256)
@@ -70,10 +70,10 @@ def carrier_files() -> tuple[CarrierFile, ...]:
 
 
 def carriers_of(options: Options, kind: str, task: str) -> Path:
-    """Return the folder of a kind of carriers: in ``lct_carriers``, else in ``LCT_DATA_DIR/carriers``.
+    """Return the folder of a kind of carriers in ``lct_carriers`` or, by default, in ``LCT_DATA_DIR/carriers``.
 
     Raises:
-        InputError: there is none, with the remedies.
+        InputError: the folder does not exist.
     """
     root = options.carriers or data_dir(options, NAME)
     if not (root / kind).is_dir():

@@ -1,8 +1,9 @@
-"""Rename what a text names: each original word becomes one new word, wherever it stands.
+"""Rename the names of a text: each original word becomes one new word throughout.
 
-A name is a word that has a capital inside sentences and rarely a small letter. Titles, months, peoples and other words of
-``data/kept.txt`` stay, and so do numbers and dates. Words of ``data/common.txt`` need more capitals, as a heading has them too. What
-stays elsewhere is a name after a title ("Ms. Elizabeth May", "Mr. Green"). A new name has the old initial, so that initials stay right.
+A name is a word that has a capital inside sentences and is rarely in lower case. Titles, months, peoples and other words of
+``data/kept.txt`` stay, as do numbers and dates. Words of ``data/common.txt`` need more capitals, because headings have them too.
+Words that otherwise stay are names after a title ("Ms. Elizabeth May", "Mr. Green"). A new name keeps the initial, so that
+abbreviated names remain correct.
 """
 
 import re
@@ -24,44 +25,44 @@ _TITLED = r"\b(?:Mr|Mrs|Miss|Ms|Dr|St|Messrs|[Hh]on|Prof|Rev)\.? (?:[A-Z]\.? ?)*
 _INSIDE = re.compile(
     rf"(?:(?P<titled>{_TITLED})|(?:[^\WA-Z\d_]|[,;]|\b[B-HJ-Z]\.) |[-–—/(])(?:[DdLlO]['’])?$"
 )
-"""What stands before a word inside a sentence; quotation marks may begin one."""
+"""Text before a word inside a sentence, except a quotation mark, after which a sentence may begin."""
 _PERSON = re.compile(
     r"\b(?P<title>Mr|Mrs|Miss|Ms|Dr|[Hh]on)\.? (?:[A-Z]\.? ?)*(?P<first>(?:[A-Z][\w’'-]+ ){0,2})$"
 )
-"""A title and first names before a word that is the name of a person."""
+"""A title and first names before the name of a person."""
 _NEXT_WORD = re.compile(r" ([A-Z][^\W\d_]+)")
 _NO_PEOPLE = ("titles and kin", "faith", "public life", "others", "words before which a sentence ends")
-"""Lists of words that name no person, even after a title."""
-_LONGEST_BEFORE = 20  # characters that the pattern looks at
-_FEWEST = 3  # times with a capital inside sentences for a word of common.txt to be a name
-_TITLES = 2  # times after a title for a word that is not rarely small to be one
-_SMALL = 5  # times with a capital inside sentences for each time with a small letter
+"""Lists of words that are not names of persons even after a title."""
+_LONGEST_BEFORE = 20  # characters before a word that are searched
+_FEWEST = 3  # capitals inside sentences that make a word of common.txt a name
+_TITLES = 2  # titles before a word that make it a name although it is often in lower case
+_SMALL = 5  # capitals inside sentences that a name needs for each time in lower case
 _ROMAN = re.compile(r"[ivxlcdm]+")
 _ACRONYM = 5  # letters at most
 _OPENS = re.compile(r"(?!eu|u[^aeiou]?[aeiou]|u[sk]\b)[aeiou]", re.IGNORECASE)
-"""A word that takes "an": not Europe, Utah, or the UK."""
+"""A word after "an", unlike Europe, Utah and the UK."""
 _OPENS_SPELLED = re.compile("[AEFHILMNORSX]")
-"""The same of a word that is spelled out, as "an NGO"."""
+"""A word that is spelled out after "an", as in "an NGO"."""
 _TRIES = 2000
-_DRAWS = 300  # until a name with the same initial is drawn
+_DRAWS = 300  # names drawn in search of the same initial
 
 
 @cache
 def _listed(file: str, *lists: str) -> frozenset[str]:
-    """Return the words of a file of ``data``, or of some of its lists."""
+    """Return the words of a file in ``data``, or of some of its lists."""
     found = lines_of(Path(__file__).parent / "data" / f"{file}.txt")
     return frozenset(word for name in lists or found for line in found[name] for word in line.split())
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a text names, in small letters.
+    """The names of a text in lower case.
 
     Attributes:
-        names: words to be renamed.
-        acronyms: those of them that stand in capitals alone.
+        names: words to rename.
+        acronyms: names that are always in capitals.
         people: words that are names only after a title.
-        words: all words of the text; no new name is one of them.
+        words: all words of the text, which no new name may repeat.
     """
 
     names: frozenset[str]
@@ -71,7 +72,7 @@ class Names:
 
 
 def _is_person(word: re.Match[str], names: frozenset[str]) -> bool:
-    """Say whether a word that is no name elsewhere is one here: after a title, or after a title and first names."""
+    """Return whether a word that is otherwise not a name follows a title, or a title and first names."""
     found = _PERSON.search(word.string, max(0, word.start() - 3 * _LONGEST_BEFORE), word.start())
     if found is None or word[0].casefold() in _listed("kept", *_NO_PEOPLE):
         return False
@@ -84,7 +85,7 @@ def _is_person(word: re.Match[str], names: frozenset[str]) -> bool:
 
 
 def names_of(texts: Sequence[str]) -> Names:
-    """Return what texts that belong together name."""
+    """Return the names of texts that belong together."""
     inside, titled, capital, upper, small = (Counter[str]() for _ in range(5))
     for text in texts:
         for match in _WORD.finditer(text):
@@ -111,7 +112,7 @@ def names_of(texts: Sequence[str]) -> Names:
         return small[form] * (1 if titled[form] >= _TITLES else _SMALL) <= inside[form]
 
     names = {form for form, times in inside.items() if times and not stays(form) and is_name(form)}
-    # Where a name stands as a plural, or alone, the other form is a name too.
+    # The singular of a name is a name too, and so is the plural.
     others = {f"{form}s" for form in names} | {form[:-1] for form in names if form[-1] == "s"}
     names |= {form for form in others if not stays(form) and small[form] * _SMALL < capital[form]}
     acronyms = {form for form in names if capital[form] == upper[form] and len(form) <= _ACRONYM}
@@ -129,13 +130,13 @@ def names_of(texts: Sequence[str]) -> Names:
 
 
 def rename(texts: Sequence[str], names: Names, seed: int, carrier: str) -> list[str]:
-    """Return texts with new names: the same for equal seeds and carriers, and no two words get the same one.
+    """Return texts with new names, which are equal for equal seeds and carriers; different words get different names.
 
     Args:
         texts: all texts of the carrier, or some of them.
-        names: of the whole carrier.
-        seed: of the new names.
-        carrier: its id; equal seeds give other carriers other names.
+        names: names of the whole carrier.
+        seed: seed of the new names.
+        carrier: id of the carrier, so that other carriers get other names.
     """
     new = _new_names(names, int(stable_seed(seed, carrier)[:12], 16))
 
@@ -153,17 +154,17 @@ def rename(texts: Sequence[str], names: Names, seed: int, carrier: str) -> list[
 
 
 def _after_title(form: str) -> str:
-    """Return the key of a new name that a word has only after a title."""
+    """Return the key for the new name of a word that is a name only after a title."""
     return f"{form} "
 
 
 def _new_names(names: Names, seed: int) -> Mapping[str, str]:
-    """Return what each name becomes; a plural becomes the plural of what its singular becomes."""
+    """Return the new word for each name; the plural of a name gets the plural of its new word."""
     vocabulary, dice = _Initials(seed), Random(f"{seed} acronyms")
     used = set(names.words)
     new: dict[str, str] = {}
     for form in (*sorted(names.names), *map(_after_title, sorted(names.people))):
-        # "Jess" is no plural of "Jes".
+        # "Jess" is not the plural of "Jes".
         if form[-1] == "s" and form[-2:] != "ss" and form[:-1] in new:
             new[form] = f"{new[form[:-1]]}s"
             continue
@@ -171,15 +172,15 @@ def _new_names(names: Names, seed: int) -> Mapping[str, str]:
         opens = _OPENS_SPELLED if spelled else _OPENS
         for tries in count():
             if spelled:
-                # Where all short ones are taken, longer ones follow.
+                # Acronyms get longer once all short ones are taken.
                 drawn = "".join(dice.choices(ascii_uppercase, k=len(form) + tries // _TRIES))
             else:
                 drawn = vocabulary.surname(form[0] if tries < _DRAWS else "")
             forms = {drawn.casefold(), f"{drawn.casefold()}s"}
-            # Articles stay right ("an English lord"), unless no such name is left.
+            # Articles stay correct ("an English lord") as long as names allow it.
             alike = bool(opens.match(form.upper())) == bool(opens.match(drawn)) or tries > _TRIES
             if alike and drawn[-1] not in "sy" and not forms & used:
-                # A bare apostrophe stays behind an s ("Walters' voice").
+                # A bare apostrophe needs an s before it ("Walters' voice").
                 new[form] = f"{drawn}s" if form[-1] == "s" and not spelled else drawn
                 used |= forms
                 break
@@ -187,14 +188,14 @@ def _new_names(names: Names, seed: int) -> Mapping[str, str]:
 
 
 class _Initials:
-    """Gives new surnames by their initials; what was drawn with another one waits until it is asked for."""
+    """Draw surnames by initial, and keep those with other initials for later."""
 
     def __init__(self, seed: int) -> None:
         self.vocabulary = Vocabulary(seed)
         self.waiting: defaultdict[str, list[str]] = defaultdict(list)
 
     def surname(self, initial: str) -> str:
-        """Return a surname with an initial; another one if there is none in some hundred, or if it is ""."""
+        """Return a surname with an initial, or any if the initial is empty or rare."""
         for _ in range(_DRAWS if initial else 0):
             if self.waiting[initial]:
                 return self.waiting[initial].pop(0)

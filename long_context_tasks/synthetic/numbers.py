@@ -43,8 +43,8 @@ def ordinal(day: int) -> str:
 class DividedNumbers:
     """Draw answers and distractors of a text.
 
-    In a long text nearly every small number would be an answer in one place and a distractor in another, and a list of all
-    numbers would be right. So a key divides the whole numbers: some are only used as answers, the others only as distractors.
+    Nearly every small number would be an answer in one place of a long text and a distractor in another, and a
+    list of all numbers would be right. So a key divides the whole numbers: some are only used as answers, the others only as distractors.
 
     Attributes:
         is_asked: whether a number may be an answer.
