@@ -44,7 +44,7 @@ from long_context_tasks.corpora.headings import (
     without_number,
 )
 from long_context_tasks.corpora.layout import Layout
-from long_context_tasks.corpora.numerals import any_keyword, count_in, keyword_of, plain, read, readings
+from long_context_tasks.corpora.numerals import count_in, keyword_of, plain, read, readings
 from long_context_tasks.corpora.pages import WORDS_A_PAGE
 
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
@@ -93,8 +93,6 @@ def find_chapters(
             or (block.gap > layout.gap and _is_title_within(layout.blocks, i))
         ):
             layout.drop(i)
-    for i in _misprinted(layout):
-        layout.set_heading(i, Heading("named", title=layout.blocks[i].text))
     _number_introduction(layout)
     _take_titles_below(layout)
     return layout
@@ -430,25 +428,6 @@ def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
 
 
 # Repairs.
-
-
-def _misprinted(layout: Layout) -> list[int]:
-    """Return the lines of a keyword and a word, as this book's headings are, in which the number is misprinted."""
-    sure = [(i, h) for i, h in layout.headings.items() if h.number and h.sure]
-    of_two_words = sum(bare(layout.blocks[i].lines[0]).count(" ") == 1 for i, _ in sure)
-    styles = Counter(heading.style for _, heading in sure)
-    if of_two_words < _FEWEST:
-        return []
-    return [
-        i
-        for i, block in enumerate(layout.blocks)
-        if layout.is_text(i)
-        and block.gap >= 2
-        and block.size == 2
-        and block.text[0].isupper()
-        and block.text[-1] not in "!?,;:"
-        and styles[any_keyword(block.text)] >= _FEWEST
-    ]
 
 
 def _number_introduction(layout: Layout) -> None:

@@ -59,21 +59,17 @@ def _read_chunks(path: Path) -> Iterator[bytes]:
 
 
 _REMEDY = "Give a Stack Exchange dump's Posts.xml (plain or .gz) or JSON Lines with the same names."
-_LONGEST_PROLOG = 1 << 20  # bytes before the first row; a longer prolog is not that of a dump
-_ROOT = re.compile(rb"<([A-Za-z_][^\s/>]*)")
-_ASIDE = re.compile(rb"<\?|<!--|<!DOCTYPE")
-_ENDS = {b"<?": b"?>", b"<!--": b"-->", b"<!DOCTYPE": b">"}
-# Some exports name a DTD file, which is never loaded; declarations inside the dump are refused.
-_DECLARATIONS = re.compile(rb"[^>\[]*\[")
 _LONGEST_LINE = 1 << 26
 _BEGIN_OF_ROW = re.compile(rb'\s*<row Id="(\d+)"')
 _DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\bencoding=["']([\w-]+)""")
 _OTHER_ENCODING = re.compile(rb"""encoding=["'](?!utf-8["'])""", re.IGNORECASE)
-# XML forbids control characters and halves of surrogate pairs, but official dumps have references to them ("&#x0E;").
-_NO_CHARACTERS = re.compile(
-    rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|5529[6-9]|55[3-9]\d\d|56\d{3}|57[0-2]\d\d|573[0-3]\d|5734[0-3]|6553[45])"
-    rb"|[xX]0*(?:[0-8bcefBCEF]|1[\da-fA-F]|[dD][89a-fA-F][\da-fA-F]{2}|[fF]{3}[efEF]));"
+# XML forbids control characters and halves of surrogate pairs, but official dumps have references to them ("&#x0E;"). A function
+# for each reference would be slow, because every line break of a body is one.
+_DECIMAL = (
+    rb"0*(?:[0-8]|1[124-9]|2\d|3[01]|5529[6-9]|55[3-9]\d\d|56\d{3}|57[0-2]\d\d|573[0-3]\d|5734[0-3]|6553[45])"
 )
+_HEXADECIMAL = rb"[xX]0*(?:[0-8bcefBCEF]|1[\da-fA-F]|[dD][89a-fA-F][\da-fA-F]{2}|[fF]{3}[efEF])"
+_NO_CHARACTERS = re.compile(rb"&#(?:" + _DECIMAL + rb"|" + _HEXADECIMAL + rb");")
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LONGEST_REFERENCE = 16
@@ -139,11 +135,12 @@ def _xml_rows(path: Path, chunks: Iterator[bytes], dropped: Counter[str]) -> Ite
     from lxml import etree
 
     chunks = _without_controls(chunks, dropped)
-    prolog = _checked_prolog(path, chunks)
+    start = next(chunks)
+    _check_prolog(path, start)
     # Without huge_tree, a post is limited to 10 MB and the parser's guard against entity expansion stays on.
     parser: Any = etree.XMLPullParser(events=("end",), tag="row", resolve_entities=False, no_network=True)
     try:
-        for chunk in chain([prolog], chunks):
+        for chunk in chain([start], chunks):
             parser.feed(chunk)
             row = None
             for _, row in parser.read_events():
@@ -181,42 +178,23 @@ def _cleaned(data: bytes, dropped: Counter[str]) -> bytes:
     return found
 
 
-def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
-    """Return the chunks up to the first row, and check that a dump of posts may follow."""
-    prolog = b""
-    for chunk in chunks:
-        prolog += chunk
-        if (end := prolog.find(b"<row")) >= 0 or len(prolog) > _LONGEST_PROLOG:
-            break
-    else:
-        end = -1
-    before = prolog[:end] if end >= 0 else prolog
-    if b"<!ENTITY" in before or any(map(_DECLARATIONS.match, before.split(b"<!DOCTYPE")[1:])):
-        raise InputError(f"{path}: the XML declares entities of its own, which is refused. {_REMEDY}")
-    root = _ROOT.search(_without_asides(before))
-    if root is None or root[1] != b"posts":
-        name = f"its root is <{root[1].decode('utf-8', 'replace')[:40]}>" if root else "it is not XML"
-        raise InputError(f"{path}: not a dump of posts ({name}, not <posts>). {_REMEDY}")
-    return prolog
+def _check_prolog(path: Path, start: bytes) -> None:
+    """Refuse XML with another root than that of a dump, and declarations of its own, which could expand to gigabytes."""
+    from lxml import etree
 
-
-def _without_asides(xml: bytes) -> bytes:
-    """Remove instructions, comments and document types that are closed.
-
-    Searching for each end once keeps the time linear even if thousands of comments are never closed.
-    """
-    pieces: list[bytes] = []
-    done, endless = 0, set()
-    for found in _ASIDE.finditer(xml):
-        mark = _ENDS[found[0]]
-        if found.start() < done or mark in endless:
-            continue
-        if (end := xml.find(mark, found.end())) < 0:
-            endless.add(mark)
-        else:
-            pieces.append(xml[done : found.start()])
-            done = end + len(mark)
-    return b"".join([*pieces, xml[done:]])
+    parser: Any = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True)
+    with suppress(etree.XMLSyntaxError):  # reading the whole file reports damage with its line
+        parser.feed(start)
+    with suppress(etree.XMLSyntaxError):
+        for _, root in parser.read_events():
+            declared = root.getroottree().docinfo.internalDTD
+            # Some exports name a DTD file, which is never loaded.
+            if declared is not None and any(chain(declared.iterentities(), declared.iterelements())):
+                raise InputError(f"{path}: the XML declares entities of its own, which is refused. {_REMEDY}")
+            if root.tag == "posts":
+                return
+            raise InputError(f"{path}: not a dump of posts (its root is <{root.tag[:40]}>). {_REMEDY}")
+    raise InputError(f"{path}: not a dump of posts (it is not XML). {_REMEDY}")
 
 
 class _JsonRow(dict[str, str]):

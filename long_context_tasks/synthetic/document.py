@@ -47,6 +47,7 @@ class Growing(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Yield the parts from the beginning."""
+        # Parts that were written for another length come first.
         yield from self._kept
         for part in self._written:
             self._kept.append(part)
@@ -110,6 +111,7 @@ def filled(
         if size >= least:
             break
         longer = extended([*added, addition])
+        # A shorter addition may still fit after a long one did not.
         if (grown := count(longer)) <= most:
             added.append(addition)
             text, size = longer, grown

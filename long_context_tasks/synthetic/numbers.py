@@ -55,6 +55,7 @@ class DividedNumbers:
 
         @cache
         def is_asked(number: int) -> bool:
+            # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not be in the same part.
             mixed = ((number ^ (key & _MASK)) * 0x9E3779B97F4A7C15) & _MASK
             mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
             return (mixed >> 40) < SHARE * (1 << 24)
@@ -66,8 +67,9 @@ class DividedNumbers:
 
         If the range has no number of that part, it grows upwards until it has one.
         """
+        # This is the innermost loop of all abstracts; local names are faster.
         ratio, random, is_asked, exp = math.log((high + 1) / low), self.random, self.is_asked, math.exp
-        for _ in range(40):
+        for _ in range(40):  # a small range may have no such number
             number = int(low * exp(random() * ratio))
             if number > high:  # noqa: PLR1730 (a call costs as much as the rest)
                 number = high

@@ -50,6 +50,7 @@ class Vocabulary:
 
     def _name(self, kind: str) -> str:
         used = self.used[kind]
+        # Names of all kinds are drawn again, so that a name by itself does not show its kind.
         name = self.dice.pick(self.names) if self.names and self.dice.chance(SHARED) else self._made("tail")
         while name in used:
             name = self._made("tail")
@@ -63,6 +64,7 @@ class Vocabulary:
             head, end = self._head("" if tail == "tail" else "given"), self.dice.pick(_parts(tail))
             name = (head + end).capitalize()
             meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
+            # Invented names must not be words that offend.
             if not (meets_badly or _rude().search(name.lower())):
                 return name
 
@@ -75,5 +77,6 @@ class Vocabulary:
         kind = "short" if self.dice.chance(0.6) else "long"
         while True:
             onset, vowel = pick(_parts("onset")), pick(_parts(kind))
+            # An r or w before such a vowel is hard to read.
             if not (onset[-1] in "rw" and vowel[-1] in "ru"):
                 return onset + vowel + pick(_parts(f"{kind}_coda"))

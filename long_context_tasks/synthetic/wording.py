@@ -83,6 +83,7 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
         if name not in compiled:
             inner = (*open_lists, name)
             own = tuple(compile_plan(line, lambda other: get(other, inner)) for line in sources[name])
+            # The words of features are not varied, because they decide the answers.
             change = varied and name.startswith(varied)
             compiled[name] = tuple(map(_varied, own)) if change else own
         return compiled[name]
@@ -119,6 +120,7 @@ def _joined(*both: tuple[int, Any]) -> tuple[int, Any]:
 @cache
 def _alike() -> tuple[dict[str, tuple[str, ...]], re.Pattern[str]]:
     groups = {first: (first, *others) for first, *others in records("alike.txt", "alike")}
+    # Longer phrases must match before their own beginnings.
     longest = sorted(groups, key=len, reverse=True)
     return groups, re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, longest))})(?![\w'-])", re.IGNORECASE)
 
@@ -215,6 +217,7 @@ def without_gaps(text: str, marks: str) -> str:
     >>> without_gaps("one  word , then", ".,")
     'one word, then'
     """
+    # Choices may be empty in a row, which leaves more than two spaces.
     while "  " in text:
         text = text.replace("  ", " ")
     for mark in marks:
@@ -229,6 +232,7 @@ def capital(text: str) -> str:
 
 def stream(seed: int, name: str) -> int:
     """Return the seed of an independent stream of random numbers."""
+    # Hashing makes the streams of one seed independent and accepts any integer.
     return int.from_bytes(hashlib.sha256(f"{name}:{seed}".encode()).digest()[:8], "big")
 
 
@@ -253,6 +257,7 @@ class Dice:
 
     def pick(self, options: Sequence[T]) -> T:
         """Choose one of the options."""
+        # Python guarantees equal draws across versions only for random.random().
         return options[int(self.random() * len(options))]
 
     def sample(self, options: Iterable[T], number: int) -> list[T]:
@@ -291,6 +296,7 @@ class PlanWriter(Dice):
 
     def several(self, name: str, low: int, high: int) -> list[str]:
         """Fill from ``low`` to ``high`` different plans of a list."""
+        # Without repetition, as an abstract does not report the same result twice.
         left = list(self.plans[name])
         number = self.whole(low, high)
         return [self._sentence(name, left.pop(int(self.random() * len(left)))) for _ in range(number)]
@@ -301,6 +307,7 @@ class PlanWriter(Dice):
             return text
 
         def opened(found: re.Match[str]) -> str:
+            # Only sentences get an opening, not a clause after a semicolon.
             if found.start() and found.string[: found.start()][-2:] not in (". ", "? "):
                 return found[0]
             return f"{capital(self.say(openings))}, {found[0].lower()}" if self.chance(_OPENED) else found[0]

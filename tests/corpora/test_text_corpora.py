@@ -18,6 +18,25 @@ from long_context_tasks.corpora.reviews import Study, read_reviews
 from long_context_tasks.schema import InputError
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+def speeches(folder: Path, source: str | dict[str, Any]) -> tuple[str, ...]:
+    """Return the speeches of a transcript, or of a row of JSON Lines."""
+    path = folder / ("x.txt" if isinstance(source, str) else "x.jsonl")
+    path.write_text(source if isinstance(source, str) else json.dumps(source))
+    [debate] = read_debates(path)
+    return debate.speeches
+
+
+def pages(folder: Path, source: str | dict[str, Any]) -> tuple[str, ...]:
+    """Return the pages of an opinion as plain text, or of a record of CourtListener."""
+    path = folder / ("1.txt" if isinstance(source, str) else "1.json")
+    row = {"absolute_url": "/opinion/1/pell-v-roe/", **source} if isinstance(source, dict) else {}
+    path.write_text(source if isinstance(source, str) else json.dumps(row))
+    [opinion] = read_opinions(path)
+    return opinion.pages
+
+
 HEAD = "record_id,pubmedID,title,abstract,label_included\n"
 DEBATE = '{"id": 1, "turns": [{"text": "a"}]}'
 BAD_ROWS = {
@@ -105,18 +124,14 @@ def test_all_forms_of_reviews_in_one_folder() -> None:
     assert found["2"].studies == (Study("9", "Adults", "Some drug", True),)
 
 
-def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
-    """What printers put between columns goes; a sentence that it cuts is whole again."""
-    text = (
+_ROE_AND_FOX = "  Mr. ROE. We lost\nships.\n  It is late.\n  Mrs. FOX. No.\n" * 3
+TRANSCRIPTS = {
+    "marks of columns, which may cut a sentence": (
         "Mr. Pell: I beg to ask the hon.\n\nColumn 701\n\ngentleman why.\n\n[Page S 12]\n\nMiss Harrow: No.\n"
         "Col. 702W\nI said no. Page 4 of the report is blank.\n\nPage 5\n\n"
         "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to\n\nColumn 703\n\nHaltwhistle and look?\n\n"
         "Rivers\nQuestion\n\nColumn 704\n\nAsked by Miss Harrow\n\n16 Dec 1985 : Column 705W\n\nMr. Pell: No.\n\n"
-        "[[Page H6117]]\n\n     {time}  1430\n\nMiss Harrow: Yes.\n"
-    )
-    (tmp_path / "day.txt").write_text(text)
-    [debate] = read_debates(tmp_path)
-    assert debate.speeches == (
+        "[[Page H6117]]\n\n     {time}  1430\n\nMiss Harrow: Yes.\n",
         "Mr. Pell: I beg to ask the hon. gentleman why.",
         "Miss Harrow: No. I said no. Page 4 of the report is blank.",
         "Mr. Pell: Will the hon. Lady come with me, if it does not rain, to Haltwhistle and look?",
@@ -124,10 +139,52 @@ def test_marks_of_columns_are_no_speeches(tmp_path: Path) -> None:
         "Asked by Miss Harrow",
         "Mr. Pell: No.",
         "Miss Harrow: Yes.",
-    )
+    ),
+    "a colon in a wrapped sentence": (
+        "Mr. Roe: I thank the House for its time, and say to the members for\nLeeds: it is late.\n\nAna Fox: No,\nnever.",
+        "Mr. Roe: I thank the House for its time, and say to the members for Leeds: it is late.",
+        "Ana Fox: No, never.",
+    ),
+    "names without a title that open three speeches": (
+        "Zdzisław Kos (Łódź)\nWe lost ships.\n\nANA FOX\nNo.\nNever.\n\nOrders of the Day\n\nIt was so\nand is.\n\n"
+        * 3,
+        *(
+            "Zdzisław Kos (Łódź): We lost ships.",
+            "ANA FOX: No. Never.",
+            "Orders of the Day",
+            "It was so and is.",
+        )
+        * 3,
+    ),
+    "seats below names, as on Hansard's pages": (
+        "Ana Fox\n(Leeds and Otley) (Lab/Co-op)\n1. What has he lost? (904120)\n\nThe Secretary of State (Ben Roe)\nTwo ships."
+        "\n\nAna Fox\nSeb Dance lost none.\n\nSir Carl Pell\n(Holland) (Con)\nNo.\n\nHarbours and\nRivers",
+        "Ana Fox (Leeds and Otley) (Lab/Co-op): 1. What has he lost? (904120)",
+        "The Secretary of State (Ben Roe): Two ships.",
+        "Ana Fox: Seb Dance lost none.",
+        "Sir Carl Pell (Holland) (Con): No.",
+        "Harbours and Rivers",
+    ),
+    "the Congressional Record, with blank lines around headings only": (
+        f"[House]\n[Page H7]\n\n\n      RIVERS\n        ACT\n\n{_ROE_AND_FOX}\n[[Page H8]]\n\n{_ROE_AND_FOX}\n          ______\n",
+        "[House]",
+        "RIVERS ACT",
+        *("Mr. ROE. We lost ships.", "It is late.", "Mrs. FOX. No.") * 6,
+    ),
+    "headings that look like speakers": (
+        "The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.",
+        *("The Coal Industry", "We lost ships.", "The Fishing Bill", "So we did."),
+    ),
+}
 
 
-def _sitting(columns: bool) -> str:
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_transcripts(tmp_path: Path, name: str) -> None:
+    text, *said = TRANSCRIPTS[name]
+    assert list(speeches(tmp_path, text)) == said
+
+
+def _sitting(columns: bool) -> dict[str, Any]:
     """Forty speeches of a column each; 7 ships and 300 men are counted in them."""
     said = "We lost ships that year, and the Minister knows it as well as I do. " * 12
     rows = [
@@ -138,31 +195,27 @@ def _sitting(columns: bool) -> str:
         for number in range(2, 42)
     ]
     rows[20]["text"] += " They had 7 ships."
-    return json.dumps({"id": "sitting", "turns": rows})
+    return {"id": "sitting", "turns": rows}
 
 
 def test_numbers_of_columns_in_sentences_are_removed_and_others_stay(tmp_path: Path) -> None:
     """As in the bound volumes of Hansard, whose marks some files keep as bare numbers."""
-    for name, columns in (("with.jsonl", True), ("without.jsonl", False)):
-        (tmp_path / name).write_text(_sitting(columns))
-    with_them, without = (next(read_debates(tmp_path / name)) for name in ("with.jsonl", "without.jsonl"))
-    assert with_them.speeches == without.speeches
-    assert without.speeches[20].endswith("It is for the board to say. Some 300 men left. They had 7 ships.")
+    with_them, without = (speeches(tmp_path, _sitting(columns)) for columns in (True, False))
+    assert with_them == without
+    assert without[20].endswith("It is for the board to say. Some 300 men left. They had 7 ships.")
 
 
 def test_a_number_that_may_be_counted_or_a_column_stays(tmp_path: Path) -> None:
-    sitting = json.loads(_sitting(True))
+    sitting = _sitting(True)
     sitting["turns"][5]["text"] += " They had 7 ships."
-    (tmp_path / "x.jsonl").write_text(json.dumps(sitting))
-    speeches = next(read_debates(tmp_path / "x.jsonl")).speeches
-    assert "the board 7 to say" in speeches[5] and speeches[5].endswith("had 7 ships.")
-    assert "the board to say" in speeches[4] and "the board to say" in speeches[6]
+    _, _, _, _, before, said, after, *_ = speeches(tmp_path, sitting)
+    assert "the board 7 to say" in said and said.endswith("had 7 ships.")
+    assert "the board to say" in before and "the board to say" in after
 
 
 def test_a_few_numbers_in_order_are_no_columns(tmp_path: Path) -> None:
     text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
-    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": [{"text": text}]}))
-    assert next(read_debates(tmp_path / "x.jsonl")).speeches == (text,)
+    assert speeches(tmp_path, {"id": 1, "turns": [{"text": text}]}) == (text,)
 
 
 @pytest.mark.slow
@@ -189,26 +242,27 @@ def test_many_numbers_are_read_in_linear_time() -> None:
     assert steps(1000) < 8 * steps(250)  # four times the pairs; quadratic work is sixteen times as much
 
 
-def test_words_that_a_line_end_cut_and_typed_marks_of_a_record(tmp_path: Path) -> None:
-    said = (
-        "The state- sponsored camps are an inter- national matter, though short- and long-term aid is "
-        "international. He said ``never'' for 3\\1/2\\ years."
-    )
-    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": [{"text": said.replace("\\\\", "\\")}]}))
-    assert next(read_debates(tmp_path / "x.jsonl")).speeches == (
-        "The state-sponsored camps are an international matter, though short- and long-term aid is "
-        "international. He said “never” for 3 1/2 years.",
+def test_turns_of_json_lines_are_repaired(tmp_path: Path) -> None:
+    cut = "The state- sponsored camps are an inter- national matter, though short- and long-term aid is international."
+    turns = [
+        {"speaker": "", "text": "Order!"},
+        {"speaker": "Mr. Roe: ", "text": cut},
+        {"text": "He said ``never'' for 3\\1/2\\ years."},
+        {"text": "a \ud83d b \ud83d\ude00"},  # halves of surrogate pairs
+    ]
+    assert speeches(tmp_path, {"id": 1, "turns": turns}) == (
+        "Order!",
+        "Mr. Roe: The state-sponsored camps are an international matter, though short- and long-term aid is international.",
+        "He said “never” for 3 1/2 years.",
+        "a ? b \U0001f600",
     )
 
 
 def test_sentences_of_an_opinion_are_whole_at_the_ends_of_pages(tmp_path: Path) -> None:
     """A page may end inside a sentence or a citation, with notes below it."""
     first = "No. 9-12\n\nWe affirm.1 See Roe v. Doe, 634\n\n     1\n      It is not clear why he left.\n\n   -2-\n"
-    (tmp_path / "1.txt").write_text(
-        f"{first}\fF. Supp. 2d 164 (D. Mass. 2009). The well-\nknown rule holds.\f-4-\nSo ordered."
-    )
-    [opinion] = read_opinions(tmp_path)
-    assert opinion.pages == (
+    text = f"{first}\fF. Supp. 2d 164 (D. Mass. 2009). The well-\nknown rule holds.\f-4-\nSo ordered."
+    assert pages(tmp_path, text) == (
         "No. 9-12 We affirm.1 It is not clear why he left.",
         "See Roe v. Doe, 634 F. Supp. 2d 164 (D. Mass. 2009). The well-known rule holds.",
         "So ordered.",
@@ -226,8 +280,7 @@ def test_speakers_on_lines_of_their_own(tmp_path: Path, gap: str) -> None:
         "The board knows.",
     ]
     turns = [f"{who}{gap}{text}" for who, text in zip(said[::2], said[1::2], strict=True)]
-    (tmp_path / "x.txt").write_text("\n\n".join([*turns, "It is late."]))
-    assert next(read_debates(tmp_path)).speeches == (
+    assert speeches(tmp_path, "\n\n".join([*turns, "It is late."])) == (
         "The SPEAKER: Order.",
         "Mr. ROE (Leeds): We lost ships.",
         "The Secretary of State for Energy: The board knows.",
@@ -259,95 +312,24 @@ def test_turns_are_parted_with_and_without_blank_lines(tmp_path: Path, width: in
     turns = [f"{who}: {said}" for who, said in SAID]
     shown = [textwrap.fill(turn, width) if width else turn for turn in turns]
     ends = ["\n\n" if gap == "b" else "\n" for gap in gaps] + [""]
-    (tmp_path / "x.txt").write_text("".join(turn + end for turn, end in zip(shown, ends, strict=True)))
-    assert next(read_debates(tmp_path)).speeches == tuple(turns)
+    text = "".join(turn + end for turn, end in zip(shown, ends, strict=True))
+    assert speeches(tmp_path, text) == tuple(turns)
 
 
 @pytest.mark.parametrize("form", ["{1}", "[10:30] {0}: {1}", "Q. {1}"], ids=["plain", "times", "letters"])
 def test_lines_that_are_not_wrapped_are_paragraphs(tmp_path: Path, form: str) -> None:
     lines = [form.format(*turn) for turn in (*SAID[:4], *SAID[:3])]
-    (tmp_path / "x.txt").write_text("\n".join(lines))
-    assert next(read_debates(tmp_path)).speeches == tuple(lines)
-
-
-def test_a_colon_in_a_wrapped_sentence_is_no_turn(tmp_path: Path) -> None:
-    text = "Mr. Roe: I thank the House for its time, and say to the members for\nLeeds: it is late."
-    (tmp_path / "x.txt").write_text(f"{text}\n\nAna Fox: No,\nnever.")
-    assert next(read_debates(tmp_path)).speeches == (" ".join(text.split()), "Ana Fox: No, never.")
-
-
-def test_speakers_without_a_title_on_lines_of_their_own(tmp_path: Path) -> None:
-    """Names that open three speeches; a heading that comes back does not, and neither does a line of prose."""
-    turns = [
-        "Zdzisław Kos (Łódź)\nWe lost ships.",
-        "ANA FOX\nNo.\nNever.",
-        "Orders of the Day",
-        "It was so\nand is.",
-    ]
-    (tmp_path / "x.txt").write_text("\n\n".join(turns * 3))
-    assert next(read_debates(tmp_path)).speeches[:4] == (
-        "Zdzisław Kos (Łódź): We lost ships.",
-        "ANA FOX: No. Never.",
-        "Orders of the Day",
-        "It was so and is.",
-    )
-
-
-def test_speakers_with_their_seats_below(tmp_path: Path) -> None:
-    """As Hansard's pages are copied today: members have no titles, and many speak once or twice."""
-    turns = [
-        "Ana Fox\n(Leeds and Otley) (Lab/Co-op)\n1. What has he lost? (904120)",
-        "The Secretary of State (Ben Roe)\nTwo ships.",
-        "Ana Fox\nSeb Dance lost none.",
-        "Sir Carl Pell\n(Holland) (Con)\nNo.",
-        "Harbours and\nRivers",
-    ]
-    (tmp_path / "x.txt").write_text("\n\n".join(turns))
-    assert next(read_debates(tmp_path)).speeches == (
-        "Ana Fox (Leeds and Otley) (Lab/Co-op): 1. What has he lost? (904120)",
-        "The Secretary of State (Ben Roe): Two ships.",
-        "Ana Fox: Seb Dance lost none.",
-        "Sir Carl Pell (Holland) (Con): No.",
-        "Harbours and Rivers",
-    )
-
-
-def test_the_congressional_record_as_it_is_published(tmp_path: Path) -> None:
-    """First lines of paragraphs are indented; only headings have blank lines."""
-    said = "  Mr. ROE. We lost\nships.\n  It is late.\n  Mrs. FOX. No.\n" * 3
-    text = f"[House]\n[Page H7]\n\n\n      RIVERS\n        ACT\n\n{said}\n[[Page H8]]\n\n{said}\n          ______\n"
-    (tmp_path / "x.txt").write_text(text)
-    assert next(read_debates(tmp_path)).speeches == (
-        "[House]",
-        "RIVERS ACT",
-        *("Mr. ROE. We lost ships.", "It is late.", "Mrs. FOX. No.") * 6,
-    )
-
-
-def test_turns_of_unknown_speakers_and_names_with_a_colon(tmp_path: Path) -> None:
-    turns = [{"speaker": "", "text": "Order!"}, {"speaker": "Mr. Roe: ", "text": "No."}]
-    (tmp_path / "x.jsonl").write_text(json.dumps({"id": 1, "turns": turns}))
-    assert next(read_debates(tmp_path)).speeches == ("Order!", "Mr. Roe: No.")
-
-
-def test_a_heading_is_no_speaker(tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_text("The Coal Industry\n\nWe lost ships.\n\nThe Fishing Bill\n\nSo we did.")
-    assert next(read_debates(tmp_path)).speeches == (
-        "The Coal Industry",
-        "We lost ships.",
-        "The Fishing Bill",
-        "So we did.",
-    )
+    assert speeches(tmp_path, "\n".join(lines)) == tuple(lines)
 
 
 def test_running_heads_of_an_opinion_are_removed(tmp_path: Path) -> None:
-    pages = [
+    text = [
         f"Case: 12-1234  Document: 00116  Page: {number}  Date Filed: 03/04/2012\n\nPage {number} holds so{'.' * (number % 2)}\n\n{number}"
         for number in range(1, 7)
     ]
-    (tmp_path / "1.txt").write_text("\f".join(pages))
-    [opinion] = read_opinions(tmp_path)
-    assert opinion.pages == tuple(f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7))
+    assert pages(tmp_path, "\f".join(text)) == tuple(
+        f"Page {number} holds so{'.' * (number % 2)}" for number in range(1, 7)
+    )
 
 
 _THINGS = ["boat", "barn", "shop", "bridge", "garden", "school", "mill", "ferry", "inn", "ford", "tower"]
@@ -375,20 +357,16 @@ def test_running_heads_that_alternate_are_removed(tmp_path: Path, first: int) ->
         *["DOE, J., dissenting"] * 3,
     ]
     numbers = [first, first + 1, *range(1, 10)]
-    pages = list(map(_slip, numbers, sections, _THINGS))
-    (tmp_path / "1.txt").write_text("\f".join(pages))
-    [opinion] = read_opinions(tmp_path)
-    assert len(opinion.pages) == 11
-    assert " ".join(opinion.pages) == " ".join(" ".join(_body(thing).split()) for thing in _THINGS)
+    found = pages(tmp_path, "\f".join(map(_slip, numbers, sections, _THINGS)))
+    assert len(found) == 11
+    assert " ".join(found) == " ".join(" ".join(_body(thing).split()) for thing in _THINGS)
 
 
 def test_lines_that_come_again_far_apart_are_no_heads(tmp_path: Path) -> None:
-    pages = [f"The motion of day {number}00 is long.\n\nIt is\ndenied." for number in range(12)]
+    text = [f"The motion of day {number}00 is long.\n\nIt is\ndenied." for number in range(12)]
     for place in (0, 5, 10):
-        pages[place] = f"IT IS SO ORDERED\n\n{pages[place]}"
-    (tmp_path / "1.txt").write_text("\f".join(pages))
-    [opinion] = read_opinions(tmp_path)
-    assert " ".join(opinion.pages).count("IT IS SO ORDERED") == 3
+        text[place] = f"IT IS SO ORDERED\n\n{text[place]}"
+    assert " ".join(pages(tmp_path, "\f".join(text))).count("IT IS SO ORDERED") == 3
 
 
 MARKED = """<CHAPTER ID="1">
@@ -477,9 +455,7 @@ RULES_AND_MARKS = """<center>*902 Pell v. Roe</center>
     "name", ["html", "html_lawbox", "html_columbia", "xml_harvard", "html_with_citations"]
 )
 def test_marks_of_pages_and_notes_and_rules_go_and_what_is_quoted_stays(tmp_path: Path, name: str) -> None:
-    row = {"absolute_url": "/opinion/1/pell-v-roe/", name: RULES_AND_MARKS}
-    (tmp_path / "1.json").write_text(json.dumps(row))
-    assert next(read_opinions(tmp_path)).pages == (
+    assert pages(tmp_path, {name: RULES_AND_MARKS}) == (
         "Pell v. Roe The rule of law is governed by the board, as it is. He had nine x 106 tons. "
         'He wrote that "the * * * rule is [1] old; [t]he rule holds," as in Kent Co., ___ F.3d ___, 2006 WL 2808145, '
         "at *3, *4 (D. Me. 2006). Moore, § 28.02[2] it is, of May 4, and so. NOTES Gabel was there. See Roe.",
@@ -488,8 +464,7 @@ def test_marks_of_pages_and_notes_and_rules_go_and_what_is_quoted_stays(tmp_path
 
 def test_rules_in_plain_text(tmp_path: Path) -> None:
     text = 'Pell v. Roe\n   ______________\n12   ---------------x\nHe said "no\n  * * *\nmore."\n\n    * * *\n\nSo ordered.\n'
-    (tmp_path / "1.txt").write_text(text)
-    assert next(read_opinions(tmp_path)).pages == ('Pell v. Roe He said "no * * * more." So ordered.',)
+    assert pages(tmp_path, text) == ('Pell v. Roe He said "no * * * more." So ordered.',)
 
 
 def test_citations_of_a_record_have_the_numbers_of_their_links(tmp_path: Path) -> None:
@@ -547,8 +522,8 @@ def test_an_opinion_without_number_and_title_is_refused(tmp_path: Path, address:
 
 
 def test_plain_text_with_entities(tmp_path: Path) -> None:
-    (tmp_path / "1.txt").write_text("Pell &amp; Sons v. Harrow\f-2-\nAffirmed.")
-    assert [opinion.pages for opinion in read_opinions(tmp_path)] == [("Pell & Sons v. Harrow", "Affirmed.")]
+    text = "Pell &amp; Sons v. Harrow\f-2-\nAffirmed."
+    assert pages(tmp_path, text) == ("Pell & Sons v. Harrow", "Affirmed.")
 
 
 def test_studies_that_cannot_be_shown_are_counted_and_tags_removed(tmp_path: Path) -> None:
@@ -589,13 +564,6 @@ def test_a_damaged_file_and_a_missing_one(tmp_path: Path) -> None:
         list(read_debates(tmp_path / "nothing"))
 
 
-def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
-    row = '{"id": 1, "turns": [{"text": "a \\ud83d b \\ud83d\\ude00"}]}\n'
-    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(row.encode()))
-    [debate] = read_debates(tmp_path)
-    assert debate.speeches == ("a ? b \U0001f600",) and debate.speeches[0].encode()
-
-
 @pytest.mark.slow
 def test_the_real_debates(shared: Path) -> None:
     debates = list(read_debates(shared / "data" / "debates"))
@@ -617,10 +585,3 @@ def test_the_real_reviews(shared: Path) -> None:
     )
     assert not found["Nagtegaal_2019"].pubmed and len(found["Nagtegaal_2019"].included) == 100
     assert len(found["16801507"].studies) > 10 and "vitamin K" in found["16801507"].background
-
-
-def test_entities_of_abstracts_are_read(tmp_path: Path) -> None:
-    rows = "record_id,title,abstract,label_included\n1,T &amp; A,p &lt; 0.05,1\n2,B,C,0\n"
-    (tmp_path / "list.csv").write_text(rows)
-    [review] = read_reviews(tmp_path)
-    assert (review.studies[0].title, review.studies[0].abstract) == ("T & A", "p < 0.05")

@@ -86,6 +86,7 @@ class Requirements(PlanWriter):
         values, relation = measures()[trait], self.pick(_RELATIONS)
         low = self.whole(_NEAR, len(values) - 1 - 2 * _NEAR)
         high = low + self.whole(2, _NEAR)
+        # Wrong values are as close to the bound as right ones, so that extreme values do not show them.
         below, above = values[low - _NEAR : low], values[high + 1 : high + 1 + _NEAR]
         if relation == "max":
             return Requirement(
@@ -168,6 +169,7 @@ class _PartWriter(PlanWriter):
             for place, point in enumerate(points)
         }
         others = {point.trait: self.pick((*point.right, *point.wrong)) for point in self.sample(points, 3)}
+        # Each answer has its own names, so that it does not depend on the number of answers before it.
         vocabulary = Vocabulary(stream(self.asked.seed, f"names {int(self.random() * 2**40)}"))
         name, other = self._name(vocabulary), self._name(vocabulary)
         self.fields |= {"made": name.split()[0], "other": other}

@@ -165,6 +165,7 @@ class _Draft:
             follows = (place - first) % 2 == 1
             if not follows:
                 talk.reserved.append(talk.new_subject())
+            # The shift after each four gives every type every position.
             position = POSITIONS[(place + place // 4) % 4]
             # An answer in several places needs a change; others may have one if there is room.
             changes = 1 if position == "S" or (num_tokens >= 1600 and speech.chance(0.4)) else 0
@@ -201,12 +202,14 @@ class _Draft:
             yield self._said(passage)
             self.spans[id(passage)] = before, self.used
         end = total - self.talk.count(closing)
+        # A farewell is omitted if the last passages ran over.
         closing, end = (closing, end) if end >= self.used else ([], total)
         yield from self._talk_until(end, _SMALL)
         yield self._said(closing)
 
     def _said(self, lines: Lines) -> Lines:
         lines = self._after_another(lines)
+        # Passages are counted one by one: their sum is an upper bound of the tokens of the transcript.
         self.used += self.talk.count(lines)
         self.last = last_speaker(lines) or self.last
         return lines
@@ -257,6 +260,7 @@ class _Draft:
             )
         last = {id(passage): start for start, passage in planned}
         later: list[tuple[float, Lines]] = []
+        # Short meetings have no room for exchanges that settle nothing.
         if total >= 2500:
             for point, passages in zip(self.points, self.passages, strict=True):
                 for make, chance in ((stale, 0.4), (keep, 0.25)):

@@ -122,6 +122,7 @@ def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> 
                 for drawn in dice.sample(range(*_NUMBERS[domain]), number)
             ]
         case "date":
+            # Dates within two months are plausible alternatives.
             first = dice.below(12)
             return [
                 _date(day, MONTHS[(first + dice.below(2)) % 12]) for day in dice.sample(range(1, 29), number)
@@ -158,6 +159,7 @@ def make_point(speech: Speech, subject: Subject, type_: str, changes: int) -> Me
     kind = speech.pick([kind for kind in kinds() if kind.type == type_ and subject.group in kind.classes])
     leader = cast.present[0] if speech.chance(0.75) else speech.other(cast.present[0])
     speakers = tuple(speech.people(CANDIDATES, leader))
+    # A person who speaks in the passage is not among its values.
     people = [
         person
         for person in (*cast.present, *cast.absent)

@@ -56,6 +56,7 @@ class Speech(PlanWriter):
         self._values = values
         if line is not None:
             return _tidy(self.written(self.plans[name][line]))
+        # A deck repeats no plan before all have been used.
         deck = self._decks.setdefault(name, [])
         deck = self._decks[name] = deck or self.shuffled(self.plans[name])
         return _tidy(self.written(deck.pop()))
@@ -101,6 +102,7 @@ class Speech(PlanWriter):
         """Add hesitations, repeated words and false starts to a sentence."""
         random, repeated = self.random, items(FILE, "repeated")
         parts = text.split(" ")
+        # A hesitation would take over a reply of one or two words.
         if len(parts) < 3:
             return text.replace(JOINED, " ")
         out: list[str] = []

@@ -67,6 +67,7 @@ class Talk:
     def _other_point(self) -> Lines:
         """Return a passage of a point without a question, which may be changed later as well."""
         speech = self.speech
+        # Changes of other points keep a change from marking the points that are asked about.
         if self._pending and speech.chance(0.5):
             return change(speech, self._pending.popleft(), 1)
         changes = 1 if speech.chance(0.35) else 0

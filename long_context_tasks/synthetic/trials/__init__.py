@@ -121,6 +121,7 @@ class TrialWriter(PlanWriter):
             number = 1 if self.chance(0.75) else 2
             while len(missed) < number:
                 missed.add(self.pick(_FEATURES))
+        # The earlier study takes the required value where the study itself misses it, so every abstract mentions all five.
         values = zip(_FEATURES, (topic.diseases, topic.drugs, WHO, WAYS, VERSUS), strict=True)
         others = {
             name: self.pick([value for value in every if value != getattr(wanted, name)])
@@ -150,6 +151,7 @@ class TrialWriter(PlanWriter):
     def _count(self, number: int, form: str) -> str:
         """Return a count of people, in words if the form is "w", in digits if it is "d"."""
         self.labels[str(number)] = None
+        # Papers write small counts in words, and readers of lists must find these too.
         if number < 1000 and form != "d" and (form or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
         return f"{number:,}" if self.chance(0.8) else str(number)
@@ -259,6 +261,7 @@ class TrialWriter(PlanWriter):
 
     def _sizes(self) -> None:
         """Draw the outcome and the numbers of people, of which parts and wholes may all be answers."""
+        # A few large trials keep the length of a number from showing whether it counts people.
         largest = 16_000 if self.chance(0.16) else 420
         self.outcome = self.pick((1, 1, 0, 0, -1))
         while True:
@@ -456,6 +459,7 @@ def begin_review(seed: int) -> Callable[[int], WrittenReview]:
 
 def _studies(seed: int, writer: TrialWriter, topic: Topic, wanted: Features) -> Iterator[WrittenStudy]:
     ids = _ids(Random(stream(seed, "review ids")))
+    # Whether the first study is included is random, so that its place does not show it.
     first = writer.chance(0.5)
     for number in count():
         # The first two differ, so that the shortest review has a study of each kind.
