@@ -34,8 +34,8 @@ def coverage(
         str,
         typer.Argument(
             help="A folder of built cases (or of such folders); a .jsonl[.gz] file, or a folder of them, with the columns id, task, "
-            "domain, length, context, question, answer (only context and question are required) or in the form of RULER, LongBench, "
-            "L-Eval, ZeroSCROLLS, InfiniteBench or Loong; or the name of a task or group with published data.",
+            "domain, length, context, question, answer (only context and question are required); or the name of a task or group "
+            "with published data.",
             show_default=False,
         ),
     ],

@@ -1,16 +1,12 @@
-"""Take cases apart into context and query.
+"""Split cases into context and query.
 
 Cases come from folders of built cases, from loaded tasks, or from JSON Lines files with the columns ``id``, ``task``, ``domain``,
-``length``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed, or in the layout of another
-benchmark (:mod:`~long_context_tasks.coverage.items`). How a case of a benchmark is taken apart
-is a :data:`Split`: the benchmark's own, else :func:`split_by_documents`.
+``length``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -26,152 +22,13 @@ from long_context_tasks.schema import (
     parse_length,
 )
 from long_context_tasks.schema.case_folder import read_manifest, text_key
-from long_context_tasks.schema.files import json_rows, read_json
+from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.validated import Checked, validated
 
 GAP = "[...]"
-"""Stands in a query where the context was."""
+"""Replaces the context in a query."""
 _SPLITS = ("test", "validation", "dev", "train")
-_PROMPTS = "dataset2prompt.json"
-_RULER_QUERY = re.compile(r"\s(?=Question: |What (?:is|are all) the special magic )")
-_LOONG_LENGTHS = ("50k", "100k", "200k", "250k")
-"""Upper ends of its four sets."""
-
-Row = Mapping[str, Any]
-Columns = list[dict[str, Any]]
-
-
-def task_of(file: Path) -> str:
-    """Return the task that a file is named after, else its folder: ``qmsum/test.jsonl`` is qmsum."""
-    stem = file.name.split(".")[0]
-    return file.absolute().parent.name if stem in _SPLITS else stem
-
-
-def columns_of(row: Any, file: Path) -> Columns:
-    """Return the cases of a row in columns; a row of no known layout stands for itself.
-
-    Raises:
-        InputError: an instruction or a document lies in a file that is not there.
-        LookupError, TypeError, ValueError: a field of the layout is missing or of another kind.
-    """
-    if isinstance(row, Mapping):
-        for keys, read in _LAYOUTS.items():
-            if row.keys() >= set(keys.split()):
-                return read(row, file)
-    return [row]
-
-
-def _own(row: Row, _: Path) -> Columns:
-    return [dict(row)]
-
-
-def _l_eval(row: Row, _: Path) -> Columns:
-    return [{"context": row["input"], "question": asked} for asked in row["instructions"]]
-
-
-def _zero_scrolls(row: Row, _: Path) -> Columns:
-    text, start, end = row["input"], row["document_start_index"], row["document_end_index"]
-    # Instruction and query stand on both sides of the document.
-    asked = _around(text[:start], text[end:])
-    return [{"id": row["id"], "context": text[start:end], "question": asked}]
-
-
-def _ruler(row: Row, file: Path) -> Columns:
-    text = row["input"]
-    if not (asked := list(_RULER_QUERY.finditer(text))):
-        raise ValueError("input holds no question as in RULER")
-    before, query = text[: asked[-1].start()], text[asked[-1].end() :]
-    # The first line is the instruction; frequent words have it in the line of the text.
-    instruction, _, context = before.partition("\n")
-    # Lengths are powers of two; the row's own counts its tokens, and those of the answer.
-    folders = [int(part) for part in file.absolute().parts[:-1] if part.isascii() and part.isdecimal()]
-    nominal = [*folders[-1:], 1 << (int(row["length"]) - 1).bit_length()][0]
-    length = row.get("max_length") or nominal
-    asked_of = _around(instruction, query) if context.strip() else query
-    return [{"length": length, "context": context.strip() or before, "question": asked_of}]
-
-
-def _context_and_input(row: Row, file: Path) -> Columns:
-    """LongBench and InfiniteBench. LongBench keeps its instructions apart, by name of the data set."""
-    task = row.get("dataset") or task_of(file)
-    asked = row["input"] or ""
-    for letter, option in zip("ABCDEFGH", row.get("options") or (), strict=False):
-        asked += f"\n{letter}. {option}"
-    prompts = _prompts(file.absolute().parent)
-    # LongBench-E has files of other names and the same instructions.
-    if prompt := prompts.get(task) or prompts.get(task.removesuffix("_e")):
-        asked = prompt.replace("{context}", GAP).replace("{input}", asked)
-    if not asked.strip():
-        raise InputError(
-            f"{file}: a row of {task} has no question; put {_PROMPTS} with its instruction beside this file (LongBench's code "
-            f'has one; else write {{"{task}": "... {{context}} ... {{input}} ..."}})'
-        )
-    key = row.get("_id", row.get("id"))
-    return [{"id": key, "task": task, "context": row["context"], "question": asked}]
-
-
-@cache
-def _prompts(folder: Path) -> dict[str, str]:
-    for place in (folder, folder.parent, folder.parent / "config"):
-        if (place / _PROMPTS).is_file():
-            found = read_json(place / _PROMPTS, "{TASK: instruction}, as LongBench's code has it")
-            return validated(dict[str, str], found, str(place / _PROMPTS))
-    return {}
-
-
-def _loong(row: Row, file: Path) -> Columns:
-    prompt = row["prompt_template"].replace("{docs}", GAP)
-    prompt = prompt.replace("{question}", row["question"]).replace("{instruction}", row["instruction"])
-    documents = [_loong_document(row, name, file.absolute().parent / "doc") for name in row["doc"]]
-    length = _LOONG_LENGTHS[int(row["set"]) - 1]
-    context = "\n\n".join(documents)
-    return [
-        {"id": row["id"], "domain": row["type"], "length": length, "context": context, "question": prompt}
-    ]
-
-
-def _loong_document(row: Row, name: str, folder: Path) -> str:
-    kind, level = row["type"], int(row["level"])
-    place = folder / kind
-    try:
-        if kind == "legal":
-            opinion = _legal(place / "legal.json")[name]
-            # Where results are to be matched with opinions, opinions are shown without theirs.
-            matched = level == 4 and "若干份判决结果" in row["instruction"]
-            return str(opinion["content"] if matched else opinion["content"] + opinion["result"])
-        if kind == "financial":
-            year = "" if level == 4 else "2024-"
-            files = sorted(path for path in place.iterdir() if f"{year}{name}" in path.name)
-            place = files[0] if files else place / name
-            return f"《{place.stem.split('-')[-1]}》\n{place.read_text(encoding='utf-8')}"
-        return Path(place / name).read_text(encoding="utf-8")
-    except (OSError, KeyError) as error:
-        raise InputError(
-            f"{folder}: document {name} of {kind} cannot be read ({error}); put the folder doc of Loong beside the file"
-        ) from None
-
-
-@cache
-def _legal(file: Path) -> dict[str, dict[str, str]]:
-    found = read_json(file, "the opinions of Loong")
-    return validated(dict[str, dict[str, str]], found, str(file))
-
-
-def _around(before: str, after: str) -> str:
-    return f"{before.strip()}\n\n{GAP}\n\n{after.strip()}"
-
-
-_LAYOUTS: dict[str, Callable[[Row, Path], Columns]] = {
-    "prompt_template doc": _loong,
-    "context question": _own,
-    "instructions input": _l_eval,
-    "input document_start_index document_end_index": _zero_scrolls,
-    "input outputs length": _ruler,
-    "context input": _context_and_input,
-}
-
-
 COLUMNS = "id, task, domain, length, context, question, answer (context and question are needed)"
 _QUERY_INPUTS = frozenset(
     ("question", "query", "instruction", "options", "system", "language", "style", "history")
@@ -179,23 +36,23 @@ _QUERY_INPUTS = frozenset(
 
 
 class Parts(NamedTuple):
-    """What is split into chunks, and what has to be answered; either is empty where they cannot be separated."""
+    """Context and query of a case; one of them is empty if they cannot be separated."""
 
     context: str
     query: str
 
 
 Split = Callable[[Case, int, Documents], Parts | None]
-"""Takes a turn of a case apart."""
+"""Splits a turn of a case; None if its benchmark does not offer that."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A case as coverage sees it.
+    """A case as coverage measures it.
 
     Attributes:
-        context: is split into chunks.
-        query: has to be answered; without the context.
+        context: text to split into chunks.
+        query: question or instruction without the context.
         cluster: the unit of intervals, mostly the document.
     """
 
@@ -207,13 +64,13 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemSource:
-    """The cases of one task, domain and length, read one at a time.
+    """The cases of one task, domain and length, read one at a time, as long contexts of all do not fit into memory.
 
     Attributes:
-        domain: empty where there is none.
-        length: that the cases were made for, such as ``8k``; empty where texts have the length they have.
-        stored: what each case is read from.
-        item: reads a case; takes the task's name, for messages, and what is stored.
+        domain: domain of the cases; empty if they have none.
+        stored: one object per case, from which it is read.
+        item: reads a case from the task's name, for messages, and its object.
+        length: length that the cases were made for, such as ``8k``; empty if they have that of their texts.
     """
 
     task: str
@@ -236,9 +93,9 @@ class ItemSource:
 
 
 def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> list[ItemSource]:
-    """Return the cases of a task, one for each turn, by domain and length; their long texts are read on demand.
+    """Return the cases of a task, one for each turn, by domain and length.
 
-    ``length`` is that of cases without a label for it.
+    ``length`` is the length of cases without a label for it.
     """
 
     def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
@@ -265,32 +122,36 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
 
 
 def length_name(length: Any) -> str:
-    """Return the shortest name of a length; empty without one.
+    """Return the shortest name of a length; empty for an empty value.
 
     >>> length_name(8000), length_name("8000"), length_name("")
     ('8k', '8k', '')
 
     Raises:
-        InputError: no length.
+        InputError: the value is not a length.
     """
     return format_length(parse_length(length)) if str(length or "").strip() else ""
 
 
 def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a case folder, or of those one or two levels below, by task, domain and length; all when no tasks are named.
+    """Return the cases of a case folder, or of those one or two levels below it, by task, domain and length.
 
-    A folder without any gives the cases of the JSON Lines files below it. A task that several folders or files hold is named with
-    its place.
+    Without any case folder, the JSON Lines files below are read. A task in several folders or files is named with its path.
+
+    Args:
+        path: the folder.
+        split_of: returns how cases of a task are split.
+        tasks: only these; all if empty.
 
     Raises:
-        InputError: no case folder, or a damaged one.
+        InputError: the folder holds no cases, or damaged ones.
     """
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
     files = sorted(file for end in ("jsonl", "jsonl.gz") for file in path.rglob(f"*.{end}"))
     if not folders and files:
         return _named_apart([(file, source) for file in files for source in file_cases(file, tasks)], path)
     if not folders:
-        read_manifest(path)
+        read_manifest(path)  # raises the error that explains what a case folder holds
     found = [
         (folder, source)
         for folder in folders
@@ -302,7 +163,7 @@ def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[s
 
 
 def _named_apart(found: Sequence[tuple[Path, ItemSource]], root: Path) -> list[ItemSource]:
-    """The sources of several places, each named with its place where several hold the same task, domain and length."""
+    """Add the path to the name of each task that several places hold at the same domain and length."""
     holders = Counter((source.task, source.domain, source.length) for _, source in found)
     return [
         replace(source, task=f"{place.relative_to(root)}/{source.task}")
@@ -321,7 +182,7 @@ def _case_folders(path: Path) -> list[Path]:
 
 
 def _said(value: Any) -> str:
-    """A text or a number, stripped; empty for anything else."""
+    """Return a text or a number as stripped text; empty for anything else."""
     known = isinstance(value, str | int) and not isinstance(value, bool)
     return writable(str(value)).strip() if known else ""
 
@@ -348,31 +209,27 @@ class _Row(Checked):
 
 
 def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; all when no tasks are named.
+    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; of all tasks if none are named.
 
     Raises:
         InputError: a row without a context or a question, with file and row.
     """
     if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
+    stem = path.name.split(".")[0]
+    # qmsum/test.jsonl is a file of qmsum.
+    own_task = path.absolute().parent.name if stem in _SPLITS else stem
     groups: dict[tuple[str, str, str], dict[str, Item]] = {}
     for number, (place, values) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
-        try:
-            found = columns_of(values, path)
-        except InputError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{place}: does not have its benchmark's layout ({error!r})") from error
-        for part, columns in enumerate(found):
-            row = validated(_Row, columns, place, remedy=f"the columns are {COLUMNS}")
-            own = groups.setdefault((row.task or task_of(path), row.domain, row.length), {})
-            case_id = row.id or (str(number) if len(found) == 1 else f"{number}_{part}")
-            if case_id in own:
-                raise InputError(
-                    f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
-                )
-            # Questions on one context are not independent.
-            own[case_id] = Item(case_id, row.context, row.question, text_key(row.context))
+        row = validated(_Row, values, place, remedy=f"the columns are {COLUMNS}")
+        own = groups.setdefault((row.task or own_task, row.domain, row.length), {})
+        case_id = row.id or str(number)
+        if case_id in own:
+            raise InputError(
+                f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
+            )
+        # Questions on one context are not independent.
+        own[case_id] = Item(case_id, row.context, row.question, text_key(row.context))
     return [
         ItemSource(task, domain, list(own.values()), lambda _, item: item, length)
         for (task, domain, length), own in groups.items()
@@ -381,32 +238,30 @@ def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
 
 
 def split_by_documents(
-    messages: Callable[[Case, Documents], Sequence[Message]],
-) -> Callable[[Case, int, Documents], Parts]:
-    """Return the split for benchmarks without one of their own.
+    case: Case,
+    turn: int,
+    documents: Documents,
+    render: Callable[[Case, Documents], Sequence[Message]],
+) -> Parts:
+    """Split a case into its texts from the document table, without the question, and its query.
 
-    The context is what the case takes from its document table, but for the question. The query is the turn's question, else the
-    last user message with the context taken out.
+    The query is the turn's question, or else the last user message that ``render`` returns, with the texts taken out.
     """
-
-    def split(case: Case, turn: int, documents: Documents) -> Parts:
-        texts = list(dict.fromkeys(text for text in _context_texts(case, documents) if text.strip()))
-        context = "\n\n".join(texts)
-        if question := case.turns[turn].question:
-            return Parts(context, question)
-        sent = messages(case, documents)
-        user = next((message.content for message in reversed(sent) if message.role == "user"), "")
-        for text in sorted(texts, key=len, reverse=True):
-            # The last place: what stands before the texts may hold a short one by chance.
-            before, found, after = user.rpartition(text)
-            user = f"{before}{GAP}{after}" if found else user
-        return Parts(context, user.strip())
-
-    return split
+    texts = list(dict.fromkeys(text for text in _context_texts(case, documents) if text.strip()))
+    context = "\n\n".join(texts)
+    if question := case.turns[turn].question:
+        return Parts(context, question)
+    sent = render(case, documents)
+    user = next((message.content for message in reversed(sent) if message.role == "user"), "")
+    for text in sorted(texts, key=len, reverse=True):
+        # The last occurrence: a short text may also occur in the instruction by chance.
+        before, found, after = user.rpartition(text)
+        user = f"{before}{GAP}{after}" if found else user
+    return Parts(context, user.strip())
 
 
 def _context_texts(case: Case, documents: Documents) -> Iterator[str]:
-    """The texts that a case's inputs name: keys of documents, or character spans of the case's own document."""
+    """Yield the texts that a case's inputs name: keys of documents, or character spans of the case's own document."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 """Measure information coverage: which share of a context is needed to answer its query.
 
-After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens; an evaluator model says of each
-whether it has to be taken into account. The coverage of a case is the share of its chunks that have to, that of a set the mean over
-its cases. ``evaluator.txt`` is the prompt of appendix A, unchanged, double braces included.
+After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens; an evaluator model judges for each
+whether it is needed. The coverage of a case is the share of its chunks that are needed, that of a set the mean over its cases.
+``evaluator.txt`` is the prompt of appendix A, unchanged, double braces included.
 """
 
 import random
@@ -33,32 +33,35 @@ from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 
 CHUNK_TOKENS = 512
 SAMPLE = 50
-"""Cases of each task, domain and length (section 3.2, Table 2)."""
+"""Number of cases of each task, domain and length (section 3.2, Table 2)."""
+# Prompts that are in memory at the same time.
 _MOST_CHARACTERS = 50_000_000
-"""Of the prompts that are in memory together."""
 _SLOT = re.compile("<context>|<query>")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 CUT = "cut"
-"""Why a chunk has no judgement: the reply ended at ``max_tokens`` before its score. Beside ``unparsable`` and ``endpoint_failed``."""
+"""Reason for a missing judgement: the reply ended at ``max_tokens`` before its score. The others are ``unparsable`` and ``endpoint_failed``."""
 LEAST_TOKENS = 32
-"""Of an evaluator's reply: its understanding of the query, its assessment, then the score."""
+"""Fewest tokens of an evaluator's reply: its understanding of the query, its assessment, then the score."""
 _SCORE = re.compile(
-    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[$]*(?:\\boxed\{)?([01])(?:\.0+)?"
-    # "0.5", "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10"
-    r"(?![\d.]*\d|[\s*_})\]$]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[$]*\d))",
+    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[$]*(?:\\boxed\{)?([01])(?:\.0+)?(?![\d.]*\d)",
     re.IGNORECASE | re.ASCII,
+)
+# A scale or a choice, not a score: "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10".
+_GOES_ON = re.compile(
+    r"[\s*_})\]$]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[$]*\d)", re.IGNORECASE | re.ASCII
 )
 
 
 def read_score(reply: str) -> float | None:
-    """Return the last final score in an evaluator's reply; None without any. Thinking does not count.
+    """Return the last final score in an evaluator's reply, without its thinking; None if there is none.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)
     >>> read_score("Final Score (0 or 1): 1"), read_score("Final Score: 0/1"), read_score("<think>Final Score : 0")
     (1.0, None, None)
     """
-    found = _SCORE.findall(without_thinking(reply).text)
+    text = without_thinking(reply).text
+    found = [match[1] for match in _SCORE.finditer(text) if not _GOES_ON.match(text, match.end())]
     return float(found[-1]) if found else None
 
 
@@ -73,19 +76,20 @@ def check_evaluator(config: JudgeConfig) -> None:
     """
     if config.max_tokens is not None and config.max_tokens < LEAST_TOKENS:
         raise InputError(
-            f"judge {config.name}: max_tokens: {config.max_tokens} ends replies before their score, which stands behind an "
+            f"judge {config.name}: max_tokens: {config.max_tokens} ends replies before their score, which follows an "
             f"assessment; give at least {LEAST_TOKENS}, better 1024"
         )
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
-    """Return the prompt of appendix A, to the byte; what is filled in is never searched for slots."""
+    """Return the prompt of appendix A, to the byte."""
+    # One pass: a passage or query may contain a slot's name.
     values = {"<context>": passage, "<query>": query}
     return _SLOT.sub(lambda match: values[match[0]], packaged_text(__package__, "evaluator.txt"))
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
-    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
+    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs if they fit, otherwise sentences or words."""
     texts = [Text(paragraph) for paragraph in _PARAGRAPH.split(context) if paragraph.strip()]
     return [chunk.text for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap)]
 
@@ -96,7 +100,7 @@ class CaseCoverage:
 
     Attributes:
         chunks: for each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
-        failures: why, for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
+        failures: the reason for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
     """
 
     item: Item
@@ -105,12 +109,12 @@ class CaseCoverage:
 
     @property
     def value(self) -> float | None:
-        """Share of the judged chunks that are needed; None when none was judged."""
+        """Share of the judged chunks that are needed; None if no chunk was judged."""
         judged = [chunk for chunk in self.chunks if chunk is not None]
         return fsum(judged) / len(judged) if judged else None
 
     def row(self) -> dict[str, Any]:
-        """Return the figures as plain values; ``chunks`` has a sign for each: 1, 0, or - without a judgement."""
+        """Return the figures as plain values; ``chunks`` has one character per chunk: 1, 0, or - without a judgement."""
         chunks = "".join("-" if chunk is None else str(chunk) for chunk in self.chunks)
         return {"id": self.item.id, "cluster": self.item.cluster, "coverage": self.value, "chunks": chunks}
 
@@ -133,17 +137,17 @@ class GroupCoverage:
 
     @property
     def n_chunks(self) -> int:
-        """Chunks of all cases."""
+        """Number of chunks of all cases."""
         return sum(len(case.chunks) for case in self.cases)
 
     @property
     def n_judged(self) -> int:
-        """Chunks that the evaluator judged."""
+        """Number of chunks with a judgement."""
         return sum(chunk is not None for case in self.cases for chunk in case.chunks)
 
     @property
     def failures(self) -> Counter[str]:
-        """Reason to the number of chunks that have no judgement for it."""
+        """Number of chunks without a judgement, by reason."""
         return Counter(reason for case in self.cases for reason in case.failures)
 
     def row(self) -> dict[str, Any]:
@@ -167,7 +171,7 @@ class GroupCoverage:
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
-    """Return the places of the cases to measure, ascending; the choice depends on seed, task and domain only."""
+    """Return the places of the sampled cases, ascending; the choice depends on seed, task and domain only."""
     size = len(source)
     if n is None or n >= size:
         return list(range(size))
@@ -186,9 +190,17 @@ def measure(
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Measure the cases of one task, domain and length; calls that the store holds are not made again.
+    """Measure the cases of one task, domain and length.
 
-    Of the evaluator's seeds the first counts; with ``n``, that many cases are sampled; chunks have at most ``cap`` tokens.
+    Args:
+        source: the cases.
+        config: the evaluator; only its first seed is used.
+        store: replies that are not asked for again.
+        tokenizer: counts the tokens of chunks.
+        n: number of cases to sample; None for all.
+        seed: seed of the sample.
+        cap: most tokens of a chunk.
+        progress: whether to show a progress bar.
 
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
@@ -210,7 +222,7 @@ def measure(
             start += len(chunks)
             needed = tuple(None if verdict.score is None else int(verdict.score) for verdict in own)
             failures = tuple(_failure(verdict, store) for verdict in own if verdict.reason is not None)
-            # Without the texts, of which a group may hold many megabytes.
+            # The texts of a group may take many megabytes.
             cases.append(CaseCoverage(replace(item, context="", query=""), needed, failures))
         batch.clear()
 
@@ -218,7 +230,7 @@ def measure(
     for place in sample(source, n, seed):
         item = source.read(place)
         chunks = split_context(item.context, tokenizer, cap)
-        # The query goes out with every chunk, and a query may be long: options of a long context.
+        # The query is sent with every chunk and may be long, such as the options of an ordering task.
         characters = len(item.context) + len(chunks) * len(item.query)
         if batch and size + characters > _MOST_CHARACTERS:
             judge_batch()
@@ -239,14 +251,14 @@ def _failure(verdict: Verdict, store: Store) -> str:
 def draw_chunks(
     sources: Sequence[ItemSource], n: int, seed: int, tokenizer: Tokenizer, cap: int
 ) -> list[dict[str, Any]]:
-    """Return chunks of each task and domain as questions of an annotation study; each text once, whatever contexts hold it.
+    """Return distinct chunks of each task and domain as questions of an annotation study.
 
     The question is the case's own query, the reference the chunk; the only candidate is empty, as there is nothing to rate.
 
     Args:
         sources: cases of any lengths.
-        n: chunks of each task and domain; all when there are fewer.
-        seed: of the choice.
+        n: number of chunks of each task and domain, if there are enough.
+        seed: seed of the choice.
         tokenizer: counts tokens.
         cap: most tokens of a chunk.
 

@@ -44,10 +44,11 @@ class AdaLeval(Benchmark[AdaLevalOptions]):
         return labels_of(case, labels)
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """See :func:`.prompts.split_case`."""
-        from long_context_tasks.benchmarks.ada_leval.prompts import split_case
+        """See :func:`~long_context_tasks.coverage.items.split_by_documents`."""
+        from long_context_tasks.benchmarks.ada_leval.prompts import messages
+        from long_context_tasks.coverage.items import split_by_documents
 
-        return split_case(case, turn, documents)
+        return split_by_documents(case, turn, documents, messages)
 
 
 BENCHMARK = AdaLeval()

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, Message
 from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.tokens import cl100k_encoding
@@ -167,7 +166,3 @@ def messages(case: Case, documents: Documents) -> list[Message]:
 def arrangements(case: Case, documents: Documents) -> list[str]:
     """Return the candidate texts of a case of the perplexity variant."""
     return render_arrangements(*sorting_texts(case, documents))
-
-
-split_case = split_by_documents(messages)
-"""Context and query of a case, for information coverage."""

@@ -40,10 +40,11 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
         return BUILDERS
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """See :func:`.prompts.split_case`."""
-        from long_context_tasks.benchmarks.elitr_bench.prompts import split_case
+        """See :func:`~long_context_tasks.coverage.items.split_by_documents`."""
+        from long_context_tasks.benchmarks.elitr_bench.prompts import messages
+        from long_context_tasks.coverage.items import split_by_documents
 
-        return split_case(case, turn, documents)
+        return split_by_documents(case, turn, documents, messages)
 
     def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
         """See :func:`.report.sections`."""

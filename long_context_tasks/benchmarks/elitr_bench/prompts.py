@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.thinking import without_thinking
@@ -269,7 +268,3 @@ def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> 
     asked = case.turns[turn]
     texts = str(asked.question), response, str(asked.gold)
     return judge_conversation(judge_prompt(*texts, judge, case.inputs["language"]), judge)
-
-
-split_case = split_by_documents(messages)
-"""Context and query of a case, for information coverage."""

@@ -111,5 +111,5 @@ def split_case(case: Case, turn: int, documents: Documents) -> Parts:
     user = messages(case, documents)[-1].content
     context = context_of(user)
     if context is None:
-        return split_by_documents(messages)(case, turn, documents)
+        return split_by_documents(case, turn, documents, messages)
     return Parts(context, _AFTER_CONTEXT.sub("", user.split(context, 1)[1]).strip())
