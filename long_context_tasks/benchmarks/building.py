@@ -1,4 +1,4 @@
-"""The base class of case builders and what they share: reports, work, lengths, cases from a seed or from a folder."""
+"""The base class of case builders, with the engines, reports and lengths that all of them use."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -151,7 +151,7 @@ class Builder(ABC):
         task: the task of the card that the cases belong to.
         settings: class of its settings, whose fields are options of ``lct build``.
         source: option that names the raw data; None if the cases are written from a seed.
-        lengths: lengths that ``...`` stands for in ``--length 2k,...,16k``; if empty, those of the task's card.
+        lengths: lengths that replace ``...`` in ``--length 2k,...,16k``; if empty, those of the task's card.
         sharded: whether every case depends only on the settings and its number and is made by :meth:`Work.cases`, so that shards
             can be made separately.
     """
@@ -242,7 +242,7 @@ MIN_FILL = (
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
-    """Parse lengths as users write them; ``...`` stands for the published lengths between its neighbours.
+    """Parse lengths as users write them; ``...`` is replaced by the published lengths between its neighbours.
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)

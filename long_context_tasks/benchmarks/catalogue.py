@@ -1,4 +1,4 @@
-"""Which benchmarks and tasks there are.
+"""Find benchmarks, their tasks, options and builders by name.
 
 A task's name is ``<benchmark>_<task>[_<split>][_<length>][_<variant>...]``; ``any`` in place of the length takes any length or a
 folder of built cases.
@@ -29,18 +29,18 @@ ENTRY_POINTS = "long_context_tasks.benchmarks"
 """Group of entry points in which another package names its :class:`Benchmark`."""
 PACKAGE = "long_context_tasks.benchmarks"
 ANY = "any"
+# Similarity cutoff for suggestions; at 0.6 anything that ends in "bench" is similar.
 _NEAR = 0.75
-"""How alike a name must be to be meant; at 0.6 anything that ends in "bench" is."""
 
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What a task name says.
+    """Parts of a task name.
 
     Attributes:
         benchmark: e.g. ``ada_leval``.
         task: e.g. ``tsort``.
-        length: e.g. ``8k``, ``any``, or empty where texts have the length they have.
+        length: e.g. ``8k``, ``any``, or empty if the task's texts determine it.
         variant: e.g. ``front``, ``multiturn_czech_wer40``, or empty.
         split: e.g. ``dev``, or empty.
     """
@@ -53,7 +53,7 @@ class TaskSpec:
 
     @property
     def family(self) -> str:
-        """Benchmark and task: ``ada_leval_tsort``; builders and case folders are named so."""
+        """Benchmark and task, such as ``ada_leval_tsort``: the name of builders and case folders."""
         return f"{self.benchmark}_{self.task}"
 
     @property
@@ -68,7 +68,7 @@ class TaskSpec:
 
     @property
     def tokens(self) -> int | None:
-        """The length in tokens; None for ``any`` and where there is none."""
+        """The length in tokens; None for ``any`` and for names without a length."""
         return None if self.length in ("", ANY) else parse_length(self.length)
 
     @property
@@ -83,28 +83,28 @@ class TaskSpec:
 
     @property
     def listed(self) -> bool:
-        """Whether lm-eval lists the name; else it takes the name without the variant, and ``lct_variant``."""
+        """Whether lm-eval lists the name; it runs other variants by the name without the variant and ``lct_variant``."""
         names = {variant.names for variant in self.variants}
         return "none" not in names and ("any" not in names or self.length in ("", ANY))
 
     @property
     def headline(self) -> str:
-        """The metric that stands for the task."""
+        """Name of the headline metric."""
         return self.card.headline
 
     @property
     def source(self) -> Source:
-        """Where its cases come from; see :data:`~long_context_tasks.schema.card.Source`."""
+        """Source of its cases; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
     def scoring(self) -> Scoring:
-        """Whether the model answers, or candidates are compared by log-likelihood."""
+        """Whether responses are scored, or candidates are compared by log-likelihood."""
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
     @property
     def judged(self) -> bool:
-        """Whether a judge reads the answers."""
+        """Whether a judge rates the responses."""
         return self.card.judged
 
     @property
@@ -179,14 +179,12 @@ def own_benchmark_names() -> tuple[str, ...]:
 
 
 def broken_benchmarks() -> Mapping[str, str]:
-    """Name of every benchmark that cannot be used, with the reason."""
+    """Return every benchmark that cannot be used, with the reason."""
     return _found()[1]
 
 
 def with_variant(name: str, options: Options) -> tuple[str, Options]:
-    """Return the full name of a task and the options of its run: ``lct_variant`` moves into the name.
-
-    Variants that the name has stay, and one that it names already changes nothing.
+    """Move ``lct_variant`` from the options into the name; variants that the name already has stay.
 
     Raises:
         InputError: no such task, or it has no such variant.
@@ -206,10 +204,10 @@ def with_variant(name: str, options: Options) -> tuple[str, Options]:
 
 
 def benchmark(name: str) -> Benchmark:
-    """A benchmark by name.
+    """Return a benchmark by name.
 
     Raises:
-        InputError: no such benchmark, or a broken one.
+        InputError: no such benchmark, or it cannot be used.
     """
     benchmarks, broken = _found()
     if name in benchmarks:
@@ -220,12 +218,12 @@ def benchmark(name: str) -> Benchmark:
 
 
 def card(name: str) -> Card:
-    """The card of a benchmark."""
+    """Return the card of a benchmark."""
     return benchmark(name).card
 
 
 def demo() -> Card:
-    """The card of the benchmark that `lct demo` shows."""
+    """Return the card of the benchmark that `lct demo` shows."""
     return next(card(name) for name in benchmark_names() if card(name).demo)
 
 
@@ -233,7 +231,7 @@ def benchmark_of(name: str) -> Benchmark:
     """Return the benchmark of a task, builder or case folder, whose name begins with the benchmark's.
 
     Raises:
-        InputError: there is none.
+        InputError: no benchmark has such a name.
     """
     if found := [each for each in benchmark_names() if name.startswith(f"{each}_")]:
         return benchmark(max(found, key=len))
@@ -255,7 +253,7 @@ def builder(name: str) -> "Builder":
     """Return a builder without importing those of other benchmarks.
 
     Raises:
-        InputError: there is none of this name; the error lists all.
+        InputError: no such builder; the error lists all of them.
     """
     owners = [each for each in benchmark_names() if name.startswith(f"{each}_")]
     found = {each.name: each for owner in owners for each in benchmark(owner).builders()}
@@ -272,11 +270,11 @@ def builder(name: str) -> "Builder":
 def resolve_options(
     given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Resolve the options of a run whatever its tasks are; each benchmark takes those that it has (``Options.of``).
+    """Resolve the options of a run of any tasks; each benchmark takes those that it has (``Options.of``).
 
     Args:
         given: a host's keys, ``lct_length`` ...
-        environ: the environment; that of the process by default.
+        environ: environment variables; those of the process by default.
 
     Raises:
         InputError: an option that no benchmark has, or a value that does not fit.
@@ -308,7 +306,7 @@ def option_names() -> frozenset[str]:
 
 @lru_cache
 def task_specs() -> tuple[TaskSpec, ...]:
-    """Every task that has a file of its own in the hosts, in the order of the cards."""
+    """Return all tasks in the order of the cards, each of which has its own file in the hosts."""
     specs = []
     for name in benchmark_names():
         for task, task_card in card(name).tasks.items():
@@ -345,11 +343,11 @@ def nano_tasks() -> tuple[TaskSpec, ...]:
 
 
 def has_data(spec: TaskSpec, options: Options) -> bool | None:
-    """Return whether what a task reads is on this machine; None where its benchmark does not say.
+    """Return whether the data of a task are on this machine; None if its benchmark offers no check.
 
     Args:
         spec: the task.
-        options: of a run; with ``cases`` nothing else is read.
+        options: options of a run; with ``cases`` nothing else is read.
     """
     if options.cases is not None or spec.source == "seed":
         return True
@@ -368,13 +366,13 @@ def _by_name() -> Mapping[str, TaskSpec]:
 
 
 def parse_task(name: str) -> TaskSpec:
-    """What a task name says.
+    """Parse a task name.
 
     >>> parse_task("ada_leval_bestanswer_16k_front")
     TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front', split='')
 
     Raises:
-        InputError: no such task; the nearest names are given, or why its benchmark is broken.
+        InputError: no such task; the error gives similar names, or the reason why its benchmark cannot be used.
     """
     by_name = _by_name()
     if name not in by_name:
@@ -382,15 +380,15 @@ def parse_task(name: str) -> TaskSpec:
             if name.startswith(f"{broken}_"):
                 raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")
         raise InputError(
-            f"unknown task {name}; {did_you_mean(name, by_name)} Other lengths: lct_length, of *_any where there is one"
+            f"unknown task {name}; {did_you_mean(name, by_name)} For other lengths use lct_length with a task in *_any"
         )
     return by_name[name]
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return the sentence that proposes up to three names in place of an unknown one, or `lct tasks` where none is near.
+    """Return a sentence that suggests up to three known names, or `lct tasks` if none is similar.
 
-    Names that hold the word come first, the shortest before the others, else those that are spelled like it.
+    The shortest names that contain the word are suggested, or else names with a similar spelling.
 
     >>> did_you_mean("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"])
     'did you mean: toy_qa_dev, toy_qa_dev_wer20?'
@@ -404,11 +402,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return task names from names, groups and globs, with commas between, as lm-eval takes them; each once, in order.
+    """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order.
 
     Args:
-        words: what the user gave.
-        groups: name to members, tasks or groups.
+        words: the user's arguments.
+        groups: members of each group, which are tasks or groups.
 
     Raises:
         InputError: a word that names nothing.
@@ -419,7 +417,7 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
             raise InputError(
-                f"no task, group or glob {word!r}; {did_you_mean(word, known)} Other lengths: --length, of *_any where there is one"
+                f"no task, group or glob {word!r}; {did_you_mean(word, known)} For other lengths use --length with a task in *_any"
             )
         for name in matched:
             found.update(dict.fromkeys(members_of(name, groups)))
@@ -431,7 +429,7 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
 
 
 def members_of(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the tasks of a group and of the groups in it; a task stands for itself."""
+    """Return the tasks of a group and of the groups in it; for a task, the task."""
     if name not in groups:
         return [name]
     return [task for member in groups[name] for task in members_of(member, groups)]

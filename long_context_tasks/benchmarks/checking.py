@@ -1,6 +1,6 @@
-"""What is missing or wrong in a benchmark: its functions, cases, prompts, scores and reference hashes, in seconds.
+"""Check a benchmark in seconds: its builders, cases, prompts, scores and reference hashes.
 
-Of tasks of one kind (source, scoring, judge, conversation) the first is checked, which is the shortest, on a few cases.
+A few cases of one task of each kind (source, scoring, judge, conversation) are checked.
 """
 
 import hashlib
@@ -25,29 +25,32 @@ from long_context_tasks.schema.response import Response
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 REFERENCE = "reference.json"
-"""File with the reference hashes of a benchmark that has none on its card, beside the card."""
+"""File next to the card, with the reference hashes of a benchmark whose card has none."""
 
 _CASES = 3
 
 
-class Finding(NamedTuple):
-    """What was found at a place, such as a task, and whether it is wrong or only could not be checked."""
+class Remark(NamedTuple):
+    """A mistake at a place, such as a task; ``wrong`` is False if the place could only not be checked."""
 
     place: str
     text: str
     wrong: bool = True
 
 
-def check_benchmark(name: str) -> list[Finding]:
-    """Return what is wrong in a benchmark, and what could not be checked. Cases are written anew, whatever the cache holds.
+def check_benchmark(name: str) -> list[Remark]:
+    """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used.
 
     Raises:
-        InputError: there is no such benchmark, or it cannot be imported.
+        InputError: no such benchmark, or it cannot be imported.
     """
     benchmark = catalogue.benchmark(name)
     found = list(_wrong_in_builders(benchmark))
     with _empty_cache() as folder:
-        benchmark.write_example_files(folder / "examples" / name, _CASES)
+        try:
+            benchmark.write_example_files(folder / "examples" / name, _CASES)
+        except Exception as error:  # raised by the benchmark's own code
+            found.append(Remark("write_example_files", f"{type(error).__name__}: {error}"))
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
             found += _check_task(benchmark, spec, data)
@@ -58,7 +61,7 @@ def check_benchmark(name: str) -> list[Finding]:
 
 @contextmanager
 def _empty_cache() -> Iterator[Path]:
-    """A new folder in place of the cache; published files stay where they are."""
+    """Replace the cache by a new folder; published files are still read from the user's."""
     before = {variable: os.environ.get(variable) for variable in ("LCT_CACHE_DIR", "LCT_DATA_DIR")}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LCT_DATA_DIR"] = before["LCT_DATA_DIR"] or str(cache_dir() / "data")
@@ -72,36 +75,35 @@ def _empty_cache() -> Iterator[Path]:
                     os.environ[variable] = value
 
 
-def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Finding]:
+def _wrong_in_builders(benchmark: Benchmark) -> Iterator[Remark]:
     try:
         builders = list(benchmark.builders())
     except Exception as error:  # raised by the benchmark's own code
-        yield Finding("builders", f"{type(error).__name__}: {error}")
+        yield Remark("builders", f"{type(error).__name__}: {error}")
         return
     for builder in builders:
         if not isinstance(builder, Builder):
-            yield Finding("builders", f"returned a {type(builder).__name__}, expected a Builder")
+            yield Remark("builders", f"returned a {type(builder).__name__}, expected a Builder")
         elif builder.task not in benchmark.card.tasks:
-            yield Finding(builder.name, f"its task {builder.task!r} is not on the card")
+            yield Remark(builder.name, f"its task {builder.task!r} is not on the card")
         elif not builder.name.startswith(f"{benchmark.name}_"):
-            yield Finding(builder.name, f"its name does not begin with {benchmark.name}_")
+            yield Remark(builder.name, f"its name does not begin with {benchmark.name}_")
         elif not issubclass(builder.settings, BuildSettings):
-            yield Finding(builder.name, "its settings are not a subclass of BuildSettings")
+            yield Remark(builder.name, "its settings are not a subclass of BuildSettings")
 
 
 def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
     kinds: dict[tuple[object, ...], catalogue.TaskSpec] = {}
     for spec in catalogue.task_specs():
         if spec.benchmark == name and spec.source != "built" and spec.length != catalogue.ANY:
-            variant = (
-                spec.variant if len(spec.variants) == 1 else ""
-            )  # combinations repeat what single ones show
+            # Combined variants repeat the checks of single ones.
+            variant = spec.variant if len(spec.variants) == 1 else ""
             kind = (spec.task, variant, spec.source, spec.scoring, spec.judged, spec.conversation)
             kinds.setdefault(kind, spec)
     return list(kinds.values())
 
 
-def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None) -> Iterator[Finding]:
+def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None) -> Iterator[Remark]:
     place, loaded = spec.name, False
     given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
     try:
@@ -109,18 +111,18 @@ def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | Non
         loaded = True
         cases = task.cases.cases
         if not cases or len(task.by_id) != len(cases):
-            yield Finding(place, "two cases have one id" if cases else "no cases")
+            yield Remark(place, "two cases have one id" if cases else "no cases")
         for case in cases[:_CASES]:
             place = f"{spec.name}, case {case.id}"
             benchmark.labels(case.id, case.labels)
             benchmark.split(case, 0, task.cases.documents)
-            yield from (Finding(place, text) for text in _wrong_in_case(benchmark, task, case))
+            yield from (Remark(place, text) for text in _wrong_in_case(benchmark, task, case))
     except InputError as error:
         checkable = loaded or data is not None or spec.source == "seed"
         text = str(error) if checkable else f"not checked, as the benchmark writes no example files: {error}"
-        yield Finding(place, text, wrong=checkable)
+        yield Remark(place, text, wrong=checkable)
     except Exception as error:  # of the benchmark's own code
-        yield Finding(place, f"{type(error).__name__}: {error}")
+        yield Remark(place, f"{type(error).__name__}: {error}")
 
 
 def _sent(task: LoadedTask, case: Case) -> Sequence[Message]:
@@ -161,7 +163,7 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
 
 
 def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:
-    """Return the hash of a few seeded cases: of what a model sees, what is right, and all that scores are made from.
+    """Return the hash of the messages, gold answers and inputs of a few seeded cases.
 
     ``settings`` has the ``length`` (of a task without one in its name), ``seed`` and ``n``.
     """
@@ -180,14 +182,14 @@ def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:
 
 
 def reference_of(benchmark: Benchmark) -> Mapping[str, Any] | None:
-    """Return ``version``, ``length``, ``seed``, ``n`` and ``sha256`` by task, from the card or the file beside it; None without both."""
+    """Return ``version``, ``length``, ``seed``, ``n`` and ``sha256`` by task, from the card or the file next to it; None without both."""
     on_card: Mapping[str, Any] | None = benchmark.card.data.get("synthetic", {}).get("reference")
     path = benchmark.folder / REFERENCE
     return loads(path.read_bytes()) if on_card is None and path.is_file() else on_card
 
 
 def write_reference(name: str) -> Path:
-    """Write the hashes of the benchmark's seeded tasks as they are now; return the file.
+    """Write the hashes of the benchmark's seeded tasks; return the file.
 
     Raises:
         InputError: the card has them, or the file cannot be written.
@@ -208,19 +210,19 @@ def _seeded(name: str) -> list[str]:
     return [spec.name for spec in specs if spec.source == "seed" and spec.scoring == "generate"]
 
 
-def _check_reference(benchmark: Benchmark) -> Iterator[Finding]:
+def _check_reference(benchmark: Benchmark) -> Iterator[Remark]:
     name, reference = benchmark.name, reference_of(benchmark)
     remedy = f"`lct check {name} --write`"
     if reference is None:
         if seeded := _seeded(name):
-            yield Finding(", ".join(seeded), f"no reference hashes; {remedy} writes them", wrong=False)
+            yield Remark(", ".join(seeded), f"no reference hashes; {remedy} writes them", wrong=False)
         return
     if reference["version"] != benchmark.card.version:
-        yield Finding(
-            name, f"reference hashes are of version {reference['version']}; {remedy} writes them anew"
+        yield Remark(
+            name, f"reference hashes are of version {reference['version']}; {remedy} writes new ones"
         )
         return
     for task, sha256 in reference["sha256"].items():
         if reference_sha256(task, reference) != sha256:
-            text = f"its cases differ from those of version {reference['version']}: raise the card's version, then {remedy}"
-            yield Finding(task, text)
+            text = f"its cases differ from those of version {reference['version']}: raise the card's version, then run {remedy}"
+            yield Remark(task, text)

@@ -1,4 +1,4 @@
-"""Task name to :class:`~long_context_tasks.schema.LoadedTask`: the way in for hosts, ``lct`` and reports."""
+"""Load a task by name, for hosts, ``lct`` and reports."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,15 +11,14 @@ from long_context_tasks.schema.case_folder import check_texts
 
 
 def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> LoadedTask:
-    """Load a task: its cases, what to send, how to score.
+    """Load a task: its cases, prompts and scoring.
 
     Args:
-        name: see ``lct tasks``; the task's own has the variant of ``lct_variant`` as well.
-        options: resolved options, or a host's keys (``lct_length`` ...); the environment gives what is missing there.
+        name: a name of ``lct tasks``; the name of the loaded task includes the variant of ``lct_variant``.
+        options: resolved options, or a host's keys (``lct_length`` ...), which take precedence over the environment.
 
     Raises:
-        InputError: an unknown name or option, missing or damaged data, or a benchmark that returns something else than its card
-            says.
+        InputError: an unknown name or option, missing or damaged data, or a benchmark that contradicts its card.
     """
     if not isinstance(options, Options):
         options = catalogue.resolve_options(options)
@@ -36,7 +35,7 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
 
 
 def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
-    """Compare what a benchmark returned with its card."""
+    """Compare the task that a benchmark returned with its card."""
     place = f"{spec.name} ({function})"
     if not isinstance(task, LoadedTask):
         raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")
@@ -50,16 +49,17 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
         )
     if spec.headline not in task.metrics:
         raise InputError(
-            f"{place}: the card's headline {spec.headline} is none of its metrics {list(task.metrics)}"
+            f"{place}: the card's headline {spec.headline} is not one of its metrics {list(task.metrics)}"
         )
     if (spec.scoring == "likelihood") != task.by_likelihood:
         raise InputError(
-            f"{place}: the card says scoring: {spec.scoring}, the task was loaded for the other kind"
+            f"{place}: the card has scoring: {spec.scoring}, but the task was loaded for the other kind"
         )
 
 
 def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
-    """Return the same scoring, whose first scores are checked; an error names task, case and function."""
+    """Return the same scoring, which checks its first scores; an error names task, case and function."""
+    # Once is enough: a benchmark returns the same metrics for every case.
     seen = False
 
     @wraps(score)

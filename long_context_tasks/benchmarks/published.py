@@ -1,8 +1,8 @@
-"""Figures that the papers print for the models that their authors ran: shown beside own runs, marked as not run here.
+"""Scores printed in the papers for the models that their authors ran; reports mark them as not run here.
 
 A benchmark's ``published.yaml`` holds the figures in the layout of the paper's tables, digit by digit as printed::
 
-    windows: {Claude-2: 100k}                    # context length of a model, where the paper states it
+    windows: {Claude-2: 100k}                    # context length of a model, if the paper states it
     tables:
       - table: Table 2
         metric: official_accuracy                # unit, n, setting, subset: the same for all columns, or given by a column
@@ -11,8 +11,8 @@ A benchmark's ``published.yaml`` holds the figures in the layout of the paper's 
         rows:
           Claude-2: ["5.0", null]                # null: the paper has no figure
 
-In place of ``rows`` an entry may name a data file of the same folder and a table in it (``file``, ``key``) that has ``columns``
-and ``rows`` of the same kind; its own ``columns`` then maps that table's columns to ours, and leaves out those it does not name.
+Instead of ``rows`` an entry may name a data file of the same folder and a table in it (``file``, ``key``) that has ``columns``
+and ``rows`` of the same kind; ``columns`` of the entry then maps that table's columns to ours and leaves out the others.
 """
 
 import re
@@ -31,12 +31,12 @@ from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"
 _RANGES: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "points": (1, 10)}
-"""Unit to the least and the greatest figure."""
+"""Lowest and highest figure, by unit."""
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _REMEDY = "correct it against the paper"
 
 
-class _Column(Checked):
+class _PublishedColumn(Checked):
     task: str
     metric: str
     unit: Literal["percent", "points"]
@@ -45,7 +45,7 @@ class _Column(Checked):
     subset: str = ""
 
 
-class _Entry(Checked):
+class _PublishedTable(Checked):
     table: str
     columns: list[str | dict[str, Any]] | dict[str, str | dict[str, Any]]
     rows: dict[str, list[Any]] | None = None
@@ -58,32 +58,32 @@ class _Entry(Checked):
     subset: str = ""
 
     @model_validator(mode="after")
-    def _has_figures(self) -> "_Entry":
+    def _has_figures(self) -> "_PublishedTable":
         if self.rows is None and not (self.file and self.key):
             raise ValueError("no rows, or file and key of a table")
         return self
 
 
-class _File(Checked):
+class _PublishedTables(Checked):
     windows: dict[str, str] = Field(default_factory=dict)
-    tables: list[_Entry] = Field(default_factory=list)
+    tables: list[_PublishedTable] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """One figure of a paper.
+    """One score of a paper.
 
     Attributes:
         benchmark: e.g. ``ada_leval``.
-        model: as the paper names it; ``Random Guess`` and ``Expectation`` are no models.
-        task: name of a task, or of the group of all splits of a task where the figure is the mean over all their cases.
+        model: the paper's name of the model; ``Random Guess`` and ``Expectation`` are not models.
+        task: name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
         metric: name of our metric that follows the official rule.
-        printed: the figure to the digit, in ``unit``.
+        printed: the score with the paper's digits, in ``unit``.
         unit: percent or points.
-        n: cases (ELITR-Bench: questions) of the figure; None where the paper does not say.
-        setting: how it was measured, in a few words.
-        subset: part of the task's questions that the figure is about, by its label in our reports; empty for all.
-        window: context length of the model as the paper states it, e.g. ``128k``; empty where it does not.
+        n: number of cases (ELITR-Bench: questions); None if the paper does not state it.
+        setting: a few words on how the score was measured.
+        subset: label of the part of the task's questions in our reports; empty for all.
+        window: context length of the model, e.g. ``128k``; empty if the paper does not state it.
         source: paper, table and row.
     """
 
@@ -101,18 +101,18 @@ class PublishedScore:
 
     @property
     def value(self) -> float:
-        """The figure in its unit."""
+        """The score in its unit."""
         return float(self.printed)
 
     @property
     def score(self) -> float:
-        """The figure on the metric's own scale: percent as a share from 0 to 1, points as they are."""
+        """The score on the metric's own scale: percent as a share from 0 to 1, points unchanged."""
         return self.value / 100 if self.unit == "percent" else self.value
 
 
 @lru_cache
 def published(benchmark: str) -> tuple[PublishedScore, ...]:
-    """Return all figures of a benchmark's paper, in the order of its tables; none where the benchmark has no such file.
+    """Return all scores of a benchmark's paper, in the order of its tables; nothing without a ``published.yaml``.
 
     Raises:
         InputError: no such benchmark, or its file has a mistake.
@@ -129,13 +129,13 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
 def parse_published(
     text: str, card: Card, place: str, read: Callable[[str], str]
 ) -> tuple[PublishedScore, ...]:
-    """Return the figures of a YAML text; ``read`` gives the text of another data file by its name.
+    """Return the scores of a YAML text; ``read`` returns the text of another data file by its name.
 
     Raises:
-        InputError: a key, task, metric, unit or figure that cannot be, a row of another length than the columns, or a figure
-            given twice; table and row are named.
+        InputError: an unknown key, task, metric or unit, an impossible figure, a row of another length than the columns, or a figure
+            that is given twice; the error names table and row.
     """
-    content = validated(_File, yaml_value(text, place, remedy=_REMEDY), place)
+    content = validated(_PublishedTables, yaml_value(text, place, remedy=_REMEDY), place)
     scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:
         for found in _figures(entry, content.windows, card, place, read):
@@ -152,11 +152,11 @@ def parse_published(
 
 
 def _figures(
-    entry: _Entry, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
+    entry: _PublishedTable, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
 ) -> Iterator[PublishedScore]:
     table = f"{place}: {entry.table}"
     columns, rows = _layout(entry, table, read)
-    # What holds for all columns that do not say it themselves.
+    # Columns may override these.
     shared = entry.model_dump(include={"metric", "unit", "n", "setting", "subset"}, exclude_unset=True)
     specs = [None if column is None else _column(column, shared, card, table) for column in columns]
     for model, row in rows.items():
@@ -169,7 +169,7 @@ def _figures(
             low, high = _RANGES[spec.unit]
             # A number without quotes has lost its last zeros.
             if not isinstance(printed, str) or not _FIGURE.fullmatch(printed):
-                raise InputError(f"{where}, {spec.task}: {printed!r} is no figure in quotes; {_REMEDY}")
+                raise InputError(f"{where}, {spec.task}: {printed!r} is not a figure in quotes; {_REMEDY}")
             if not low <= float(printed) <= high:
                 raise InputError(f"{where}, {spec.task}: {printed} lies outside {low} to {high}; {_REMEDY}")
             yield PublishedScore(
@@ -183,9 +183,9 @@ def _figures(
 
 
 def _layout(
-    entry: _Entry, table: str, read: Callable[[str], str]
+    entry: _PublishedTable, table: str, read: Callable[[str], str]
 ) -> tuple[Sequence[Any], Mapping[str, list[Any]]]:
-    """Return columns as they are described (None: left out) and rows, from the entry or from the file that it names."""
+    """Return descriptions of columns (None: left out) and rows, from the entry or from the file that it names."""
     if entry.rows is not None:
         return list(entry.columns), entry.rows
     tables = yaml_value(read(entry.file), entry.file, remedy=_REMEDY)
@@ -200,14 +200,18 @@ def _layout(
     return [ours.get(column) for column in held["columns"]], held["rows"]
 
 
-def _column(column: str | Mapping[str, Any], shared: Mapping[str, Any], card: Card, table: str) -> _Column:
+def _column(
+    column: str | Mapping[str, Any], shared: Mapping[str, Any], card: Card, table: str
+) -> _PublishedColumn:
     own = {"task": column} if isinstance(column, str) else column
-    spec = validated(_Column, {**shared, **own}, f"{table}, {own.get('task', column)}", remedy=_REMEDY)
+    spec = validated(
+        _PublishedColumn, {**shared, **own}, f"{table}, {own.get('task', column)}", remedy=_REMEDY
+    )
     if spec.metric not in card.metrics:
         raise InputError(
             f"{table}, {spec.task}: unknown metric {spec.metric}; the card has {', '.join(card.metrics)}"
         )
-    # Or the group of a task whose mean counts every case the same.
+    # The group of a task with splits is not a task; its mean weighs all cases equally.
     if spec.task not in {f"{card.name}_{task}" for task, held in card.tasks.items() if held.pooled}:
         try:
             benchmark = catalogue.parse_task(spec.task).benchmark

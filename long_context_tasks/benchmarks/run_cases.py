@@ -113,7 +113,7 @@ class BuiltFile:
 
 
 def family_folder(root: Path, family: str) -> Path:
-    """Return the case folder of a builder: the folder of that name in ``root``, else ``root`` itself."""
+    """Return the case folder of a builder: the folder of that name in ``root``, if there is one, or ``root`` itself."""
     return root / family if (root / family).is_dir() else root
 
 
@@ -127,7 +127,7 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
         length: length in tokens; None for the only one in the folder.
 
     Raises:
-        InputError: there is no such folder, or not exactly one length.
+        InputError: the folder is missing, or does not hold exactly one length.
     """
     folder = family_folder(root, family)
     if length is not None:

@@ -76,7 +76,7 @@ def check(
     finds a fault.
     """
     from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
-    from long_context_tasks.benchmarks.published_files import without_downloads
+    from long_context_tasks.benchmarks.downloads import without_downloads
 
     if write:
         say(f"written: {write_reference(name)}")

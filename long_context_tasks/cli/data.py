@@ -17,7 +17,7 @@ from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.published_files import OnBytes
+    from long_context_tasks.benchmarks.downloads import OnBytes
     from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
@@ -234,7 +234,7 @@ def fetch(
 
 def _fetch_one(folder: Path, item: PublishedFile, attempts: int) -> None:
     """Fetch a file and record its checksum."""
-    from long_context_tasks.benchmarks.published_files import fetch_file
+    from long_context_tasks.benchmarks.downloads import fetch_file
 
     check = partial(_wrong_content, name=item.name)
     with _progress(item.name) as on_bytes:

@@ -204,7 +204,7 @@ def _plan_cost(
     names: Sequence[str], model: str, options: "Options", chosen: CostOptions, as_json: bool
 ) -> bool:
     """Show the cost of the tasks; return whether all of them could be planned."""
-    from long_context_tasks.benchmarks.published_files import without_downloads
+    from long_context_tasks.benchmarks.downloads import without_downloads
     from long_context_tasks.results.plan.cost import PlanSettings, make_plan
     from long_context_tasks.tokens import get_tokenizer
 
@@ -250,7 +250,7 @@ def _plan_missing(
     names: Sequence[str], results: Sequence[Path], models: Sequence[str], options: "Options", as_json: bool
 ) -> bool:
     """Show the cells that the results lack; return whether all are done."""
-    from long_context_tasks.benchmarks.published_files import without_downloads
+    from long_context_tasks.benchmarks.downloads import without_downloads
     from long_context_tasks.results.plan.cost import first_names
     from long_context_tasks.results.plan.missing import find_missing
 

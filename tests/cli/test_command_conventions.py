@@ -159,7 +159,7 @@ def test_bad_input_is_one_line_with_a_remedy():
     result = CliRunner().invoke(app, ["tasks", "nothing_like_it"])
     assert result.exit_code == BAD_INPUT and result.stdout == ""
     assert result.stderr == (
-        "error: no task, group or glob 'nothing_like_it'; `lct tasks` lists them. Other lengths: --length, of *_any where there is one\n"
+        "error: no task, group or glob 'nothing_like_it'; `lct tasks` lists them. For other lengths use --length with a task in *_any\n"
     )
     assert "Traceback" in CliRunner().invoke(app, ["tasks", "nothing_like_it", "--debug"]).stderr
     for words, said in (

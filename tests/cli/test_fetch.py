@@ -11,7 +11,7 @@ from file_server import Server, file_server
 from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.published_files import fetch_file
+from long_context_tasks.benchmarks.downloads import fetch_file
 from long_context_tasks.cli import data as data_command
 from long_context_tasks.recast import carriers
 from long_context_tasks.recast.carriers import CarrierFile, carriers_of

@@ -10,7 +10,7 @@ from run_commands import Said, lct, published_data
 from stored_runs import run_lm_eval
 from stub_server import stub_server
 
-from long_context_tasks.benchmarks.published_files import without_downloads
+from long_context_tasks.benchmarks.downloads import without_downloads
 
 TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
 

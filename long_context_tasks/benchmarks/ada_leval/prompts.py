@@ -1,7 +1,7 @@
-"""Prompts to the byte: a case to its messages.
+"""Prompts of the cases.
 
-BestAnswer prompts are the official code's. Published TSort files bring their own prompts; those of built TSort cases
-are reconstructed from Appendix B of the paper with the white space of the official BestAnswer prompt.
+BestAnswer prompts are those of the official code, to the byte. Published TSort files contain their prompts; those of built TSort
+cases are reconstructed from Appendix B of the paper with the white space of the official BestAnswer prompt.
 """
 
 import itertools
@@ -37,17 +37,20 @@ def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
 
 
 def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
-    """Return the prompt in parts that :meth:`~long_context_tasks.tokens.Tokenizer.count_parts` counts; an answer's is the same at any place."""
+    """Return the prompt in parts whose tokens add up; the part of an answer is the same at any place.
+
+    See :meth:`~long_context_tasks.tokens.Tokenizer.count_parts`.
+    """
     asked = "" if question is None else f"{QUESTION}{question}{GAP}"
     parts = [f"{template('bestanswer')}{asked}", ANSWERS]
     for number, answer in enumerate(answers, start=1):
         parts += (f"A{number}", f":\n\n{answer}{GAP}")
-    # The line end that the footer begins with belongs to those before it.
+    # The line end at the start of the footer joins the line ends before it.
     return [*parts[:-1], parts[-1] + FOOTER]
 
 
 def example_order(n: int) -> list[int]:
-    """Return the example answer in the instruction, the paper's for four segments.
+    """Return the example answer of the instruction; for four segments it is the paper's.
 
     >>> example_order(4), example_order(5)
     ([4, 1, 3, 2], [5, 1, 4, 2, 3])
@@ -68,7 +71,7 @@ def tsort_instruction(n: int) -> str:
 
 
 def tsort_labels(n: int) -> list[str]:
-    """Return what stands before each text of a prompt with ``n`` segments."""
+    """Return the label before each text of a prompt with ``n`` segments."""
     return ["Before:", *(f"Part {number}:" for number in range(1, n + 1)), "After:"]
 
 
@@ -91,20 +94,20 @@ def render_arrangements(before: str, segments: Sequence[str], after: str) -> lis
 def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     """Return the text before, the segments as shown, and the text after from the prompt of a published TSort case.
 
-    Labels begin a line, and those of the sample in the instruction do not count.
+    Labels begin a line; those of the sample in the instruction are ignored.
 
     >>> split_tsort(render_tsort("Once.", ["Two.", "One."], "End."), 2)
     ('Once.', ['Two.', 'One.'], 'End.')
 
     Raises:
-        ValueError: a label is missing, or stands more than once, so that the texts cannot be separated.
+        ValueError: a label is missing or occurs more than once, so that the texts cannot be separated.
     """
     case = prompt[prompt.rfind("Sample Output") :]
     texts, rest = [], case
     for label in tsort_labels(parts):
         found = re.findall(rf"^{re.escape(label)}", case, re.MULTILINE)
         if len(found) != 1:
-            raise ValueError(f"the label {label!r} stands {len(found)} times in its lines")
+            raise ValueError(f"the label {label!r} begins {len(found)} lines")
         text, rest = re.split(rf"^{re.escape(label)}", rest, maxsplit=1, flags=re.MULTILINE)
         texts.append(text.strip())
     return texts[1], texts[2:], rest.strip()
@@ -137,9 +140,9 @@ def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
 
 
 def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: str) -> str:
-    """Return the BestAnswer prompt with its answers cut so that the whole has at most ``tokens`` cl100k tokens (section 4.5.4).
+    """Return the BestAnswer prompt, cut to at most ``tokens`` cl100k tokens (section 4.5.4).
 
-    Instruction, question and closing line stay whole; of the answers the front or the rear is kept.
+    Instruction, question and closing line stay complete; the front or the rear of the answers is kept.
     """
     encoding = cl100k_encoding()
     whole = render_bestanswer(question, answers)
@@ -159,7 +162,7 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
 
 
 def messages(case: Case, documents: Documents) -> list[Message]:
-    """Return what is sent: one user message and no system message, as in the official code."""
+    """Return the messages to send: one user message and no system message, as in the official code."""
     return [Message("user", prompt(case, documents))]
 
 

@@ -1,16 +1,15 @@
-"""Scores of a response: its answer by the official code's rules, quirks included, and by the repaired ones.
+"""Score a response by the official code's rules, quirks included, and by the repaired ones.
 
 ``official_accuracy`` is the official code's rule; ``strict_accuracy`` the repaired one (see :mod:`.reading`) and the headline; the
-others are the error analysis of the paper's section 4.3. The official code does not handle thinking: its rule is applied to the
-response without ``<think>...</think>``, which changes nothing if there are no such tags.
+others are the error analysis of the paper's section 4.3. The official code does not handle thinking, so its rule is applied to the
+response without ``<think>...</think>``; other responses are unchanged.
 """
 
 import itertools
 import json
 import math
 import operator
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
 from long_context_tasks.benchmarks.ada_leval.reading import (
@@ -36,94 +35,44 @@ BROKEN_FORMAT = "broken_format"
 _NO_DESIGNATION = "???"
 _EXAMPLE_DESIGNATION = "A4"
 
-_DESIGNATIONS = re.compile(r"A([1-9][0-9]*)")
-_DIGIT_RUNS = re.compile(r"[0-9]+")
-_JSON_SPACE = " \t\n\r"
-_JSON_START = frozenset('{["-0123456789tfnNI')
-# What json.loads runs on; asked directly, a failure costs no error message with line and column.
-_SCAN: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
-_NOT_1234 = bytes(set(range(256)) - set(b"1234"))
-_ORDERS = frozenset(bytes(order) for order in itertools.permutations(b"1234"))
-_DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
-
 
 def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
-    """Return the highest designation found anywhere; else the highest bare number; else ``???``.
+    """Return the highest designation found anywhere, or else the highest bare number, or ``???``.
 
     The official code looks for "A1".."An", then for "1".."n", as plain substrings; the highest one present wins.
 
     >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
     ['A5', 'A1', 'A4', '???']
     """
-    size = len(str(num_choice))
-    best = max(
-        (_highest_prefix(run, num_choice, size) for run in _DESIGNATIONS.findall(prediction)), default=0
-    )
-    if not best:
-        for run in _DIGIT_RUNS.findall(prediction):
-            for start, digit in enumerate(run):
-                if digit != "0":
-                    best = max(best, _highest_prefix(run[start : start + size], num_choice, size))
-    return f"A{best}" if best else _NO_DESIGNATION
-
-
-def _highest_prefix(digits: str, limit: int, size: int) -> int:
-    """Return the highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
-    number = int(digits[:size])
-    return number if number <= limit else int(digits[: size - 1] or 0)
+    for form in ("A{}", "{}"):
+        for number in range(num_choice, 0, -1):
+            if form.format(number) in prediction:
+                return f"A{number}"
+    return _NO_DESIGNATION
 
 
 def extract_tsort_official(prediction: str) -> object:
-    """Return what the official code takes as the order: any JSON value, else the one order whose digits the text holds in turn.
+    """Return the order that the official code reads: any JSON value, or else the only order whose digits occur in turn.
 
     >>> extract_tsort_official("Answer: [2, 1, 3, 4]"), extract_tsort_official("2 > 4 > 1 > 3"), extract_tsort_official("?")
     ([2, 1, 3, 4], [2, 4, 1, 3], [0, 0, 0, 0])
     """
     text = prediction.split("Answer:", 2)[1].strip() if "Answer:" in prediction else prediction
-    found, value = _parse_json(text)
-    if found:
-        return value
-    digits = text.encode("ascii", "ignore").translate(None, _NOT_1234)
-    return _only_order_within(digits) or [0, 0, 0, 0]
-
-
-def _parse_json(text: str) -> tuple[bool, object]:
-    """``json.loads`` without the price of its error message: whether it parses, and the value."""
-    start = len(text) - len(text.lstrip(_JSON_SPACE))
-    if start == len(text) or text[start] not in _JSON_START:
-        return False, None
     try:
-        value, end = _SCAN(text, start)
-    except (StopIteration, ValueError, RecursionError):
-        return False, None
-    if end != len(text) and text[end:].strip(_JSON_SPACE):
-        return False, None
-    return True, value
-
-
-def _only_order_within(digits: bytes) -> list[int] | None:
-    """Return the only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one.
-
-    When all four occur, they fit in the order of their first occurrences. Another order fits as well as soon as one of them
-    occurs again behind the next (take that occurrence and swap the two). So exactly one fits when ``digits`` is four blocks,
-    each of one digit repeated.
-    """
-    if digits in _ORDERS:  # the ordinary response, and the dearest when it is walked through
-        return list(digits.translate(_DIGIT_VALUES))
-    order = []
-    while digits:
-        order.append(digits[0] - ord("0"))
-        digits = digits.lstrip(digits[:1])
-        if len(order) > 4:
-            return None
-    return order if len(order) == 4 == len(set(order)) else None
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    # The official code tries all orders of four. Two of them fit as soon as a digit occurs again after another one (take that occurrence
+    # and swap the two), so exactly one fits if the digits are four blocks, each of one digit repeated.
+    blocks = [int(digit) for digit, _ in itertools.groupby(char for char in text if char in "1234")]
+    return blocks if sorted(blocks) == [1, 2, 3, 4] else [0, 0, 0, 0]
 
 
 def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
-    """Compare officially, as far as the shorter of the two goes.
+    """Compare two orders by the official rule, up to the length of the shorter one.
 
     Raises:
-        TypeError: the extracted value is a number, a bool or null; the official run ends there.
+        TypeError: the extracted value is a number, a bool or null, which ends the official run.
     """
     return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 
@@ -133,8 +82,8 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
 
     Args:
         case: a TSort or BestAnswer case.
-        response: the raw text, thinking included; None when the model gave nothing.
-        status: a failure of ours (``does_not_fit``, ``endpoint_failed``): no metric gets a value.
+        response: the raw text, thinking included; None if the model returned nothing.
+        status: a failure of ours (``does_not_fit``, ``endpoint_failed``), for which no metric has a value.
 
     Returns:
         Every metric of :data:`METRICS`.
@@ -143,7 +92,7 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
         return dict.fromkeys(METRICS, Score(None, status))
     text = response or ""
     stripped = without_thinking(text)
-    # Other marks of thinking stay for the official rule, so that its numbers stay.
+    # The official rule sees other marks of thinking, as its published numbers do.
     official_text = text.rpartition(CLOSE)[2].partition(OPEN)[0]
     score = _score_bestanswer if isinstance(case.turns[0].gold, str) else _score_tsort
     scores = score(case, official_text, stripped.text)
@@ -211,17 +160,17 @@ def score_perplexity(
 ) -> CaseScores:
     """Score TSort by perplexity (section 4.5.1): the arrangement with the lowest perplexity is the answer.
 
-    Among equals the first in the order of ``itertools.permutations`` wins. A log-likelihood that is no finite number, or one of
-    no tokens, is a failure of ours.
+    Among equals the first in the order of ``itertools.permutations`` wins. A log-likelihood that is not finite, or that of
+    an empty text, is a failure of ours.
 
     Args:
         case: a TSort case.
-        log_likelihoods: of the whole text in each order, in nats, in the order of ``itertools.permutations``.
+        log_likelihoods: log-likelihood of the whole text in each order, in nats, in the order of ``itertools.permutations``.
         num_tokens: scored tokens of each text; perplexity = exp(-log-likelihood / tokens). None: all equal.
         status: a failure of ours.
 
     Raises:
-        ValueError: not one number per order.
+        ValueError: there is not one number per order.
     """
     metrics = ("strict_accuracy", "random_guess")
     if status is not None or log_likelihoods is None:

@@ -23,15 +23,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
+from long_context_tasks.benchmarks.downloads import hub_answers, without_downloads
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
-from long_context_tasks.benchmarks.published_files import (
-    PublishedRow,
-    hub_answers,
-    json_rows,
-    missing_data,
-    without_downloads,
-)
+from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
 from long_context_tasks.schema.files import loads

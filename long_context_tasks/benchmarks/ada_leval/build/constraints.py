@@ -2,7 +2,7 @@
 
 The questions are the same at every length, and a longer case shows the answers of a shorter one and more. The asker adds sentences
 without content, so that a case is at most two per cent below its length. Answers stay as they were drawn: if some were chosen
-or changed for their length, the accepted one, which never is, would stand out.
+or changed for their length, the accepted one, which never is, could be recognised.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ class _Question:
 
     Attributes:
         id: id of the question.
-        requirements: what it asks for.
+        requirements: its requirements.
         answers: answers in the order in which they are added, the accepted one first.
     """
 

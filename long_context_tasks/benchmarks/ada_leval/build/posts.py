@@ -95,7 +95,7 @@ class Pool:
 def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, source: Path) -> Pool:
     """Return the questions of the most frequent tags (ties by name) or of named ones, with all their answers.
 
-    Of each tag the questions with the highest scores are taken (ties by id).
+    The questions with the highest scores of each tag are taken (ties by id).
 
     Raises:
         InputError: a named tag that no question has, no tags at all, or no accepted answer in the file.

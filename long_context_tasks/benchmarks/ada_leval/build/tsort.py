@@ -463,7 +463,7 @@ def _chosen_books(source: Path, settings: "TSortSettings", corpus: _Corpus) -> I
     """Yield the books of the wanted forms; note all of them, with the words kept and removed.
 
     Raises:
-        InputError: there is no such book.
+        InputError: no book has a wanted form.
     """
     forms, rows = settings.forms, corpus.sources
     for book in read_books(source):
@@ -601,7 +601,7 @@ def _shuffled(
 
 
 def _apart(passages: Iterable[Passage], stride: int, seed: str) -> list[Passage]:
-    """Return passages that begin at least a stride after the one before; where the first begins depends on the seed."""
+    """Return passages that begin at least a stride after the one before; the beginning of the first depends on the seed."""
     free = random.Random(seed).randrange(stride)
     kept = []
     for passage in passages:
