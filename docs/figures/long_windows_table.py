@@ -19,7 +19,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Dynami
 from long_context_tasks.attention.models import use_attention
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import parse_length
-from long_context_tasks.stats import cluster_t, compare_paired
+from long_context_tasks.stats.comparison import compare_paired
+from long_context_tasks.stats.intervals import cluster_t
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "gate" / "easy"))
 from lct_easy.facts.data import FILLING, NAMES, THINGS

@@ -18,7 +18,7 @@ from long_context_tasks.annotation.study import AnnotationStudy
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import Table, figure_text
-from long_context_tasks.stats import correlate
+from long_context_tasks.stats.raters import correlate
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")

@@ -284,7 +284,7 @@ def _show_encodings(encodings: Mapping[str, str]) -> None:
 
 def _show_label_quality(folder: Path) -> None:
     """Print the agreement of the annotator's labels with a person's, as the manifest of the case folder records it."""
-    from long_context_tasks.stats import Interval
+    from long_context_tasks.stats.intervals import Interval
 
     rows = [
         [

@@ -201,7 +201,7 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
 
 
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
-    from long_context_tasks.stats import Interval
+    from long_context_tasks.stats.intervals import Interval
 
     rows, values = [], []
     for group in groups:

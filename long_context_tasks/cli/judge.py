@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from long_context_tasks.judges.ratings import RatingTable
     from long_context_tasks.results import FoundRuns, StoredRun
     from long_context_tasks.results.rescore import JudgedRun
-    from long_context_tasks.stats import Panel, RaterStudy
+    from long_context_tasks.stats.raters import Panel, RaterStudy
     from long_context_tasks.stats.shortcuts import RankFigures
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
@@ -201,7 +201,7 @@ def compare(
     (ICC). Intervals are 95 % over clusters (meetings); those of the ICC treat items as independent.
     """
     from long_context_tasks.judges.ratings import on_one_scale, read_ratings
-    from long_context_tasks.stats import study_panel, study_raters
+    from long_context_tasks.stats.raters import study_panel, study_raters
 
     members = words(panel)
     table = read_ratings(files, words(raters), by, also=[*members, *([] if gold is None else [gold])])
@@ -295,7 +295,7 @@ def _figure(value: float) -> str:
 
 
 def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
-    from long_context_tasks.stats import Interval
+    from long_context_tasks.stats.intervals import Interval
 
     headlines = {each.scored.metrics[0] for each in judged}
     official = {name for each in judged for name in each.scored.metrics if name.startswith("official_")}

@@ -281,7 +281,7 @@ def score(
     """
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.score import read_responses, score_own
-    from long_context_tasks.stats import Interval
+    from long_context_tasks.stats.intervals import Interval
 
     loaded = load(task, _options(ctx))
     answered = read_responses(responses, loaded)

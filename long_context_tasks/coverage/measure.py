@@ -27,7 +27,7 @@ from long_context_tasks.schema import InputError, Message, Score
 from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.thinking import without_thinking
-from long_context_tasks.stats import Mean, mean_of_scores
+from long_context_tasks.stats.means import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 

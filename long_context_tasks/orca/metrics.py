@@ -15,7 +15,7 @@ from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
-    from long_context_tasks.stats import Interval
+    from long_context_tasks.stats.intervals import Interval
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
@@ -69,7 +69,7 @@ def agreement(
 def _figures(
     truth: Sequence[float | None], predicted: Sequence[float | None]
 ) -> tuple[int, float, float, float]:
-    from long_context_tasks.stats import correlate
+    from long_context_tasks.stats.raters import correlate
 
     pairs = [(a, b) for a, b in zip(truth, predicted, strict=True) if a is not None and b is not None]
     x, y = [a for a, _ in pairs], [b for _, b in pairs]
@@ -151,7 +151,8 @@ def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> 
     Raises:
         ValueError: no items are left, or lengths differ.
     """
-    from long_context_tasks.stats import correlate_raters, interval_of_mean
+    from long_context_tasks.stats.means import interval_of_mean
+    from long_context_tasks.stats.raters import correlate_raters
 
     rows = [
         (item.rating_mean, mean, number)

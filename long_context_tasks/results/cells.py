@@ -17,7 +17,12 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value, loads
-from long_context_tasks.stats import RATES, Mean, Scale, mean_of_scores
+from long_context_tasks.stats.means import (
+    RATES,
+    Mean,
+    Scale,
+    mean_of_scores,
+)
 
 _SAME = 1e-9
 """Values closer than this are equal: hosts write the mean of verdicts with different last digits."""

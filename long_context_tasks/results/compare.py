@@ -27,7 +27,7 @@ from long_context_tasks.results.tables import (
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
-from long_context_tasks.stats import (
+from long_context_tasks.stats.comparison import (
     ALPHA,
     MIN_TEST_CLUSTERS,
     Detectable,
@@ -110,7 +110,7 @@ _Shared = tuple[Compared, pl.DataFrame]
 def verdict_of(found: PairedComparison) -> str:
     """Return the conclusion about two models from an adjusted test.
 
-    >>> from long_context_tasks.stats import adjust, compare_paired
+    >>> from long_context_tasks.stats.comparison import adjust, compare_paired
     >>> [one] = adjust([compare_paired(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
     >>> verdict_of(one)
     'owl better'

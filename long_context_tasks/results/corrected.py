@@ -12,7 +12,7 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.report import ScoredRun, Table, figure_text, interval_text
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
-from long_context_tasks.stats import CorrectedMean, corrected_mean
+from long_context_tasks.stats.means import CorrectedMean, corrected_mean
 
 RATING = '{"model": "org/model", "task": "TASK", "case": "meeting_3", "turn": 1, "rating": 7}'
 _COLUMNS = (

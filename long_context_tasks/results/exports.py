@@ -31,7 +31,7 @@ from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.files import loads, make_folder, write_whole
 from long_context_tasks.schema.report import settings_text
 from long_context_tasks.schema.response import writable
-from long_context_tasks.stats import Mean, Scale
+from long_context_tasks.stats.means import Mean, Scale
 
 SCHEMA = "0.3.0"
 _LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}

@@ -12,7 +12,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import Cell, held_settings, turns_of_cells
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.stats import (
+from long_context_tasks.stats.effective_length import (
     Bar,
     EffectiveLength,
     LengthScores,
@@ -170,7 +170,7 @@ def settings_without_length(settings: str) -> str:
 def length_words(found: EffectiveLength) -> str:
     """Describe an effective length in words.
 
-    >>> from long_context_tasks.stats import LengthScores, effective_length, fraction_bar
+    >>> from long_context_tasks.stats.effective_length import LengthScores, effective_length, fraction_bar
     >>> hits = {4000: 95, 8000: 85, 16000: 20, 32000: 0}
     >>> scores = {k: LengthScores([1.0] * n + [0.0] * (100 - n), range(100)) for k, n in hits.items()}
     >>> length_words(effective_length(scores, fraction_bar(0.85)))

@@ -23,7 +23,7 @@ from long_context_tasks.schema.report import (
     Table,
     test_cells,
 )
-from long_context_tasks.stats import welch_test
+from long_context_tasks.stats.comparison import welch_test
 
 OFFICIAL = "official"
 """Stands for the official metric of each task."""

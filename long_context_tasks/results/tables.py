@@ -24,7 +24,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, format_length
 from long_context_tasks.schema.files import json_value, make_folder, write_whole
 from long_context_tasks.schema.report import Table, count_text, settings_text
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 RESULTS = "results.parquet"
 MARKDOWN = "leaderboard.md"

@@ -12,7 +12,7 @@ from long_context_tasks.site import words
 from long_context_tasks.site.contents import CellMap, SiteOptions
 from long_context_tasks.site.tables import Breakdown
 from long_context_tasks.site.words import scale_top, tokens
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 MOST_LINES = 6
 """Maximum number of curves in a figure that readers can distinguish."""

@@ -15,7 +15,7 @@ from long_context_tasks.schema.files import loads
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import PageNames
 from long_context_tasks.site.contents import SiteOptions
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore

@@ -10,7 +10,8 @@ from functools import lru_cache
 from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema.files import loads
-from long_context_tasks.stats import EffectiveLength, Mean
+from long_context_tasks.stats.effective_length import EffectiveLength
+from long_context_tasks.stats.means import Mean
 
 _REASONS = {
     "does_not_fit": "did not fit the window",

@@ -25,8 +25,7 @@ from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import InputError, Options, Score
-from long_context_tasks.stats import standard_error
-from long_context_tasks.stats.means import result_keys
+from long_context_tasks.stats.means import result_keys, standard_error
 
 pytestmark = [needs("lm_eval"), pytest.mark.slow]
 

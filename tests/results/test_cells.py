@@ -17,7 +17,8 @@ from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.compare import compare_models
 from long_context_tasks.schema import InputError, Score
-from long_context_tasks.stats import cluster_share, mean_of_scores
+from long_context_tasks.stats.intervals import cluster_share
+from long_context_tasks.stats.means import mean_of_scores
 
 MADE = "2026-01-0{}T10-00-00.000000"
 

@@ -32,7 +32,12 @@ from long_context_tasks.results.compare import (
     verdict_of,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import adjust, compare_paired, smallest_difference, spread_of
+from long_context_tasks.stats.comparison import (
+    adjust,
+    compare_paired,
+    smallest_difference,
+    spread_of,
+)
 
 OTHER, THIRD = "ada_leval_bestanswer_2k", "ada_leval_tsort_2k"
 OWL = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, None, 1.0, 1.0]

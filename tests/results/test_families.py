@@ -15,7 +15,7 @@ from long_context_tasks.results.cells import Cell, cells_of, pooled_cells, turn_
 from long_context_tasks.results.lengths import family_lengths, length_document, length_words
 from long_context_tasks.results.tables import markdown_text
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 NOWHERE = Mean(0.5, 0.4, 0.6, 1, 1, {})
 

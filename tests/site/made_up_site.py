@@ -19,9 +19,9 @@ from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Table
 from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
-from long_context_tasks.stats import EffectiveLength, Interval, Mean
-from long_context_tasks.stats.effective_length import LengthOutcome, Outcome
-from long_context_tasks.stats.intervals import exact_interval
+from long_context_tasks.stats.effective_length import EffectiveLength, LengthOutcome, Outcome
+from long_context_tasks.stats.intervals import Interval, exact_interval
+from long_context_tasks.stats.means import Mean
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
 HOSTILE_TEXT = (

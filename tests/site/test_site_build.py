@@ -33,7 +33,7 @@ from long_context_tasks.site.cases import ChunkStore, PageNames, script_json
 from long_context_tasks.site.pages import index_payload
 from long_context_tasks.site.tables import leading_cells, leaf_of, top_of
 from long_context_tasks.site.words import settings_label, slug
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 
 def test_links_policy_and_hostile_texts(small_site: BuiltSite) -> None:

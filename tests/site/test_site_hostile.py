@@ -29,7 +29,7 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.report import HeatMap
 from long_context_tasks.site import CellMap, SiteOptions, build_site
 from long_context_tasks.site.words import slug
-from long_context_tasks.stats import Mean
+from long_context_tasks.stats.means import Mean
 
 NAMES = (
     "</script><script>alert(1)</script>", HOSTILE_NAME, "../../../etc/passwd", "a/../../b", "..", "", "\x00", "a\nb",

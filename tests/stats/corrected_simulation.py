@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from long_context_tasks.stats import corrected_mean
+from long_context_tasks.stats.means import corrected_mean
 
 RATED = (5, 6, 8, 12, 20)
 SIZE = 8

@@ -9,7 +9,6 @@ from comparison_simulation import claims_of_same, false_wins, mcnemar, pooled_co
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import welch_test
 from long_context_tasks.stats.comparison import (
     MIN_TEST_CLUSTERS,
     MONTE_CARLO,
@@ -20,6 +19,7 @@ from long_context_tasks.stats.comparison import (
     interval_of_difference,
     power_of,
     sign_flips,
+    welch_test,
 )
 from long_context_tasks.stats.intervals import moments, t_ends
 

@@ -11,19 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.schema import Score
-from long_context_tasks.stats import (
-    Interval,
-    cluster_t,
+from long_context_tasks.stats.intervals import Interval, cluster_share, cluster_t, exact_interval
+from long_context_tasks.stats.means import (
     could_be_one_run,
     group_mean,
+    group_means,
     interval_of_mean,
     mean_of_scores,
-    means_by_gold_bin,
     round_half_up,
     round_twice,
+    widened,
 )
-from long_context_tasks.stats.intervals import cluster_share, exact_interval
-from long_context_tasks.stats.means import group_means, widened
+from long_context_tasks.stats.raters import means_by_gold_bin
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from corrected_simulation import coverage, drawn, truth
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import machine_scores, rated_answers
-from long_context_tasks.stats import corrected_mean
+from long_context_tasks.stats.means import corrected_mean
 
 TRUTH = truth()
 

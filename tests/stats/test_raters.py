@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import study_panel, study_raters
-from long_context_tasks.stats.raters import icc
+from long_context_tasks.stats.raters import icc, study_panel, study_raters
 
 # Shrout and Fleiss (1979), Table 2: six targets, four judges; Table 4 has the coefficients.
 RATINGS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]

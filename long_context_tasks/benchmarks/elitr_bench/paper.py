@@ -19,17 +19,10 @@ from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import packaged_yaml
 from long_context_tasks.schema.report import Section, Table, interval_text
-from long_context_tasks.stats import (
-    Interval,
-    WelchTest,
-    cluster_t,
-    correlate_raters,
-    could_be_one_run,
-    means_by_gold_bin,
-    round_half_up,
-    round_twice,
-    welch_test,
-)
+from long_context_tasks.stats.comparison import WelchTest, welch_test
+from long_context_tasks.stats.intervals import Interval, cluster_t
+from long_context_tasks.stats.means import could_be_one_run, round_half_up, round_twice
+from long_context_tasks.stats.raters import correlate_raters, means_by_gold_bin
 from long_context_tasks.tokens import get_tokenizer
 
 RESPONSES = {

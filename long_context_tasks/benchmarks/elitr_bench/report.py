@@ -27,7 +27,14 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats import RATES, GroupMean, Interval, Scale, cluster_t, group_mean, welch_test
+from long_context_tasks.stats.comparison import welch_test
+from long_context_tasks.stats.intervals import Interval, cluster_t
+from long_context_tasks.stats.means import (
+    RATES,
+    GroupMean,
+    Scale,
+    group_mean,
+)
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 SETTINGS = {

@@ -31,7 +31,13 @@ from long_context_tasks.schema.report import (
     settings_text,
 )
 from long_context_tasks.schema.thinking import without_thinking
-from long_context_tasks.stats import RATES, GroupMean, Interval, Scale, group_mean
+from long_context_tasks.stats.intervals import Interval
+from long_context_tasks.stats.means import (
+    RATES,
+    GroupMean,
+    Scale,
+    group_mean,
+)
 from long_context_tasks.tokens import CL100K
 
 BINS = 5

@@ -20,7 +20,7 @@ from long_context_tasks.benchmarks.elitr_bench.paper import (
     score,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import round_half_up, round_twice
+from long_context_tasks.stats.means import round_half_up, round_twice
 
 MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
 Tables = dict[str, list[Cell]]

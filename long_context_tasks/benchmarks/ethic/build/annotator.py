@@ -342,7 +342,7 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
 
     Chunks without an answer are outside the mean; a domain without any answer has no row.
     """
-    from long_context_tasks.stats import interval_of_mean
+    from long_context_tasks.stats.means import interval_of_mean
 
     rows = []
     for domain in dict.fromkeys(chunk.domain for chunk in chunks):
