@@ -1,4 +1,4 @@
-"""Questions, documents, annotations, reviews and training data as JSON Lines; the reader of each format stands next to its writer."""
+"""Questions, documents, annotations, reviews and training data as JSON Lines; the reader of each format is next to its writer."""
 
 import json
 import re
@@ -147,6 +147,7 @@ def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
     Raises:
         InputError: the file cannot be written.
     """
+    # All rows are made before the file is opened, so an error leaves an earlier file as it was.
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
     write_whole(path, lines, remedy="choose another place with --out")
     return len(lines)
@@ -183,6 +184,7 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
 
     Experts edit the texts of the newest version and set ``decision``. Flags that an expert saw when they kept a question are not shown again.
     """
+    # Feedback on older versions was answered by their correction.
     candidates = {candidate.id: candidate for candidate in study.candidates(current=True)}
     kept = [review for review in study.reviews if review.decision == "keep"]
     seen = {(review.question_id, review.version, flag) for review in kept for flag in review.seen}
@@ -206,6 +208,7 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
             "flags": flags.get(asked.id, []),
         }
         for asked in study.questions()
+        # A question that nobody annotated may be unclear, so experts see it.
         if every or asked.id in flags or asked.id not in touched
     ]
 

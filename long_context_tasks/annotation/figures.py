@@ -114,6 +114,7 @@ def _corrections_table(study: AnnotationStudy) -> Table:
     """Return Table 1: corrections of each field, by benchmark (the ``source`` of the question)."""
     corrected: dict[str, Counter[str]] = {name: Counter() for name in (*FIELDS, "total")}
     for review in study.reviews:
+        # Corrections do not change the source.
         source = study.versions[review.question_id][0].source
         for name in review.changes:
             corrected[name][source] += 1
@@ -184,12 +185,14 @@ def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level =
         ValueError: an annotator rated an item twice.
     """
     pairs = Counter((annotator, item) for annotator, item, _ in ratings)
+    # Alpha compares ratings of different annotators, one of each.
     if twice := [pair for pair, count in pairs.items() if count > 1]:
         raise ValueError(f"{twice[0][0]} rated {twice[0][1]} twice")
     per_item = Counter(item for _, item, _ in ratings)
     used = [row for row in ratings if per_item[row[1]] > 1]
     sizes = (len({item for _, item, _ in used}), len(used), len({annotator for annotator, _, _ in used}))
     counts = Counter(rating for *_, rating in used)
+    # Alpha is undefined if all ratings are equal.
     if len(counts) < 2:
         return Alpha(math.nan, *sizes)
     # Not the package krippendorff, which is under the GPL.

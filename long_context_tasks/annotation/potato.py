@@ -68,7 +68,9 @@ def export_potato(study: AnnotationStudy, folder: Path, annotators: int | None =
         raise InputError(f"{study.path}: no candidates to annotate; make them with `lct annotate prepare`")
     exists = folder.exists()
     config = _existing(study, folder) if exists else potato_config(study.scale)
+    # A field that is empty everywhere, such as the transcript of a text, is not shown.
     shown = [field for field in fields if any(item[field["key"]] != _EMPTY for item in items)]
+    # Everything else in an existing config.yaml may be the user's setting.
     config["instance_display"] = {**config["instance_display"], "fields": shown}
     if annotators is not None:
         config["num_annotators_per_item"] = annotators
@@ -98,6 +100,7 @@ def potato_config(scale: Scale) -> dict[str, Any]:
     rating["description"] = scale.guidelines or rating["description"]
     for step in scale.steps:
         for value in step.values:
+            # Keys of the keyboard: 1 to 9, and 0 for 10.
             key = {"key_value": str(value % 10)} if 0 < value <= 10 else {}
             shown = _shown(str(value), step.label, step.text)
             rating["labels"].append({"name": str(value), "displayed_label": shown, **key})
@@ -140,6 +143,7 @@ def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[
     """Return an item per current candidate: grouped by document and question, the answers of a question in the order of their hashes."""
     documents: dict[str, list[StudyQuestion]] = {}
     for question in study.questions():
+        # Annotators read a document once for all its questions.
         documents.setdefault(question.document or question.id, []).append(question)
     grouped = [question.key for group in documents.values() for question in group]
     place = {key: number for number, key in enumerate(grouped)}
@@ -167,6 +171,7 @@ def _existing(study: AnnotationStudy, folder: Path) -> dict[str, Any]:
     items = folder / "data" / "items.jsonl"
     if not items.is_file():
         raise InputError(f"{folder}: exists and is not a POTATO project; {remedy}")
+    # All candidates, because the project may show those of corrected questions.
     known = {item_id(candidate) for candidate in study.answers}
     for where, item in json_rows(items, "items as the export writes them"):
         if not isinstance(item, dict) or str(item.get("id")) not in known:
@@ -284,5 +289,6 @@ def _read_answers(answers: Answers, where: str) -> tuple[int | None, str, str]:
     if unknown := [code for code in codes if code not in tuple(CODES)]:
         raise InputError(f"{where}: unknown feedback {', '.join(unknown)}; the codes are {', '.join(CODES)}")
     texts = answers.get("comment", {}).values()
+    # The scheme has one text box, whatever its label.
     comment = " ".join(str(text) for text in texts if text not in (None, "")).strip()
     return int(ratings[0]) if ratings else None, "".join(code for code in CODES if code in codes), comment

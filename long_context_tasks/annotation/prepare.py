@@ -35,6 +35,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def _source(study: AnnotationStudy, asked: StudyQuestion) -> str:
     found = None if asked.document is None else study.documents.get(asked.document)
+    # A question about speech may come with its transcript only.
     found = found if found is not None else asked.transcription
     if found is None:
         raise InputError(
@@ -122,6 +123,7 @@ def write_missing(
     for question, answer in zip(waiting, asked.answers, strict=True):
         if answer.text is None:
             problems.append(f"question {question.id}: {answer.error or 'the reply is empty'}")
+        # Half an answer would be rated as if the model had meant it.
         elif answer.cut:
             problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
         else:

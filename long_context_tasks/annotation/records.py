@@ -42,6 +42,7 @@ def _one_line(value: str) -> str:
     return value
 
 
+# pydantic would convert "4", 4.0 and true.
 def _whole(value: Any) -> Any:
     if isinstance(value, bool | str) or (isinstance(value, float) and not value.is_integer()):
         raise ValueError("must be a whole number, or null")
@@ -57,6 +58,7 @@ def _time(value: str) -> str:
     return value
 
 
+# Annotators and editors may name codes in any order; equal feedback must be equal text.
 def _in_order(value: Any) -> Any:
     return "".join(sorted(value, key=CODES.find)) if isinstance(value, str) else value
 
@@ -133,6 +135,7 @@ class Annotation:
         at: time in UTC, ISO 8601; empty if unknown.
     """
 
+    # A misspelt field would otherwise lose a rating silently.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     candidate: Id

@@ -76,6 +76,7 @@ class AnnotationStudy:
 
     def annotations(self) -> list[Annotation]:
         """Return all annotations, ordered by candidate, then by annotator."""
+        # Files of one study are then equal, whoever annotated first.
         place = {key: number for number, key in enumerate(self.answers)}
         return sorted(self.given.values(), key=lambda each: (place[each.candidate], each.annotator))
 
@@ -129,6 +130,7 @@ class AnnotationStudy:
     def _add_candidates(
         self, asked: StudyQuestion, given: Iterable[tuple[str | None, str, str]], where: str
     ) -> None:
+        # Ids show the version, because earlier answers keep theirs.
         name = asked.id if asked.version == 1 else f"{asked.id}@{asked.version}"
         known = {each.model: each for each in self.answers.values() if each.question == asked.key}
         for own_id, model, text in given:
@@ -183,6 +185,7 @@ class AnnotationStudy:
             if problem := annotation_problem(new, self.scale):
                 raise InputError(problem)
             before = self.given.get((new.candidate, new.annotator))
+            # The time is not compared, so importing the same file again changes nothing.
             if before is not None and (before.rating, before.flag) == (new.rating, new.flag):
                 continue
             if before is not None and not may_replace:
@@ -216,6 +219,7 @@ class AnnotationStudy:
         if review.question_id not in self.versions:
             raise InputError(f"no {where} in {self.path}; take the ids from `lct annotate review`")
         before = self.versions[review.question_id][-1]
+        # Another expert has corrected the question since the review file was written.
         if review.version not in (None, before.version):
             raise InputError(
                 f"{where} is at version {before.version}, the review is of version {review.version}; write a new "
@@ -230,6 +234,7 @@ class AnnotationStudy:
             )
         if review.decision == "correct" and not changed:
             raise InputError(f"{where}: the correction changes nothing; write decision keep")
+        # A hand-written review without flags answers all that there are.
         if review.flags is None:
             seen = [each.flag for each in self.given.values() if self.question_of(each.candidate) == before]
         else:
@@ -262,6 +267,7 @@ def create(
     Raises:
         InputError: the file exists or cannot be written, or as :meth:`AnnotationStudy.add`.
     """
+    # Built first, so that bad input leaves no lock file.
     study = AnnotationStudy(path, scale)
     new = study.add(incoming, documents)
     with _locked(path):
@@ -297,6 +303,7 @@ def _inconsistencies(study: AnnotationStudy, found: _StudyFile) -> Iterator[str]
             yield f"the versions of question {key} are not 1, 2, ..."
         if (document := versions[0].document) is not None and document not in study.documents:
             yield f"document {document} of question {key} is missing"
+    # The mappings above have dropped repeated keys.
     if (len(study.answers), len(study.given)) != (len(found.candidates), len(found.annotations)):
         yield "a candidate or an annotation is there twice"
     known = {question.key for question in found.questions}

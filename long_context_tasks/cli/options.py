@@ -279,7 +279,6 @@ EngineName = Annotated[
 ]
 
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes the GPU if there is one.")]
-BatchTokens = Annotated[int, typer.Option(min=1, help="Maximum number of tokens computed at once.")]
 Window = Annotated[
     str, typer.Option(help="Maximum number of tokens of a text, e.g. 4k. Default: the model's window.")
 ]

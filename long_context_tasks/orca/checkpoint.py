@@ -8,9 +8,9 @@
     DIR/tokenizer/
     DIR/args.yaml                  training arguments, score_type among them
     DIR/metrics.yaml               figures on the development part; optional
-    DIR/agreement.json             agreement with people there, next to what reads no answer; ours
+    DIR/agreement.json             agreement with people there, next to the best shortcut; only in ours
 
-A checkpoint is written beside its place and moved there whole. Nothing is ever unpickled: the head is read with ``weights_only``.
+A checkpoint is written to a temporary folder and moved to its place. Nothing is unpickled: the head is read with ``weights_only``.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
 _BASE_FILES = (".safetensors", ".bin", ".json")
-"""Files of a base model's folder that its predictions depend on."""
+"""Suffixes of the files in a base model's folder that its predictions depend on."""
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_PARENTS = 6
-"""Parent folders in which ``args.yaml`` is looked for, as the released clamping program does."""
+"""Number of parent folders that are searched for ``args.yaml``, as in the released clamping program."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Checkpoint:
 
     Attributes:
         folder: DIR of the layout above.
-        model: in evaluation mode, unless loaded to be trained.
+        model: in evaluation mode, or in training mode if it was loaded to be trained.
         tokenizer: of transformers, with a padding token.
         args: training arguments; empty without ``args.yaml``.
     """
@@ -62,16 +62,17 @@ class Checkpoint:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return the folder DIR of a checkpoint that is named by DIR or by DIR/model.
+    """Return the folder DIR of a checkpoint, given DIR or DIR/model.
 
     Raises:
-        InputError: there is no checkpoint, or it lacks a part.
+        InputError: the checkpoint or a part of it is missing.
     """
+    # The released code names DIR/model.
     folder = path.parent if not (path / "model").is_dir() and (path / "config.yaml").is_file() else path
     model = folder.resolve() / "model"
     if not (model / "config.yaml").is_file():
         raise InputError(
-            f"{path}: no ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
+            f"{path}: not an ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
         )
     if not (model / HEAD).is_file():
         raise InputError(
@@ -87,22 +88,22 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read ``model/config.yaml`` of a checkpoint.
 
     Raises:
-        InputError: it cannot be read, or names no head.
+        InputError: it cannot be read, or does not name a head.
     """
     path = folder / "model" / "config.yaml"
     config = read_yaml_mapping(path)
     if config.get("score_type") not in HEAD_NAMES:
         raise InputError(
-            f"{path}: score_type {config.get('score_type')!r} is none of {', '.join(HEAD_NAMES)}"
+            f"{path}: score_type {config.get('score_type')!r} is not one of {', '.join(HEAD_NAMES)}"
         )
     return config
 
 
 def read_args(start: Path) -> dict[str, Any]:
-    """Read the first ``args.yaml`` in a folder or the folders above it, six at most; empty when there is none.
+    """Read the first ``args.yaml`` in a folder or in the six folders above it; empty if all lack it.
 
     Raises:
-        InputError: it is no YAML mapping.
+        InputError: it is not a YAML mapping.
     """
     for folder in (start, *list(start.resolve().parents)[:MAX_PARENTS]):
         if (folder / "args.yaml").is_file():
@@ -114,33 +115,35 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file that holds names and values.
 
     Raises:
-        InputError: it cannot be read, or holds something else.
+        InputError: the file cannot be read, or holds something else.
     """
     remedy = "fetch or make it again"
     return validated(dict[str, Any], read_yaml(path, "YAML file", remedy=remedy), str(path), remedy=remedy)
 
 
 def fingerprint(path: Path, base_model: str | None = None) -> str:
-    """Return twelve digits of the SHA-256 of all that a prediction depends on.
+    """Return twelve digits of the SHA-256 of everything that a prediction depends on.
 
-    That is: head, language model or adapter, tokenizer, training arguments, and the base model of an adapter: the files of a folder, the name of a
-    hub repository.
+    This is the head, the language model or adapter, the tokenizer, the training arguments, and the base model of an adapter: the files of a
+    folder, or the name of a hub repository.
 
     Args:
         path: of the checkpoint.
-        base_model: that takes the place of the one that an adapter names.
+        base_model: replacement for the base model that an adapter names.
 
     Raises:
-        InputError: there is no checkpoint, or it cannot be read.
+        InputError: the checkpoint does not exist or cannot be read.
     """
     folder = find_checkpoint(path)
     adapter = folder / "model" / "lm" / _ADAPTER
     if adapter.is_file():
         base_model = base_model or read_yaml_mapping(adapter).get("base_model_name_or_path")
+    # YAML may hold dates, which JSON does not.
     parts = [json.dumps(read_args(folder), sort_keys=True, default=str)]
     files = sorted(each for part in ("model", "tokenizer") for each in (folder / part).rglob("*"))
     if adapter.is_file() and base_model and Path(base_model).is_dir():
         files += sorted(each for each in Path(base_model).iterdir() if each.suffix in _BASE_FILES)
+    # A hub repository is not downloaded for its fingerprint; its name must do.
     elif adapter.is_file():
         parts.append(str(base_model))
     try:
@@ -162,12 +165,12 @@ def load_checkpoint(
     """Load a checkpoint, released or trained by this package.
 
     Args:
-        path: DIR, or DIR/model as the released code names it.
-        device: a torch device; ``auto`` takes the GPU when there is one.
-        dtype: of the language model: ``float32``, ``bfloat16``; ``auto`` takes float32 on the CPU and bfloat16 on a GPU. The head is float32.
+        path: DIR, or DIR/model as in the released code.
+        device: a torch device; ``auto`` for the GPU if there is one.
+        dtype: of the language model; ``auto`` for float32 on the CPU and bfloat16 on a GPU. The head is float32.
         base_model: folder or hub id of the base of a LoRA adapter; None for the one that the adapter names.
-        tokenizer: its folder, when it is not DIR/tokenizer.
-        trainable: keep a LoRA adapter apart and trainable, in training mode, instead of merging it.
+        tokenizer: its folder if it is not DIR/tokenizer.
+        trainable: keep a LoRA adapter separate and trainable instead of merging it, and return the model in training mode.
 
     Raises:
         InputError: torch or transformers is missing, or a part of the checkpoint is missing or does not fit.
@@ -193,8 +196,8 @@ def load_checkpoint(
 
 
 @contextmanager
-def named_failures(what: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
-    """Turn whatever loading a model raises into one message."""
+def named_failures(subject: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
+    """Turn any exception of loading a model into an InputError about ``subject``."""
     try:
         yield
     except InputError:
@@ -203,23 +206,25 @@ def named_failures(what: str, remedy: str = "check the folder or the hub id") ->
         raise lacking("orca", "ORCA", str(error.name)) from error
     except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
-        if not version("transformers").startswith("4."):  # such as lm-eval alone brings
+        if not version("transformers").startswith("4."):  # lm-eval installs others
             remedy = str(lacking("orca", "ORCA", "transformers 4"))
-        raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
+        raise InputError(
+            f"{subject}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}"
+        ) from error
 
 
 def choose_device(device: str, dtype: str) -> tuple[str, str]:
-    """Resolve ``auto``: the GPU in bfloat16 when there is one, else the CPU in float32.
+    """Resolve ``auto``: the GPU in bfloat16 if there is one, otherwise the CPU in float32.
 
     Raises:
-        InputError: there is no such device here, or no such type.
+        InputError: the device or the type is not available.
     """
     import torch
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if dtype not in DTYPES:
-        raise InputError(f"dtype {dtype!r} is none of {', '.join(DTYPES)}")
+        raise InputError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
     try:
         torch.empty(1, device=device)
     except Exception as error:  # torch raises RuntimeError, AssertionError and others
@@ -231,10 +236,10 @@ def choose_device(device: str, dtype: str) -> tuple[str, str]:
 
 
 def load_tokenizer(place: Path | str) -> Any:
-    """Load a tokenizer that pads on the right; without a padding token it pads with the end-of-sequence token.
+    """Load a tokenizer that pads on the right, with the end-of-sequence token if it has no padding token.
 
     Raises:
-        InputError: a folder that is not there.
+        InputError: the folder does not exist.
     """
     from transformers import AutoTokenizer
 
@@ -243,23 +248,25 @@ def load_tokenizer(place: Path | str) -> Any:
             f"{place}: the checkpoint lacks its tokenizer; fetch it again, or name the tokenizer's folder"
         )
     tokenizer: Any = AutoTokenizer.from_pretrained(place)  # type: ignore[no-untyped-call,unused-ignore]
+    # Positions of the tokens must not depend on the other items of a batch.
     tokenizer.padding_side = "right"
+    # Llama and others have none, and padding is masked.
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
 def load_lm(place: Path | str, dtype: Any) -> Any:
-    """Load a causal language model of which every weight that is run was in its files.
+    """Load a causal language model and check that its files hold every weight that is run.
 
     Raises:
-        InputError: a weight is missing, for which transformers would take random numbers.
+        InputError: a weight is missing; transformers would replace it by random numbers.
     """
     from transformers import AutoModelForCausalLM
 
     loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
     lm, info = loaded
-    # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
+    # The vocabulary projection is never run, so it may be missing, unless it shares its weights with the input embedding.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
@@ -268,10 +275,10 @@ def load_lm(place: Path | str, dtype: Any) -> Any:
     return lm
 
 
-def _complete(missing: list[str], of: int, what: str) -> None:
+def _complete(missing: list[str], of: int, subject: str) -> None:
     if missing:
         raise InputError(
-            f"{what} lacks {len(missing)} of {of} weights, such as {missing[0]}; its files are damaged or another model's. Fetch it again"
+            f"{subject} lacks {len(missing)} of {of} weights, such as {missing[0]}; its files are damaged or another model's. Fetch it again"
         )
 
 
@@ -281,7 +288,7 @@ def _load_adapted(folder: Path, dtype: str, base_model: str | None, trainable: b
 
     base = base_model or PeftConfig.from_pretrained(str(folder)).base_model_name_or_path
     if not base:
-        raise InputError(f"{folder / _ADAPTER}: names no base model; name it with --base-model")
+        raise InputError(f"{folder / _ADAPTER}: does not name a base model; name it with --base-model")
     remedy = "name its folder or hub id with --base-model"
     with named_failures(f"base model {base} of the LoRA adapter in {folder}", remedy):
         lm = load_lm(base, dtype)
@@ -290,7 +297,7 @@ def _load_adapted(folder: Path, dtype: str, base_model: str | None, trainable: b
             f"{folder}: the LoRA adapter lacks its weights, {_ADAPTER_WEIGHTS[0]}; fetch it again"
         )
     adapted: Any = PeftModel.from_pretrained(lm, folder, is_trainable=trainable)
-    # What the file lacks keeps its first values without an error, and such an adapter scores as if it were not there.
+    # peft does not report missing weights, and an adapter with its initial weights changes nothing.
     wanted = get_peft_model_state_dict(adapted)
     found = load_peft_weights(str(folder), device="cpu")
     _complete(sorted(set(wanted) - set(found)), len(wanted), f"{folder}: the LoRA adapter")
@@ -306,7 +313,7 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
         state: Any = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise InputError(
-            f"{path}: not a file of tensors ({type(error).__name__}); nothing else is loaded. Fetch the checkpoint again"
+            f"{path}: not a file of tensors ({type(error).__name__}); fetch the checkpoint again"
         ) from error
     for name, parameter in _head_of(model).items():
         tensor = state.get(name) if isinstance(state, Mapping) else None
@@ -320,13 +327,13 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
                 f"{list(parameter.shape)}; score_type or lm belong to another checkpoint"
             )
         if not torch.isfinite(tensor).all():
-            raise InputError(f"{path}: {name} holds values that are no numbers; take an earlier checkpoint")
+            raise InputError(f"{path}: {name} holds values that are not numbers; take an earlier checkpoint")
         with torch.no_grad():
             parameter.copy_(tensor)
 
 
 def _head_of(model: "OrcaModel") -> dict[str, Any]:
-    """Return the parameters that the language model does not have, by their names in the file."""
+    """Return the parameters of the head by their names in the file."""
     head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
     return head if model.cls_token is None else {**head, "cls_token": model.cls_token}
 
@@ -340,11 +347,11 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     agreement: "HeldOutAgreement | None" = None,
 ) -> None:
-    """Write a checkpoint, whole or not at all; it replaces an earlier one.
+    """Write a checkpoint, which replaces an earlier one.
 
     Args:
         folder: DIR of the layout.
-        model: with a LoRA adapter only the adapter is written, as in the released checkpoints.
+        model: of a LoRA model only the adapter is written, as in the released checkpoints.
         tokenizer: of transformers.
         args: training arguments, plain values; ``score_type`` is added.
         metrics: for ``metrics.yaml``.
@@ -358,18 +365,19 @@ def save_checkpoint(
     folder = folder.absolute()
     bring_back(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
-        raise InputError(f"{folder}: there is something else than a checkpoint; name another folder")
+        raise InputError(f"{folder}: exists and is not a checkpoint; name another folder")
     config = {
         "init_type": model.init_type,
         "score_type": model.head.name,
         "use_cls_token": model.cls_token is not None,
     }
+    # float32 on the CPU, so that the file does not depend on the device.
     head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
     with whole_folder(folder) as part:
         (part / "model").mkdir()
         _write_yaml(part / "model" / "config.yaml", config)
         for adapter in getattr(model.lm, "peft_config", {}).values():
-            if isinstance(adapter.target_modules, set):  # in the order of no process
+            if isinstance(adapter.target_modules, set):  # its order differs between processes
                 adapter.target_modules = sorted(adapter.target_modules)
         model.lm.save_pretrained(part / "model" / "lm")
         torch.save(head, part / "model" / HEAD)

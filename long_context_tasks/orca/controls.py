@@ -1,4 +1,4 @@
-"""Whether a judge judges correctness: what beats it without reading, and what another question's reference or none does to its scores."""
+"""Checks that a judge reads correctness: shortcuts that read no answer, and scores with another question's reference or none."""
 
 import json
 import math
@@ -26,12 +26,12 @@ AGREEMENT = "agreement.json"
 
 
 def traits_of(item: OrcaItem) -> Traits:
-    """Return what a shortcut knows of an answer; all answers without a named model count as one model's."""
+    """Return the traits of an answer that shortcuts read; all answers without a model's name count as one model's."""
     return Traits(item.model or "", len(item.candidate or ""), len(item.reference or ""))
 
 
 def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
-    """Return the answers, each with the reference of the next question that has another one.
+    """Return the answers, each with the reference of the next question that has a different one.
 
     Raises:
         InputError: all references are the same.
@@ -42,17 +42,19 @@ def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
         references.setdefault(number, item.reference)
     changed = []
     for number, item in zip(numbers, items, strict=True):
+        # The next one, not a random one, so that a control can be repeated.
         following = (references[(number + step) % len(references)] for step in range(1, len(references)))
         other = next((text for text in following if text != item.reference), None)
         if other is None:
-            raise InputError("all answers have the same reference, so there is none to take in its place")
+            raise InputError("all answers have the same reference, so no other one can take its place")
         changed.append(replace(item, reference=other))
     return changed
 
 
 def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaItem]]]:
-    """Return name and answers of each control, to be scored: with another question's reference, where there is one, and with an empty one."""
+    """Return name and answers of each control: another question's reference, if references differ, and an empty reference."""
     controls = [(NO_REFERENCE, [replace(item, reference="") for item in items])]
+    # With one reference for all answers there is no other one to show.
     if len({item.reference for item in items}) > 1:
         controls.insert(0, (MISMATCHED, with_other_references(items)))
     return controls
@@ -61,12 +63,12 @@ def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaIt
 def predicted_by_shortcuts(
     train: Sequence[OrcaItem], test: Sequence[OrcaItem], *, named: bool
 ) -> dict[str, list[float]]:
-    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, learned from other answers; on 0 to 1.
+    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, on 0 to 1.
 
     Args:
-        train: with ratings.
-        test: to predict.
-        named: whether answers name their model; else only lengths are learned from.
+        train: answers with ratings, from which the shortcuts learn.
+        test: answers to predict.
+        named: whether answers name their model; otherwise only shortcuts by length are returned.
     """
     known, asked = ([traits_of(item) for item in items] for items in (train, test))
     ratings = [float(item.rating_mean or 0) for item in train]
@@ -78,13 +80,12 @@ def predicted_by_shortcuts(
 
 
 class HeldOutAgreement(Checked):
-    """How a judge agreed with people on answers that it did not learn from, next to the best of what reads no answer.
+    """Agreement of a judge with people on answers that it did not learn from, next to the best shortcut.
 
     Attributes:
-        answers, questions: their numbers.
         rho: Spearman's correlation with people's mean ratings; None if it does not exist, as for constant predictions.
         shortcut, shortcut_rho: the best of :data:`SHORTCUTS`, and its correlation; None if none has one.
-        low, high: 95 % interval over questions of ``rho`` minus ``shortcut_rho``; without a shortcut that of ``rho``.
+        low, high: 95 % interval over questions of ``rho`` minus ``shortcut_rho``, or of ``rho`` without a shortcut.
     """
 
     answers: int
@@ -99,15 +100,15 @@ class HeldOutAgreement(Checked):
     def measure(
         cls, train: Sequence[OrcaItem], held_out: Sequence[OrcaItem], means: Sequence[float]
     ) -> "HeldOutAgreement":
-        """Compare predicted means of held-out answers with their ratings, and with shortcuts that are learned from the training answers."""
+        """Compare the predicted means of held-out answers with their ratings, and with shortcuts learned from the training answers."""
         truth = [float(item.rating_mean or 0) for item in held_out]
         questions = question_numbers(held_out)
         named = any(item.model for item in (*train, *held_out))
         predicted = predicted_by_shortcuts(train, held_out, named=named)
         rhos = {name: correlate(values, truth, "spearman") for name, values in predicted.items()}
-        best = max(
-            (name for name, rho in rhos.items() if not math.isnan(rho)), key=rhos.__getitem__, default=None
-        )
+        # A shortcut that predicts a constant has no correlation.
+        existing = [name for name, rho in rhos.items() if not math.isnan(rho)]
+        best = max(existing, key=rhos.__getitem__, default=None)
         if best is None:
             interval = correlate_raters(("", means), ("", truth), questions, "spearman").interval
         else:
@@ -130,46 +131,40 @@ class HeldOutAgreement(Checked):
 
     @property
     def doubt(self) -> str | None:
-        """Why the judge's scores should not be believed; None if it agrees with people more than what reads no answer."""
+        """Reason to doubt the judge's scores; None if it agrees with people more than the best shortcut."""
         if self.low is not None and self.low > 0:
             return None
         rho = "none" if self.rho is None else f"{self.rho:.3f}"
-        what = (
-            "0"
-            if self.shortcut is None
-            else f"that of '{self.shortcut}', which reads no answer ({self.shortcut_rho:.3f})"
-        )
+        level = "0"
+        if self.shortcut is not None:
+            level = f"that of '{self.shortcut}', which reads no answer ({self.shortcut_rho:.3f})"
         return (
-            f"on {self.answers} held-out answers its correlation with people ({rho}) is not shown to exceed {what}; "
-            "do not believe its scores. Train it longer or on more ratings"
+            f"on {self.answers} held-out answers its correlation with people ({rho}) is not shown to exceed {level}; "
+            "do not rely on its scores. Train it longer or on more ratings"
         )
 
 
 def doubt_of(checkpoint: Path) -> str | None:
-    """Return why the scores of a checkpoint should not be believed, by the agreement with people that it carries.
-
-    Args:
-        checkpoint: its folder.
+    """Return the reason to doubt the scores of a checkpoint, by the agreement with people that it carries.
 
     Raises:
-        InputError: its file of that cannot be read.
+        InputError: its ``agreement.json`` cannot be read.
     """
     path = checkpoint / AGREEMENT
     if not path.is_file():
         return (
             f"the checkpoint does not state its agreement with people (no {AGREEMENT}); "
-            "measure it with `lct orca score` on rated answers before you believe its scores"
+            "measure it with `lct orca score` on rated answers before you rely on its scores"
         )
+    content = read_json(path, "a judge's agreement with people")
     remedy = "fetch or train the checkpoint again"
-    return validated(
-        HeldOutAgreement, read_json(path, "a judge's agreement with people"), str(path), remedy=remedy
-    ).doubt
+    return validated(HeldOutAgreement, content, str(path), remedy=remedy).doubt
 
 
 def beside_shortcuts(
     items: Sequence[OrcaItem], scores: Mapping[str, Sequence[float | None]]
 ) -> list[RankFigures]:
-    """Measure scores on the rated answers, and what shortcuts predict of these, learned from the other questions.
+    """Measure scores on the rated answers, and shortcuts that learn from the other questions.
 
     Args:
         items: some with ratings.
@@ -183,6 +178,7 @@ def beside_shortcuts(
     raters: dict[str, Sequence[float | None]] = {
         name: [values[place] for place in rated] for name, values in scores.items()
     }
+    # Shortcuts are tested on questions that they did not learn from.
     if len(set(clusters)) > 1:
         raters |= cross_predicted(traits, truth, clusters)
     return rank_figures(raters, truth, [each.model for each in traits], clusters)

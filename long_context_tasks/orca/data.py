@@ -1,8 +1,8 @@
-"""ORCA's data: one answer a line, with the ratings that people gave it.
+"""ORCA's data: JSON Lines with one answer a row and the ratings that people gave it.
 
-JSON Lines, plain or gzipped. A row has ``question``, ``reference``, ``candidate``; ``rationale`` (the context), ``transcription`` where there is
-one; ``ratings``, a list of numbers with ``null`` for a rater who gave none; ``scale``, the lowest and the highest rating ([1, 5] without it).
-Ratings are brought from their scale to 1 ... 5, so a 0 of a scale that begins at 0 becomes a 1 and is kept.
+A row has ``question``, ``reference``, ``candidate``; optionally ``rationale`` (the context), ``transcription``, ``ratings`` (a number or
+``null`` for each rater) and ``scale`` (lowest and highest rating, [1, 5] by default). Ratings are mapped from their scale to 1 ... 5, so a 0
+of a scale that starts at 0 becomes a 1 and is kept.
 """
 
 import statistics
@@ -20,17 +20,17 @@ from long_context_tasks.schema.validated import Checked, Number, validated
 HeadName = Literal["beta", "multinomial", "bernoulli"]
 HEAD_NAMES: tuple[HeadName, ...] = get_args(HeadName)
 SCALE = (1.0, 5.0)
-"""Lowest and highest rating as the models are trained on them."""
+"""The scale that models are trained on."""
 MIN_FOR_VARIANCE = 3
-"""Ratings below which the variance of an item says nothing."""
+"""Number of ratings below which the variance of an item is not used."""
 MISMATCHED, NO_REFERENCE = "mismatched reference", "no reference"
-"""Controls: what a judge is given in place of the reference."""
+"""Names of the controls, in which a judge reads another question's reference, or none."""
 Rules = Literal["checked", "released"]
-"""How rows are read. ``checked``: what is wrong is an error. ``released``: as the released code reads them, which masks ratings outside 0 ... 5,
-keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null, a transcription included."""
+"""How rows are read. ``checked``: every fault is an error. ``released``: as the released code reads them, which masks ratings outside
+0 ... 5, keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null, a transcription included."""
 
 ROWS = "JSON Lines, one rated answer a row"
-"""What a file of answers holds, for messages."""
+# Names of the field in this package, in the released data and in collections of graded answers.
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
 
 
@@ -44,13 +44,14 @@ Ends = Annotated[list[Number], Field(min_length=2, max_length=2), AfterValidator
 """Lowest and highest rating of a scale."""
 
 
-class Row(Checked):
-    """Fields that are read from a JSON row, which may have others; nothing is converted."""
+class StrictRow(Checked):
+    """Fields that are read from a JSON row; other fields are ignored, and no value is converted."""
 
+    # Strict, because "4" or true for a rating is more likely a mistake than a number.
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class _AnswerRow(Row):
+class _AnswerRow(StrictRow):
     question: str
     reference: str
     candidate: str
@@ -77,14 +78,13 @@ class OrcaItem:
     """One answer and its ratings.
 
     Attributes:
-        id: from the row, else ``row N``.
-        question, reference, candidate: texts, not stripped; None only under the ``released`` rules.
-        rationale: why the reference is right, or any other context of the question.
-        transcription: of what the question is about.
-        ratings: those that count, on 1 ... 5 (under the ``released`` rules a 0 may be among them).
-        masked: ratings that were null (or dropped by the ``released`` rules).
-        question_id, model: who asked, who answered; for splits.
-        domain, category: strata of splits: the fields of these names (``modality`` for domain), else the first part of ``source`` and its rest.
+        id: from the row, otherwise ``row N``.
+        question, reference, candidate: texts as they came; None only under the ``released`` rules.
+        rationale: context of the question, such as why the reference is right.
+        ratings: the ratings that are not null, on 1 ... 5 (a 0 is possible under the ``released`` rules).
+        masked: number of ratings that were null (or dropped by the ``released`` rules).
+        question_id, model: used for splits.
+        domain, category: strata of splits: the fields of these names (or ``modality`` for the domain), otherwise the two parts of ``source``.
         row: all fields as they came.
     """
 
@@ -114,16 +114,17 @@ class OrcaItem:
 
     @property
     def rating_variance(self) -> float | None:
-        """Unbiased variance (divisor n - 1) on 0 ... 1; None below three ratings, where it says next to nothing."""
+        """Unbiased variance (divisor n - 1) on 0 ... 1; None below three ratings."""
         return statistics.variance(self.unit_ratings) if len(self.ratings) >= MIN_FOR_VARIANCE else None
 
 
 def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
-    """Bring a rating to 1 ... 5.
+    """Map a rating to 1 ... 5.
 
     >>> to_training_scale(0, (0, 1)), to_training_scale(10, (1, 10)), to_training_scale(2.5, (0, 5))
     (1.0, 5.0, 3.0)
     """
+    # Exactly, because the arithmetic below would round.
     if scale == SCALE:
         return float(rating)
     share = (rating - scale[0]) / (scale[1] - scale[0])
@@ -135,7 +136,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
 
     Args:
         row: the JSON object.
-        where: names it in messages, such as ``train.jsonl, row 3``.
+        where: its place for messages, such as ``train.jsonl, row 3``.
         rules: see :data:`Rules`.
 
     Raises:
@@ -143,6 +144,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
     """
     read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
     ratings = _ratings(read, where, rules)
+    # The released code looks for the field, not for its value, and writes "None" for null.
     null = rules == "released" and "transcription" in row and read.transcription is None
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
@@ -157,6 +159,7 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         masked=len(read.ratings or ()) - len(ratings),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),
         model=None if model is None else str(model),
+        # The released data call the stratum "modality".
         domain=str(row.get("domain") or row.get("modality") or group),
         category=str(row.get("category") or rest),
         row=row,
@@ -164,12 +167,12 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
 
 
 def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
-    """The ratings that count, on 1 ... 5."""
     low, high = row.scale or SCALE
     kept = []
     for rating in row.ratings or ():
         if rating is None:
             continue
+        # Vectors of the released code have such ratings; elsewhere they are mistakes.
         if rules == "released" and (low, high) == SCALE:
             kept += [rating] if 0 <= rating <= high else []
         elif low <= rating <= high:
@@ -184,16 +187,15 @@ def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
-    """Read a file of answers, all rows checked before anything costly.
+    """Read a file of answers and check all rows.
 
     Args:
-        path: JSON Lines, gzipped when the name ends in ``.gz``. Blank lines are skipped.
+        path: JSON Lines, gzipped if the name ends in ``.gz``.
         rules: see :data:`Rules`.
-        need_ratings: refuse a row without any rating that counts; for training.
+        need_ratings: refuse a row without a rating; for training.
 
     Raises:
-        InputError: the file or a row, also a repeated id (but under the ``released`` rules); the message names the row,
-            counted from 1.
+        InputError: the file or a row cannot be used, or an id is repeated (allowed under the ``released`` rules).
     """
     items = []
     place_of: dict[str, str] = {}
@@ -203,7 +205,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
             check_own_id(item, where, place_of)
         if need_ratings and not item.ratings:
             raise InputError(
-                f"{where}: no rating; take the row out (`lct orca score` scores answers without ratings)"
+                f"{where}: no rating; remove the row (`lct orca score` scores answers without ratings)"
             )
         items.append(item)
     if not items:
@@ -212,34 +214,35 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 
 
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
-    """Refuse a second answer with the same id: scores, ratings and splits are joined to answers by it.
+    """Refuse a second answer with the same id, because scores, ratings and splits are joined to answers by it.
 
     Args:
         item: any.
-        where: names its row in messages.
-        place_of: id to the row that has it, of the answers before; this one is added.
+        where: place of its row, for messages.
+        place_of: id to place of the earlier answers; this one is added.
 
     Raises:
-        InputError: the id is another answer's.
+        InputError: another answer has the id.
     """
     if item.id in place_of:
         file, _, row = place_of[item.id].rpartition(", ")
+        # The message names the file only if the earlier row is in another one.
         before = row if file == where.rpartition(", ")[0] else place_of[item.id]
         raise InputError(
-            f"{where}: the id {item.id!r} is that of {before} too; give every answer its own id, or take one of the rows out"
+            f"{where}: the id {item.id!r} also belongs to {before}; give every answer its own id, or remove one of the rows"
         )
     place_of[item.id] = where
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data from which nothing can be learned, before a model is loaded.
+    """Refuse data that a model cannot learn from, before one is loaded.
 
     Args:
         items: of one part, such as the training part.
-        source: names it in messages.
+        source: names the part in messages.
 
     Raises:
-        InputError: there are no ratings, or all are equal.
+        InputError: ratings are missing, or all are equal.
     """
     values = {rating for item in items for rating in item.ratings}
     if not values:

@@ -1,7 +1,7 @@
-"""The text that an ORCA model reads, to the byte, and how it is made to fit a window.
+"""The text that an ORCA model reads, identical to the released code's, and how it is shortened to fit a window.
 
-The released models read prompt, context, question, correct answer and candidate answer in one line; ``prompts/`` has the parts. Leaving the question or the
-rationale out, or adding the transcript, are the ablations of the paper's section 6.3 and options of training and scoring alike.
+The released models read prompt, context, question, correct answer and candidate answer in one line; ``prompts/`` has the parts. Leaving out the
+question or the rationale, or adding the transcript, are the ablations of the paper's section 6.3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,18 @@ from long_context_tasks.schema.files import packaged_text
 from long_context_tasks.schema.response import writable
 
 _AT_ONCE = 256
+"""Items that are tokenized together."""
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """Which parts the model reads; a model is scored with the parts it was trained on.
+    """Parts that the model reads; a model is scored with the parts that it was trained with.
 
     Attributes:
-        question, rationale: whether they are part of the text (the released ``--skip_question``, ``--skip_rationale`` leave them out).
-        transcript: whether the transcription comes before the rationale, if an item has one, even an empty one (``--add_transcript``). Without
-            the rationale there is no context, so no transcription either.
-        prompt: in front of everything; empty in the released models.
+        question, rationale: the released ``--skip_question`` and ``--skip_rationale`` leave them out.
+        transcript: whether the transcription comes before the rationale, if an item has one, even an empty one (``--add_transcript``).
+            It is part of the context, which the rationale opens, so it needs the rationale.
+        prompt: text before everything else; empty in the released models.
     """
 
     question: bool = True
@@ -43,7 +44,7 @@ class InputFormat:
 
     @classmethod
     def of_args(cls, args: Mapping[str, Any]) -> "InputFormat":
-        """Read the format from training arguments; the released models' is the default of each."""
+        """Read the format from training arguments; missing ones have the released models' values."""
         return cls(
             question=not args.get("skip_question", False),
             rationale=not args.get("skip_rationale", False),
@@ -51,36 +52,39 @@ class InputFormat:
             prompt=str(args.get("prompt") or ""),
         )
 
-    def with_parts(self, **shown: bool | None) -> "InputFormat":
-        """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is.
+    def ablated(self, *, no_question: bool, no_rationale: bool, transcript: bool) -> "InputFormat":
+        """Return the format with the changes of the options of the same names.
 
         Raises:
-            InputError: a transcript is asked for without the rationale, before which it has its place.
+            InputError: the transcript is added without the rationale.
         """
-        changes: dict[str, Any] = {name: value for name, value in shown.items() if value is not None}
-        changed = replace(self, **changes)
-        if shown.get("transcript") and not changed.rationale:
+        changed = replace(
+            self,
+            question=self.question and not no_question,
+            rationale=self.rationale and not no_rationale,
+            transcript=self.transcript or transcript,
+        )
+        if transcript and not changed.rationale:
             raise InputError(
-                "--transcript without the rationale: the transcript has its place before it and would not be read; "
-                "leave --transcript out, or give --rationale"
+                "--transcript without the rationale: the transcript is part of the context, which would not be read; "
+                "leave --transcript out, or keep the rationale"
             )
         return changed
 
     def lacking(self, items: Sequence[OrcaItem]) -> str | None:
-        """Return a warning where the model reads the rationale and answers have none; None where nothing is lacking."""
+        """Return a warning if the model reads the rationale and some answers have none."""
         lacking = sum(not item.rationale for item in items) if self.rationale else 0
         if not lacking:
             return None
         return (
             f"{lacking} of {len(items)} answers have no rationale, and the model reads 'context: None' for it; "
-            "--no-rationale leaves the context out, but a judge that was trained with rationales scores worse so"
+            "--no-rationale leaves the context out, but a judge that was trained with rationales scores worse then"
         )
 
 
 RELEASED_FORMAT = InputFormat()
-"""The format of the released models."""
 _SHORTENED = (1, 3)
-"""Pieces of a text that may be shortened, the first one first: transcript and rationale."""
+"""Pieces of a text that may be shortened: first the transcript, then the rationale."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ class Encoded:
     """An item in tokens.
 
     Attributes:
-        ids: tokens without special tokens; empty when the item does not fit.
-        dropped: tokens that the context lost to fit the window.
-        fits: False when it is too long without any context.
+        ids: tokens without special tokens; empty if the item does not fit.
+        dropped: tokens that were cut from the context to fit the window.
+        fits: False if the item is too long without any context.
     """
 
     ids: Sequence[int]
@@ -115,12 +119,12 @@ def _pieces(item: OrcaItem, form: InputFormat) -> list[str]:
     after += _filled("reference", item.reference) + _filled("candidate", item.candidate)
     if not form.rationale:
         return [form.prompt, "", "", "", after]
-    before, behind = _template("context")
-    rationale = str(item.rationale)  # None too, as the released code writes it
+    opening, closing = _template("context")
+    rationale = str(item.rationale)  # "None" for a missing one, as the released code writes it
     if not form.transcript or item.transcription is None:
-        return [form.prompt + before, "", "", rationale, behind + after]
-    opening, closing = _template("transcription")
-    return [form.prompt + before + opening, item.transcription, closing, rationale, behind + after]
+        return [form.prompt + opening, "", "", rationale, closing + after]
+    before, between = _template("transcription")
+    return [form.prompt + opening + before, item.transcription, between, rationale, closing + after]
 
 
 def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
@@ -137,26 +141,26 @@ def encode_items(
 ) -> list[Encoded]:
     """Encode every item, in order.
 
-    A text beyond the window loses context from its end: of the transcription first, then of the rationale. Question, correct answer and candidate
-    answer stay whole; an item that is too long without any context does not fit.
+    A text beyond the window loses the end of its transcription, then the end of its rationale. Question, correct answer and candidate answer
+    stay whole; an item that is too long without any context does not fit.
 
     Args:
         items: to encode.
         tokenizer: of transformers.
-        form: the parts of the text.
-        window: most tokens of a text; None for no limit.
+        form: parts of the text.
+        window: maximum tokens of a text; None for no limit.
 
     Raises:
-        InputError: a text has no tokens at all, or is too long and the tokenizer gives no offsets of its tokens.
+        InputError: a text has no tokens, or is too long and the tokenizer does not report the offsets of its tokens.
     """
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
-        pieces = [
-            [writable(piece) for piece in _pieces(item, form)] for item in items[start : start + _AT_ONCE]
-        ]
+        batch = items[start : start + _AT_ONCE]
+        # Tokenizers reject halves of surrogate pairs, which responses may hold.
+        pieces = [[writable(piece) for piece in _pieces(item, form)] for item in batch]
         texts = ["".join(each) for each in pieces]
         rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-        for each, ids, item in zip(pieces, rows, items[start : start + _AT_ONCE], strict=True):
+        for each, ids, item in zip(pieces, rows, batch, strict=True):
             if not ids:
                 raise InputError(
                     f"item {item.id}: the tokenizer makes no token of its text; use the model's own tokenizer"
@@ -167,10 +171,10 @@ def encode_items(
 
 
 def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
-    """Cut the context until the text fits. A cut can change the tokens beside it, so the text is encoded again after each."""
+    """Cut the context until the text fits. A cut can change the tokens around it, so the text is encoded again after each."""
     if not tokenizer.is_fast:
         raise InputError(
-            f"an item is longer than the window of {window} tokens and the tokenizer has no fast form to shorten it by; "
+            f"an item is longer than the window of {window} tokens, and only a fast tokenizer can shorten it; "
             "shorten the contexts in the data, or use a fast tokenizer"
         )
     full = None
@@ -186,8 +190,10 @@ def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
             if not piece:
                 break
             start = sum(map(len, pieces[:place]))
+            # Tokens that overlap the piece; the last ones are cut.
             begins = [a for a, b in row["offset_mapping"] if a < start + len(piece) and b > start]
             kept = len(begins) - (len(ids) - window)
+            # A token that begins before the piece also holds its first characters.
             cut = max(begins[kept] - start, 0) if kept > 0 else 0
             pieces[place] = piece[:cut]
     return Encoded((), fits=False)

@@ -1,7 +1,7 @@
-"""ORCA as a kind of judge: what a judge file with ``kind: orca`` makes of a task that is answered in words.
+"""ORCA as a kind of judge: a judge file with ``kind: orca`` lets a checkpoint judge tasks that are answered in words.
 
-An answer goes in as a message and a prediction comes back as a reply, so predictions are stored, and made only once, like the verdicts of language models.
-The metrics of another judge make way for ``orca_mean`` and ``orca_std``, both on 0 to 1; metrics that need no judge stay.
+An answer is sent as a message and a prediction comes back as a reply, so predictions are stored like the verdicts of language models.
+``orca_mean`` and ``orca_std``, both on 0 to 1, replace the metrics of another judge; metrics that need no judge stay.
 """
 
 import json
@@ -23,7 +23,6 @@ from long_context_tasks.orca.controls import doubt_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import clamp
-from long_context_tasks.orca.results import read_threshold
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 METRICS = ("orca_mean", "orca_std")
-"""Expected human rating, and the standard deviation of human ratings."""
+"""Mean and standard deviation of people's ratings, as predicted."""
 NOT_PREDICTED = "not_predicted"
 _NEEDED = ("torch", "transformers", "peft")
 _Unit = Annotated[float, Field(ge=0, le=1)]
@@ -53,22 +52,21 @@ _Unit = Annotated[float, Field(ge=0, le=1)]
 class OrcaConfig(JudgeConfig):
     """A trained judge, which reads question, reference and response once; ``model`` is the folder of its checkpoint.
 
-    It replies neither by chance nor in words, so it has no sampling settings, prompt template or rubric.
+    It is deterministic and writes no text, so it has no sampling settings, prompt template or rubric.
 
     Attributes:
-        base_model: folder or hub id of the model below an adapter, where the adapter's own name for it leads nowhere.
-        threshold: of the variance at and below which a mean near an end becomes that end; None clamps nothing.
-        threshold_from: the ``clamp.yaml`` or ``score_clamp.yaml`` that has the threshold.
+        base_model: folder or hub id of the base model of an adapter, if the adapter names one that does not exist here.
+        threshold: variance up to which a mean near an end becomes that end; None for no clamping.
     """
 
     kind: Literal["orca"] = "orca"  # type: ignore[assignment]
     base_model: str | None = None
     threshold: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    threshold_from: Path | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _fixed(cls, row: Any) -> Any:
+        # Seeds and temperature are fields of every judge, but a checkpoint is deterministic.
         return {**row, "seeds": [None], "temperature": 0.0} if isinstance(row, dict) else row
 
     def _foreign(self) -> tuple[str, ...]:
@@ -76,11 +74,11 @@ class OrcaConfig(JudgeConfig):
 
     @property
     def transport(self) -> str | None:
-        """None: there is one way."""
+        """None, because the checkpoint runs in this process."""
         return None
 
     def description(self) -> dict[str, Any]:
-        """Return what results say of the judge."""
+        """Return the description of the judge for results."""
         return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 
 
@@ -88,10 +86,9 @@ class Prediction(Checked):
     """A prediction for an answer, on 0 ... 1.
 
     Attributes:
-        mean: expected rating.
         std: standard deviation of people's ratings; None from a head that predicts none.
-        low, high: where one rating lies with 95 % probability; None likewise.
-        dropped_tokens: of the context, to fit the window.
+        low, high: 95 % interval of a single rating; None likewise.
+        dropped_tokens: context tokens that were cut to fit the window.
     """
 
     model_config = ConfigDict(strict=True, allow_inf_nan=True)
@@ -104,7 +101,7 @@ class Prediction(Checked):
 
 
 def read_prediction(reply: str) -> Prediction | None:
-    """Read the prediction in a reply; None where it has none, as for an answer that does not fit the window.
+    """Read the prediction in a reply; None for a reply without one, as for an answer that does not fit the window.
 
     >>> read_prediction('{"mean": 0.5, "std": 0.25, "low": 0.1, "high": 0.9, "dropped_tokens": 0}').std
     0.25
@@ -131,15 +128,15 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 
 
 def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
-    """Return the task with ORCA as its judge and ``orca_mean`` as headline; unchanged where it is not answered in words and needs no judge."""
+    """Return the task with ORCA as its judge and ``orca_mean`` as headline. A task without a judge that is not answered in words stays as it is."""
     if task.asked_and_right is None:
         if task.judging is None:
             return task
         raise InputError(
-            f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
+            f"{task.name}: its judge does not read a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    # The parts that the judge reads are those that it was trained with; nothing is loaded.
+    # Only the arguments of the checkpoint are read here; the model is loaded with the first answer.
     checkpoint = find_checkpoint(Path(config.model).expanduser())
     form = InputFormat.of_args(read_args(checkpoint))
     if doubt := doubt_of(checkpoint):
@@ -155,7 +152,7 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
 
 def _judged_before(task: LoadedTask) -> LoadedTask:
     if task.asked_and_right is None:
-        raise InputError("ORCA judged it, and the task of today gives it nothing to judge")
+        raise InputError("ORCA judged it, but the task no longer has anything for ORCA to judge")
     return _with_predictions(task, None)
 
 
@@ -168,15 +165,16 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
         found = []
         for turn, response in enumerate(responses):
             answer = without_thinking(response or "").text
+            # An empty answer needs no judge: its score is 0.
             if response is None or not answer.strip():
                 continue
             question, reference = asked_and_right(case, turn)
-            # Only a checkpoint that was trained on transcripts gets to see the document.
+            # Only a checkpoint that was trained on transcripts reads the document.
             shown = form is not None and form.transcript and case.document
             document = task.cases.documents[str(case.document)] if shown else None
             row = {"question": question, "reference": reference, "candidate": answer}
             row |= {} if document is None else {"transcription": document}
-            # ASCII, as a response may hold half of a surrogate pair.
+            # ASCII, because a response may hold half of a surrogate pair.
             message = Message("user", json.dumps(row, ensure_ascii=True))
             found.append(JudgeRequest(f"{case.id}_{turn}", (message,), {"case": case.id, "turn": turn}))
         return found
@@ -186,6 +184,7 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
     ) -> CaseScores:
         if isinstance(task.judging, Judging):
             judging = task.judging
+            # Metrics that need no judge are computed by the task, without verdicts.
             scores = judging.score_turn(case, turn, response, (), judging.default, status)
         else:
             scores = task.score(case, response, status)
@@ -205,12 +204,12 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
 
 def _rubric(name: str) -> Rubric:
     if name != RUBRIC.name:
-        raise InputError(f"rubric {name!r}: ORCA has none; leave `rubric` out of the judge file")
+        raise InputError(f"rubric {name!r}: ORCA has no rubrics; leave `rubric` out of the judge file")
     return RUBRIC
 
 
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
-    """Score an answer; an empty one has the lowest mean and no spread."""
+    """Score an answer; an empty one gets the lowest mean and no spread."""
     answer = without_thinking(response or "")
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
@@ -230,13 +229,14 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
 
 
 def _check(config: JudgeConfig) -> None:
-    """Look for the checkpoint and the libraries before costly work; no weights are read."""
+    """Check that the checkpoint and the libraries exist, without reading weights."""
     assert isinstance(config, OrcaConfig)
     folder = find_checkpoint(Path(config.model).expanduser())
     if config.threshold is not None and read_config(folder)["score_type"] == "bernoulli":
         raise InputError(
             f"judge {config.name}: its bernoulli head predicts no variance to clamp by; leave threshold out"
         )
+    # Loading would find this too, but only after the model under test has answered.
     require("orca", f"judge {config.name}: ORCA", *_NEEDED)
 
 
@@ -259,6 +259,7 @@ def _load(config: JudgeConfig) -> Generate:
     return predict
 
 
+# One, because a run has one judge and a checkpoint fills much of the memory.
 @lru_cache(maxsize=1)
 def _loaded(model: str, base_model: str | None) -> "Checkpoint":
     """Load the checkpoint once for all tasks of a run."""
@@ -270,7 +271,7 @@ def _loaded(model: str, base_model: str | None) -> "Checkpoint":
 def _reply(score: "OrcaScore", spread: bool, threshold: float | None) -> Reply:
     if score.mean is None or score.variance is None:
         return Reply(json.dumps({"reason": score.reason}), 0, 0)
-    # Rounding may push a mean beyond its ends.
+    # Rounding may push a mean slightly beyond 0 or 1.
     mean = min(max(score.mean, 0.0), 1.0)
     row: dict[str, float | None] = {
         "mean": mean if threshold is None else clamp(mean, score.variance, threshold)
@@ -280,14 +281,8 @@ def _reply(score: "OrcaScore", spread: bool, threshold: float | None) -> Reply:
 
 
 def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
-    """Add the revision, under which predictions are stored: the fingerprint, where the judge file gives none, and the threshold."""
+    """Add the revision, under which predictions are stored: that of the judge file or the fingerprint, and the threshold."""
     assert isinstance(config, OrcaConfig)
-    if config.threshold_from is not None:
-        if config.threshold is not None:
-            raise InputError(f"{place}: give threshold or threshold_from, not both")
-        config = config.changed(
-            threshold=read_threshold(config.threshold_from.expanduser()), threshold_from=None
-        )
     try:
         revision = config.revision or fingerprint(Path(config.model).expanduser(), config.base_model)
     except InputError as error:
@@ -304,8 +299,8 @@ KIND = Kind(
     complete=_with_revision,
     prepare=_judged_by_orca,
     reads_prompts=False,
-    # Enough responses to make batches of similar length.
+    # Enough responses for batches of similar length.
     chunk=256,
     stored=Stored(_judged_before, _stds, METRICS),
 )
-"""ORCA among the kinds of judges."""
+"""Entry of :mod:`long_context_tasks.judges.kinds`."""

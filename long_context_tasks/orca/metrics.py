@@ -1,8 +1,7 @@
 """Agreement of predicted with human ratings, and clamping, which improves it; everything on 0 ... 1.
 
-Rank correlations and mean absolute error as in the paper's section 5.4. Clamping (section 5.5): a predicted mean near an end becomes that end where the
-predicted variance is small. The threshold of the variance is found on the development part and applied elsewhere; the best one has the greatest weighted
-sum of Spearman's rho, Kendall's tau and the mean absolute error. ``paper`` weighs rho + tau - MAE, ``released`` (the released code's default) rho + tau.
+Rank correlations and mean absolute error as in the paper's section 5.4. Clamping (section 5.5): a predicted mean near an end becomes that end
+if the predicted variance is small. The threshold of the variance is found on the development part and applied elsewhere.
 """
 
 import math
@@ -19,17 +18,18 @@ if TYPE_CHECKING:
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
-"""Name to weights of rho, tau and MAE."""
+"""Weights of rho, tau and MAE in the sum that the best threshold maximises; ``released`` is the default of the released code."""
 MARGIN = 0.125
 """Half the distance of two ratings: a mean nearer to an end than this may be clamped."""
 
+# The path of the search in the released code.
 _START, _FLOOR, _STEP_UP = 0.05, 1e-6, 1.15
 _PATIENCE_DOWN, _PATIENCE_UP = 2, 6
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over items; not a number where there is nothing to compute them from.
+    """Figures over items; NaN if they cannot be computed.
 
     Attributes:
         n: items with a prediction and a rating.
@@ -55,12 +55,12 @@ def agreement(
     variance_truth: Sequence[float | None] = (),
     variance_predicted: Sequence[float | None] = (),
 ) -> Agreement:
-    """Compute all figures of lists of numbers; a pair of which one is None is left out.
+    """Compute all figures; a pair with a None is left out.
 
     Args:
-        truth: mean human rating of each item.
-        predicted: its prediction.
-        variance_truth: of the items with three ratings or more (any items; they need not be the same).
+        truth: mean human ratings.
+        predicted: their predictions, in the same order.
+        variance_truth: variances of the human ratings, of the same or of other items.
         variance_predicted: in the order of ``variance_truth``.
     """
     return Agreement(*_figures(truth, predicted), *_figures(variance_truth, variance_predicted))
@@ -69,10 +69,12 @@ def agreement(
 def _figures(
     truth: Sequence[float | None], predicted: Sequence[float | None]
 ) -> tuple[int, float, float, float]:
+    # Loads scipy, which reading and splitting data do not need.
     from long_context_tasks.stats.raters import correlate
 
     pairs = [(a, b) for a, b in zip(truth, predicted, strict=True) if a is not None and b is not None]
     x, y = [a for a, _ in pairs], [b for _, b in pairs]
+    # fsum, so that the figure does not depend on the order of the items.
     mae = math.fsum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
     return len(pairs), correlate(x, y, "spearman"), correlate(x, y, "kendall"), mae
 
@@ -80,12 +82,12 @@ def _figures(
 def item_agreement(
     items: Sequence[OrcaItem], means: Sequence[float | None], variances: Sequence[float | None] | None = None
 ) -> Agreement:
-    """Compute all figures of items; those without a rating or a prediction are left out and missing in ``n``.
+    """Compute all figures of items; those without a rating or a prediction are left out.
 
     Args:
         items: with ratings.
         means: predicted, in the order of the items.
-        variances: likewise; without them, or where all are None, their figures are not numbers.
+        variances: likewise; their figures are NaN without them.
     """
     return agreement(
         [item.rating_mean for item in items],
@@ -93,42 +95,6 @@ def item_agreement(
         [item.rating_variance for item in items],
         variances or [None] * len(items),
     )
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """How well a predicted variance separates answers whose ratings differ from those whose ratings agree.
-
-    Attributes:
-        differ, agree: numbers of answers with two ratings or more, whose ratings differ, or are all equal.
-        auc: probability that a drawn answer of the first kind has the greater variance than one of the second (ties count half); 0.5 is chance.
-            Not a number without both kinds.
-    """
-
-    differ: int
-    agree: int
-    auc: float
-
-
-def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -> Disagreement:
-    """Measure predicted variances also where two ratings are too few for a variance, but can differ.
-
-    Args:
-        items: with ratings.
-        variances: predicted, in the order of the items.
-    """
-    from scipy.stats import mannwhitneyu
-
-    rated = [
-        (len(set(item.ratings)) > 1, variance)
-        for item, variance in zip(items, variances, strict=True)
-        if len(item.ratings) > 1 and variance is not None
-    ]
-    differ, agree = ([variance for differs, variance in rated if differs == which] for which in (True, False))
-    auc = math.nan
-    if differ and agree:
-        auc = float(mannwhitneyu(differ, agree).statistic) / (len(differ) * len(agree))
-    return Disagreement(len(differ), len(agree), auc)
 
 
 @dataclass(frozen=True)
@@ -143,10 +109,6 @@ class Intervals:
 
 def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
     """Compute intervals over questions; items without a rating or a prediction are left out.
-
-    Args:
-        items: with ratings.
-        means: predicted, in the order of the items.
 
     Raises:
         ValueError: no items are left, or lengths differ.
@@ -164,45 +126,9 @@ def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> 
     rho = correlate_raters(*raters, questions, "spearman")
     tau = correlate_raters(*raters, questions, "kendall")
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
+    # Errors have no upper end of the scale that an interval could be cut at.
     mae = interval_of_mean(errors, questions, scale=None)
     return Intervals(rho.interval, tau.interval, mae, len(set(questions)))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A threshold that was tried on the development part, and its figures."""
-
-    threshold: float
-    rho: float
-    tau: float
-    mae: float
-    composite: float
-
-
-@dataclass(frozen=True)
-class ThresholdSearch:
-    """The result of a search.
-
-    Attributes:
-        best: the best threshold tried; the earlier of two that are equally good.
-        trials: in order.
-        baseline: figures without clamping.
-        composite_baseline, composite_clamped: without clamping, and with ``best``.
-    """
-
-    best: float
-    trials: tuple[Trial, ...]
-    baseline: Agreement
-    composite_baseline: float
-    composite_clamped: float
-
-    @property
-    def threshold(self) -> float:
-        """The threshold to apply: ``best``, or 0 (which clamps nothing of a positive variance) if clamping does not help.
-
-        A composite that is not a number compares with nothing, so ``best`` is applied, as in the released code.
-        """
-        return 0.0 if self.composite_clamped <= self.composite_baseline else self.best
 
 
 def clamp(mean: float, variance: float, threshold: float) -> float:
@@ -224,11 +150,41 @@ def clamp_all(means: Sequence[float], variances: Sequence[float], threshold: flo
     return [clamp(mean, variance, threshold) for mean, variance in zip(means, variances, strict=True)]
 
 
-def weights_of(composite: str) -> Weights:
-    """Return the weights of a composite by its name."""
-    if composite not in COMPOSITES:
-        raise InputError(f"composite {composite!r} is none of {', '.join(COMPOSITES)}")
-    return COMPOSITES[composite]
+@dataclass(frozen=True)
+class Trial:
+    """A threshold that was tried on the development part, and its figures."""
+
+    threshold: float
+    rho: float
+    tau: float
+    mae: float
+    composite: float
+
+
+@dataclass(frozen=True)
+class ThresholdSearch:
+    """The result of a search.
+
+    Attributes:
+        best: the best threshold tried, the earliest of equally good ones.
+        trials: in order.
+        baseline: figures without clamping.
+        composite_baseline, composite_clamped: without clamping, and with ``best``.
+    """
+
+    best: float
+    trials: tuple[Trial, ...]
+    baseline: Agreement
+    composite_baseline: float
+    composite_clamped: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold to apply: ``best``, or 0 (which clamps nothing of a positive variance) if clamping does not help.
+
+        If a composite is NaN, ``best`` is applied, as in the released code.
+        """
+        return 0.0 if self.composite_clamped <= self.composite_baseline else self.best
 
 
 def composite_of(figures: Agreement | Trial, weights: Weights) -> float:
@@ -244,8 +200,8 @@ def find_threshold(
 ) -> ThresholdSearch:
     """Search as the released code does: from 0.05 down by fifths and halves, then up from the best by 15 % a step.
 
-    The way down ends after two steps without a gain or below 1e-6, the way up after six or above 0.05. A figure that is not a number
-    is not a gain: if all means are equal, so that no correlation exists, the result is the first threshold, 0.05.
+    The way down ends after two steps without a gain or below 1e-6, the way up after six or above 0.05. NaN is not a gain: if all means are
+    equal, so that no correlation exists, the result is the first threshold, 0.05.
 
     Args:
         truth: mean human ratings, 0 ... 1.
@@ -279,12 +235,15 @@ def find_threshold(
     threshold, useless, step = _START, 0, 0
     while useless < _PATIENCE_DOWN and threshold >= _FLOOR:
         useless = 0 if improves(threshold) else useless + 1
+        # 0.05, 0.01, 0.005, 0.001 ...
         threshold /= (5.0, 2.0)[step % 2]
         step += 1
+    # The best threshold is tried again, as in the released code, with whose trials ours are compared.
     threshold, useless = best.threshold if best else _START, 0
     while useless < _PATIENCE_UP and threshold <= _START:
         useless = 0 if improves(threshold) else useless + 1
         threshold *= _STEP_UP
+    # No best one exists if every composite is NaN.
     best = best or trials[0]
     baseline = agreement(truth, means)
     return ThresholdSearch(

@@ -1,8 +1,8 @@
-"""The ORCA model: the body of a language model, one hidden state, one linear layer; what its outputs mean, and the loss that trains them.
+"""The ORCA model: the body of a language model, one hidden state, one linear layer; and the heads that interpret its outputs.
 
-The head ``beta`` is the paper's (section 4.2): two outputs, the logarithms of alpha and beta. ``multinomial`` is the released models': five
-outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, and predicts no spread. Parameters have the shape
-(items, outputs); labels (items, raters), filled up with -100; everything in float32.
+The head ``beta`` is the paper's (section 4.2): two outputs, the logarithms of alpha and beta. ``multinomial`` is that of the released
+models: five outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, and predicts no spread. Parameters have the shape
+(items, outputs), labels (items, raters), padded with -100; everything in float32.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,27 +20,28 @@ from long_context_tasks.orca.data import SCALE, HeadName
 from long_context_tasks.schema import InputError
 
 MASK = -100.0
-"""Label of a rating that is not there. Every label below 0 is masked."""
+"""Label of a missing rating. Every label below 0 is masked."""
 EPS = 0.01
-"""Nearest that a label comes to 0 and 1 under the beta head, whose density may be infinite there."""
+"""Smallest distance of a label from 0 and 1 under the beta head, whose density may be infinite there."""
 N_RATINGS = 5
 Floats = NDArray[np.float64]
 
 
 def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
-    """Return the negative log density of each label of 0 ... 1; 0 where masked. Shape of ``labels``."""
+    """Return the negative log density of each label on 0 ... 1, or 0 for a masked one. Shape of ``labels``."""
     alpha, beta = params.float().exp().unsqueeze(-1).unbind(-2)
     density = Beta(alpha, beta, validate_args=False)
+    # The density of a beta distribution may be infinite at 0 and 1.
     at = labels.float().clamp(eps, 1.0 - eps)
     loss: Tensor = -density.log_prob(at)  # type: ignore[no-untyped-call,unused-ignore]
     return torch.where(labels < 0, torch.zeros_like(loss), loss)
 
 
 def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
-    """Return the negative log probability of each rating of 1 ... 5 (one beyond counts as the nearest end); 0 where masked. Shape of ``labels``.
+    """Return the negative log probability of each rating on 1 ... 5, or 0 for a masked one. Shape of ``labels``.
 
-    The two neighbours share a rating between them, which other scales bring (7 of 10 is 3.67), so that its mean is kept; the released code
-    gives it to the lower one.
+    Ratings beyond the ends count as the nearest end. Other scales yield ratings between two whole numbers (7 of 10 is 3.67); both neighbours
+    share such a rating, so that its mean is kept, while the released code gives it to the lower one.
     """
     log_p = log_softmax(params.float(), dim=-1)
     place = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
@@ -52,7 +53,7 @@ def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 
 def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy against the mean label of 0 ... 1 of each item (0 for an item without labels, as released). Shape (items,)."""
+    """Return the cross-entropy against the mean label of each item on 0 ... 1 (0 without labels, as released). Shape (items,)."""
     there = labels >= 0
     mean = torch.where(there, labels.float(), 0.0).sum(-1) / there.sum(-1).clamp(min=1)
     log_p = log_softmax(params.float(), dim=-1)
@@ -60,7 +61,7 @@ def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 
 def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance on 0 ... 1, each of the shape (items,)."""
+    """Return mean and variance on 0 ... 1, each of shape (items,)."""
     params = params.float()
     # alpha / (alpha + beta), without overflow for large parameters.
     mean = torch.sigmoid(params[..., 0] - params[..., 1])
@@ -69,7 +70,7 @@ def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance on 0 ... 1, each of the shape (items,)."""
+    """Return mean and variance on 0 ... 1, each of shape (items,)."""
     p = params.float().softmax(-1)
     values = torch.linspace(0, 1, N_RATINGS, device=params.device)
     mean = (p * values).sum(-1)
@@ -77,7 +78,7 @@ def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bernoulli_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean on 0 ... 1 and a variance of 0, each of the shape (items,)."""
+    """Return the mean on 0 ... 1 and a variance of 0, each of shape (items,)."""
     mean = params.float().softmax(-1)[..., 0]
     return mean, torch.zeros_like(mean)
 
@@ -103,11 +104,10 @@ class Head:
     """One head.
 
     Attributes:
-        name: ``beta``, ``multinomial`` or ``bernoulli``.
-        outputs: of the linear layer.
+        outputs: number of outputs of the linear layer.
         loss: parameters and labels -> loss of each label (bernoulli: of each item); the loss of a batch is the sum.
         moments: parameters -> mean and variance on 0 ... 1.
-        unit_labels: whether labels are on 0 ... 1 or, for the multinomial head, on 1 ... 5.
+        unit_labels: whether labels are on 0 ... 1, not on 1 ... 5 as for the multinomial head.
         quantiles: parameters and levels -> values on 0 ... 1, shape (levels, items); None for a head that predicts no spread.
     """
 
@@ -119,7 +119,7 @@ class Head:
     quantiles: Callable[[Floats, Sequence[float]], Floats] | None
 
     def labels(self, ratings: Sequence[Sequence[float]]) -> Tensor:
-        """Turn the ratings of 1 ... 5 of each item into labels, filled up with :data:`MASK`; shape (items, most ratings)."""
+        """Turn the ratings of each item, on 1 ... 5, into labels padded with :data:`MASK`; shape (items, most ratings)."""
         low, high = SCALE if self.unit_labels else (0.0, 1.0)
         rows = torch.full((len(ratings), max([1, *map(len, ratings)])), MASK)
         for row, given in zip(rows, ratings, strict=True):
@@ -127,17 +127,18 @@ class Head:
         return rows
 
     def loss_of_guess(self) -> float:
-        """Return the loss of a rating under outputs that are all 0, where every rating is as likely as any other."""
+        """Return the loss of a rating if all outputs are 0, so that every rating is equally likely."""
         labels = self.labels([[sum(SCALE) / 2]])
         return float(self.loss(torch.zeros(1, self.outputs), labels).sum())
 
     def interval(self, params: Sequence[Sequence[float]], level: float = 0.95) -> Floats | None:
-        """Return where a single rating lies with this probability, on 0 ... 1: low and high ends, shape (2, items).
+        """Return the interval that holds a single rating with this probability, on 0 ... 1: low and high ends, shape (2, items).
 
-        It is the spread of people's ratings as the model predicts it, not the error of the predicted mean. None for the bernoulli head.
+        This is the predicted spread of people's ratings, not the error of the predicted mean. None for the bernoulli head.
         """
         if self.quantiles is None:
             return None
+        # An empty list has no second dimension.
         values = np.asarray(params, dtype=np.float64).reshape(-1, self.outputs)
         return self.quantiles(values, ((1 - level) / 2, (1 + level) / 2))
 
@@ -152,16 +153,20 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """Return the head of this name."""
+    """Return a head by name.
+
+    Raises:
+        InputError: an unknown name.
+    """
     if name in HEADS:
         return HEADS[name]
-    raise InputError(f"head {name!r} is none of {', '.join(HEADS)}")
+    raise InputError(f"head {name!r} is not one of {', '.join(HEADS)}")
 
 
 def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
     """Return the Kullback-Leibler divergence of the distributions with parameters ``p`` from those with ``q``; shape (items,).
 
-    For learning from another model's predictions.
+    Part of the released code, for learning from another model's predictions; no command uses it.
     """
     p, q = p.float(), q.float()
     if head.name == "beta":
@@ -171,81 +176,79 @@ def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
 
 
 class OrcaModel(nn.Module):
-    """A language model with a head.
+    """A language model with a head, which reads the hidden state of the last token after the final norm.
 
-    The hidden state is that of the last token, after the final norm. With ``use_cls_token`` a learned vector is appended behind the last token of each item
-    and read instead. (The released code appends it behind the padding and then reads at the old length, where shorter items of a batch have a padding
-    token; here no item depends on its batch.)
+    With ``use_cls_token`` a learned vector is appended after the last token of each item and read instead. (The released code appends it
+    after the padding and then reads at the old length, where shorter items of a batch have a padding token; here no item depends on its batch.)
 
     Attributes:
         lm: causal language model of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
-        head: what the outputs mean.
         linear: hidden state -> parameters; float32.
         cls_token: the learned vector, or None.
-        init_type: how ``linear`` was initialised; stored in the checkpoint.
+        init_type: initialisation of ``linear``; stored in the checkpoint.
     """
 
     def __init__(
         self, lm: Any, head: Head, use_cls_token: bool = False, init_type: str = "xavier_normal"
     ) -> None:
-        """Put a fresh head on ``lm``, drawn from torch's global generator."""
+        """Add a new head to ``lm``, drawn from torch's global generator."""
         super().__init__()
         self.lm = lm
         self.head = head
         self.init_type = init_type
-        # Models that also take pictures hold the configuration of their text part inside their own.
+        # The configuration of a multimodal model contains that of its text part.
         self._config = getattr(lm.config, "text_config", None) or lm.config
         hidden = self._config.hidden_size
         self.linear = nn.Linear(hidden, head.outputs, dtype=torch.float32)
-        # As released. Without the small gain a beta head begins far from a flat guess: large outputs are exponents of its parameters.
+        # As released. The gain is small because the outputs of a beta head are logarithms: large ones start far from a flat guess.
         nn.init.xavier_normal_(self.linear.weight, gain=0.01)
         nn.init.zeros_(self.linear.bias)
         self.cls_token = nn.Parameter(torch.randn(hidden) * 0.02) if use_cls_token else None
 
     @property
     def window(self) -> int | None:
-        """Most tokens of an item; None where the model names no limit."""
+        """Maximum tokens of an item; None if the model has no limit."""
         limit = getattr(self._config, "max_position_embeddings", None)
         return None if limit is None else int(limit) - (self.cls_token is not None)
 
     def window_within(self, most: int | None) -> int | None:
-        """Return the smaller one of the model's window and another limit, where there is one."""
+        """Return the smaller of the model's window and another limit; None without any limit."""
         return min((limit for limit in (most, self.window) if limit is not None), default=None)
 
     @property
     def device(self) -> torch.device:
-        """Device of the model."""
+        """Device of the head, and so of the inputs."""
         return self.linear.weight.device
 
     def body(self) -> Any:
-        """Return the language model without its vocabulary projection; adapters included."""
+        """Return the language model with its adapters, but without its vocabulary projection."""
         lm = self.lm.get_base_model() if hasattr(self.lm, "get_base_model") else self.lm
         body = lm.get_decoder()
-        # Older families (GPT-2, GPT-NeoX) return themselves as decoder; it is their base model.
+        # Older families (GPT-2, GPT-NeoX) return themselves as decoder.
         return lm.base_model if body is lm else body
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Compute the parameters of each item.
+        """Compute the parameters of each item; float32, shape (items, outputs).
 
         Args:
             input_ids: tokens, padded on the right; shape (items, longest).
-            lengths: tokens of each item; shape (items,).
-
-        Returns:
-            Float32, shape (items, outputs).
+            lengths: number of tokens of each item; shape (items,).
         """
         rows = torch.arange(len(lengths), device=input_ids.device)
         last = lengths - 1
         inputs: dict[str, Tensor] = {"input_ids": input_ids}
         size = input_ids.shape[1]
         if self.cls_token is not None:
+            # One more position; the token there is replaced or masked.
             tokens = torch.cat([input_ids, input_ids[:, -1:]], dim=1)
             embedded = self.body().get_input_embeddings()(tokens)
             here = torch.arange(size + 1, device=input_ids.device) == lengths[:, None]
             embedded = torch.where(here[..., None], self.cls_token.to(embedded.dtype), embedded)
             inputs, last, size = {"inputs_embeds": embedded}, lengths, size + 1
         mask = torch.arange(size, device=input_ids.device) <= last[:, None]
+        # There is no generation, so keys and values are not kept.
         hidden = self.body()(**inputs, attention_mask=mask.long(), use_cache=False).last_hidden_state
+        # The head stays in float32, also if the caller uses autocast.
         with torch.autocast(hidden.device.type, enabled=False):
             params: Tensor = self.linear(hidden[rows, last].float())
         return params
@@ -254,7 +257,7 @@ class OrcaModel(nn.Module):
 def collate(
     ids: Sequence[Sequence[int]], pad: int, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens of some items, padded on the right with ``pad`` to the shape (items, longest), and the number of tokens of each."""
+    """Return tokens, padded on the right to the shape (items, longest), and the number of tokens of each item."""
     lengths = [len(row) for row in ids]
     longest = max(lengths)
     padded = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in ids])
@@ -262,12 +265,12 @@ def collate(
 
 
 def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
-    """Put items into batches by their indices: the longest first, so that what needs most memory is tried first and little is padding.
+    """Group the indices of items into batches, longest items first: a lack of memory shows at once, and there is little padding.
 
     Args:
-        lengths: tokens of each item.
-        most_tokens: of a batch, padding included; a longer item is a batch alone.
-        most_items: of a batch.
+        lengths: number of tokens of each item.
+        most_tokens: maximum of a batch, padding included; a longer item is a batch by itself.
+        most_items: maximum of a batch.
 
     >>> length_batches([3, 9, 4, 8], most_tokens=18, most_items=8)
     [[1, 3], [2, 0]]

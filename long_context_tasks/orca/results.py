@@ -1,66 +1,47 @@
-"""Scored answers in a file, and back: rows of ``final_result.jsonl``, of the released code or of this package.
+"""Scored answers in a file: rows of ``final_result.jsonl``, of the released code or of this package.
 
-A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with ratings also ``rating_ground_truth`` and
-``variance_ground_truth``. This package writes the truth on 0 ... 1 for every head (``ground_truth_scale`` says so), adds an interval (``low_orca``,
-``high_orca``) and leaves the variance of fewer than three ratings null. In released files the truth of a multinomial model is on 1 ... 5; reading
-brings it to 0 ... 1. Clamping adds ``rating_orca_clamped``.
+A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with ratings also ``rating_ground_truth``
+and ``variance_ground_truth``. This package writes the truth on 0 ... 1 for every head (``ground_truth_scale`` marks it), adds an interval
+(``low_orca``, ``high_orca``) and writes null for the variance of fewer than three ratings. In released files the truth of a multinomial model
+is on 1 ... 5; reading maps it to 0 ... 1. Clamped means are in ``rating_orca_clamped``.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
 from pydantic import Field
 
-from long_context_tasks.orca.checkpoint import read_args, read_yaml_mapping
+from long_context_tasks.orca.checkpoint import read_args
 from long_context_tasks.orca.data import (
     MIN_FOR_VARIANCE,
     MISMATCHED,
     NO_REFERENCE,
     SCALE,
     OrcaItem,
-    Row,
+    StrictRow,
 )
-from long_context_tasks.orca.metrics import (
-    Agreement,
-    ThresholdSearch,
-    Weights,
-    agreement,
-    clamp,
-    clamp_all,
-    find_threshold,
-)
-from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows, json_value, make_folder, write_whole
+from long_context_tasks.orca.metrics import Agreement, agreement
+from long_context_tasks.schema.files import json_rows, json_value, write_whole
 from long_context_tasks.schema.validated import Number, validated
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.scoring import OrcaScore
 
-_MANY = 99
-"""Ratings of a row that does not say how many, as in the released code."""
+_UNCOUNTED = 99
+"""Number of ratings of a row that does not state it, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
-_RELEASED = {
-    "rating_kendall_tau": "tau",
-    "rating_spearman_correlation": "rho",
-    "mean_mae": "mae",
-    "n_var": "n_variance",
-    "variance_mae": "variance_mae",
-}
-"""Names of figures in the released code's files."""
+JsonRows = list[dict[str, Any]]
+CLAMPED = "rating_orca_clamped"
 CONTROL_FIELDS = {MISMATCHED: "rating_orca_mismatched", NO_REFERENCE: "rating_orca_without_reference"}
 """Fields of the means with another question's reference, and with none."""
-_SCORED = "answers that `lct orca score` scored"
-_REMEDY = "name a file that `lct orca score` wrote, or score the answers again"
-
 
 _Unit = Annotated[Number, Field(ge=0, le=1)]
 
 
-class _ScoredRow(Row):
+class _ResultRow(StrictRow):
     rating_orca: _Unit | None
     variance_orca: _Unit | None
     low_orca: Number | None = None
@@ -68,19 +49,19 @@ class _ScoredRow(Row):
     variance_ground_truth: Number | None = None
     rating_orca_clamped: _Unit | None = None
     params: list[Number] | None = None
-    n_ratings: Annotated[int, Field(ge=0)] = _MANY
+    n_ratings: Annotated[int, Field(ge=0)] = _UNCOUNTED
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One scored answer, all on 0 ... 1.
+class ScoredAnswer:
+    """One scored answer, everything on 0 ... 1.
 
     Attributes:
-        id: of the row; empty without one.
+        id: empty if the row has none.
         mean, variance: predicted; the variance is 0 from a head that predicts none.
         truth: mean human rating; None without ratings.
         truth_variance: None below three ratings.
-        clamped: the clamped mean; None where the answer was not clamped.
+        clamped: the clamped mean; None if the answer was not clamped.
         predicts_variance: False for a head that predicts no spread.
     """
 
@@ -95,6 +76,7 @@ class Scored:
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
     """Return the row of one item."""
+    # The input fields come first, so that new values replace those of an earlier scoring.
     row: dict[str, Any] = {
         **item.row,
         "id": item.id,
@@ -118,44 +100,48 @@ def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
     return row
 
 
-def write_results(
-    path: Path,
+def result_rows(
     items: Sequence[OrcaItem],
     scores: Sequence["OrcaScore"],
     further: Mapping[str, Sequence[float | None]] | None = None,
-) -> None:
-    """Write all rows in the order of the items, the file whole or not at all.
-
-    Args:
-        path: of the file.
-        items: that were scored.
-        scores: theirs.
-        further: name to the values of another field.
+) -> list[dict[str, Any]]:
+    """Return all rows in the order of the items; ``further`` holds the values of other fields.
 
     Raises:
-        InputError: the file cannot be written.
         ValueError: lengths differ.
     """
     rows = [result_row(item, score) for item, score in zip(items, scores, strict=True)]
     for name, values in (further or {}).items():
         for row, value in zip(rows, values, strict=True):
             row[name] = value
+    return rows
+
+
+def write_results(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows of :func:`result_rows`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     write_whole(path, (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in rows))
 
 
-def read_results(path: Path) -> list[Scored]:
+def read_results(path: Path) -> list[ScoredAnswer]:
     """Read scored rows; those without a score (``does_not_fit``) are left out.
 
-    A row of a released multinomial model is known by ``score_type`` in an ``args.yaml`` above the file or by its five ``params``, else by a truth above 1.
-    (The released program goes by ``args.yaml`` alone, and without it compares scales that differ.)
+    A row of a released multinomial model is recognised by ``score_type`` in an ``args.yaml`` above the file or by its five ``params``,
+    otherwise by a truth above 1. (The released program looks at ``args.yaml`` only, and without it compares different scales.)
 
     Raises:
-        InputError: the file cannot be read, or a row is no scored answer.
+        InputError: the file cannot be read, or a row is not a scored answer.
     """
+    remedy = "name a file that `lct orca score` wrote, or score the answers again"
     rows = [
-        (validated(_ScoredRow, row, where, remedy=_REMEDY), row) for where, row in json_rows(path, _SCORED)
+        (validated(_ResultRow, row, where, remedy=remedy), row)
+        for where, row in json_rows(path, "answers that `lct orca score` scored")
     ]
     score_type = read_args(path.parent).get("score_type")
+    # Files of single splits may lack an args.yaml or params, hence three signs.
     raw = (
         score_type == "multinomial"
         or any(len(row.params or ()) == _MULTINOMIAL_OUTPUTS for row, _ in rows)
@@ -171,132 +157,25 @@ def read_results(path: Path) -> list[Scored]:
             truth = None if truth is None else (truth - SCALE[0]) / width
             variance = None if variance is None else variance / width**2
         found.append(
-            Scored(
+            ScoredAnswer(
                 str(given.get("id", "")),
                 row.rating_orca,
                 row.variance_orca,
                 truth,
                 variance if row.n_ratings >= MIN_FOR_VARIANCE else None,
                 row.rating_orca_clamped,
+                # Released files have no interval, and only our files mark a head without spread by a null.
                 "low_orca" not in given or row.low_orca is not None,
             )
         )
     return found
 
 
-def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = None) -> Agreement:
-    """Compute all figures of scored rows with a truth.
-
-    Args:
-        rows: scored.
-        means: to take instead of the rows' own, such as clamped ones.
-    """
+def scored_agreement(rows: Sequence[ScoredAnswer], means: Sequence[float] | None = None) -> Agreement:
+    """Compute all figures of scored rows with a truth; ``means`` replace the rows' own, such as clamped ones."""
     return agreement(
         [row.truth for row in rows],
         [row.mean for row in rows] if means is None else means,
         [row.truth_variance for row in rows],
         [row.variance for row in rows],
     )
-
-
-def _released(figures: Agreement, *names: str) -> dict[str, Any]:
-    """Return figures under the released code's names and with its six decimals; null for what is not a number."""
-    return {name: json_value(round(getattr(figures, _RELEASED[name]), 6)) for name in names}
-
-
-def read_threshold(path: Path) -> float:
-    """Read the threshold in a ``clamp.yaml``, or in a ``score_clamp.yaml`` of the released code, where all splits have it.
-
-    Raises:
-        InputError: there is none, or more than one.
-    """
-    found = read_yaml_mapping(path)
-    each = [found, *(value for value in found.values() if isinstance(value, dict))]
-    values = {row["var_threshold"] for row in each if isinstance(row.get("var_threshold"), int | float)}
-    if len(values) != 1:
-        raise InputError(
-            f"{path}: {len(values) or 'no'} different var_threshold in it; name a clamp.yaml or score_clamp.yaml, or give --threshold"
-        )
-    return float(values.pop())
-
-
-@dataclass(frozen=True)
-class Clamped:
-    """Figures of a scored file before and after clamping.
-
-    Attributes:
-        path: of the scored file.
-        changed: number of means that clamping moved.
-        before, after: figures of the predicted and of the clamped means.
-    """
-
-    path: Path
-    changed: int
-    before: Agreement
-    after: Agreement
-
-
-def clamp_file(path: Path, threshold: float) -> Clamped:
-    """Clamp the means of a scored file; nothing is written."""
-    rows = read_results(path)
-    means = clamp_all([row.mean for row in rows], [row.variance for row in rows], threshold)
-    changed = sum(row.mean != mean for row, mean in zip(rows, means, strict=True))
-    return Clamped(path, changed, scored_agreement(rows), scored_agreement(rows, means))
-
-
-def dev_threshold(path: Path, weights: Weights) -> ThresholdSearch:
-    """Search for the threshold on a scored development part."""
-    rated = [(row.truth, row.mean, row.variance) for row in read_results(path) if row.truth is not None]
-    truth, means, variances = zip(*rated, strict=True) if rated else ((), (), ())
-    try:
-        return find_threshold(truth, means, variances, weights)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def write_clamped(
-    folder: Path, files: Sequence[Clamped], copied: Collection[Path], threshold: float, composite: str
-) -> None:
-    """Write ``clamp.yaml``, ``score_clamp.yaml`` in the released code's form, and copies of scored files with ``rating_orca_clamped``.
-
-    Args:
-        folder: for all of them.
-        files: clamped; their names differ.
-        copied: those of them to copy, usually all but the development part.
-        threshold: of the variance.
-        composite: name of the sum by which the threshold was chosen.
-
-    Raises:
-        InputError: a copy would be written over its source, or a file cannot be written.
-    """
-    make_folder(folder, remedy="choose another --out")
-    for path in copied:
-        target = folder / f"{path.stem}.jsonl"
-        if target.resolve() == path.resolve():
-            raise InputError(f"{target}: would be written over what it is made from; choose another --out")
-        lines = []
-        for _, row in json_rows(path, _SCORED):
-            mean, variance = row["rating_orca"], row["variance_orca"]
-            scored = mean is not None and variance is not None
-            row["rating_orca_clamped"] = clamp(mean, variance, threshold) if scored else None
-            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-        write_whole(target, lines)
-    figures = {
-        each.path.stem: {
-            "n_clamped": each.changed,
-            "before": asdict(each.before),
-            "clamped": asdict(each.after),
-        }
-        for each in files
-    }
-    released = {}
-    for each in files:
-        released[each.path.stem] = {
-            "n": each.after.n,
-            "var_threshold": round(threshold, 8),
-            **_released(each.after, "rating_kendall_tau", "rating_spearman_correlation", "mean_mae"),
-            **(_released(each.after, "n_var", "variance_mae") if each.after.n_variance else {}),
-        }
-    summary = {"var_threshold": round(threshold, 8), "composite": composite, "files": json_value(figures)}
-    write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
-    write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))

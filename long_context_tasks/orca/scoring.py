@@ -1,33 +1,39 @@
-"""Scoring answers with an ORCA model: each is read once, in batches of similar length, and results keep the order of the input."""
+"""Scoring answers with an ORCA model: it reads each answer once, in batches of similar length."""
 
+import hashlib
+import json
 import math
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
+from tqdm import tqdm
 
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat, encode_items
-from long_context_tasks.orca.kept import KeptPredictions
 from long_context_tasks.orca.model import OrcaModel, collate, length_batches
-from long_context_tasks.orca.progress import Progress
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import DOES_NOT_FIT
 
 
 @dataclass(frozen=True)
 class OrcaScore:
-    """The prediction for one item; all None when the item does not fit.
+    """The prediction for one item, on 0 ... 1; all None if the item does not fit.
 
     Attributes:
-        mean: expected rating, 0 ... 1.
-        variance: of people's ratings, on 0 ... 1; 0 for the bernoulli head, which predicts none.
-        low, high: 95 % interval of a single rating, 0 ... 1; None for the bernoulli head.
+        mean: expected rating.
+        variance: of people's ratings; 0 for the bernoulli head, which predicts none.
+        low, high: 95 % interval of a single rating; None for the bernoulli head.
         params: outputs of the head.
-        dropped_tokens: of the context, to fit the window.
+        dropped_tokens: context tokens that were cut to fit the window.
         reason: None or :data:`DOES_NOT_FIT`.
-        tokens: that the model read.
+        tokens: number of tokens that the model read.
     """
 
     mean: float | None = None
@@ -41,7 +47,7 @@ class OrcaScore:
 
     @property
     def std(self) -> float | None:
-        """Standard deviation of people's ratings, on 0 ... 1."""
+        """Standard deviation of people's ratings."""
         return None if self.variance is None else math.sqrt(self.variance)
 
 
@@ -50,9 +56,8 @@ class Scoring:
     """Scores in the order of the items.
 
     Attributes:
-        scores: one for each item.
         tokens: read by the model, without padding.
-        window: most tokens of an item; None for no limit.
+        window: maximum tokens of an item; None without a limit.
     """
 
     scores: list[OrcaScore]
@@ -60,13 +65,18 @@ class Scoring:
     window: int | None
 
     @property
+    def means(self) -> list[float | None]:
+        """Predicted means."""
+        return [score.mean for score in self.scores]
+
+    @property
     def shortened(self) -> int:
-        """Items whose context was shortened."""
+        """Number of items whose context was cut."""
         return sum(score.dropped_tokens > 0 for score in self.scores)
 
     @property
     def unfit(self) -> int:
-        """Items that do not fit and have no score."""
+        """Number of items that do not fit even without their context."""
         return sum(score.reason == DOES_NOT_FIT for score in self.scores)
 
     def __str__(self) -> str:
@@ -79,6 +89,89 @@ class Scoring:
         return ", ".join(parts)
 
 
+def progress_bar(title: str, unit: str, total: int, done: int = 0, *, shown: bool = True) -> Any:
+    """Return a bar on standard error; in a log file it is drawn every 30 seconds instead of ten times a second."""
+    seconds = 0.1 if sys.stderr.isatty() else 30.0
+    return tqdm(total=total, initial=done, desc=title, unit=unit, mininterval=seconds, disable=not shown)
+
+
+class KeptPredictions:
+    """Outputs of a model by the tokens that it read, in ``OUT.part`` until the result is written.
+
+    The file grows with each batch, so a scoring that is killed loses one batch at most. Its first line states how the outputs were made,
+    every other line has a digest of the tokens and the outputs.
+    """
+
+    def __init__(self, result: Path, made_by: str) -> None:
+        """Read the predictions of an earlier run.
+
+        Args:
+            result: place of the scores.
+            made_by: checkpoint and precision; outputs of others are refused.
+
+        Raises:
+            InputError: the file cannot be read, or its outputs were made by something else.
+        """
+        self.path = result.with_name(f"{result.name}.part")
+        self._head = json.dumps({"made by": made_by}).encode()
+        self._outputs: dict[str, list[float]] = {}
+        try:
+            lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror}); choose another --out"
+            ) from error
+        if lines and lines[0] != self._head:
+            raise InputError(
+                f"{self.path}: an unfinished scoring with another checkpoint, device or type; give the options of that run, or remove the file"
+            )
+        for line in lines[1:]:
+            with suppress(ValueError, TypeError):  # the line that a killed run was writing
+                digest, outputs = loads(line)
+                self._outputs.setdefault(digest, outputs)
+
+    def __len__(self) -> int:
+        """Return the number of texts with outputs."""
+        return len(self._outputs)
+
+    def get(self, tokens: Sequence[int]) -> list[float] | None:
+        """Return the outputs for some tokens, or None."""
+        return self._outputs.get(_digest(tokens))
+
+    def add(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[float]]) -> None:
+        """Keep the finite outputs for the rows of a batch.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        new: dict[str, list[float]] = {}
+        for tokens, values in zip(rows, outputs, strict=True):
+            digest = _digest(tokens)
+            if digest not in self._outputs and all(map(math.isfinite, values)):
+                new[digest] = list(values)
+        if not new:
+            return
+        first = not self._outputs
+        self._outputs |= new
+        try:
+            with self.path.open("wb" if first else "ab") as file:
+                # A line starts with its line break because the last line of a killed run has none.
+                file.write(self._head if first else b"")
+                file.write(b"".join(f"\n{json.dumps(each)}".encode() for each in new.items()))
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be written ({error.strerror}); make room and give the same command again"
+            ) from error
+
+    def remove(self) -> None:
+        """Remove the file, after the result was written."""
+        self.path.unlink(missing_ok=True)
+
+
+def _digest(tokens: Sequence[int]) -> str:
+    return hashlib.sha256(",".join(map(str, tokens)).encode()).hexdigest()[:32]
+
+
 def score_items(
     checkpoint: Checkpoint,
     items: Sequence[OrcaItem],
@@ -87,19 +180,19 @@ def score_items(
     window: int | None = None,
     batch_tokens: int = 8192,
     batch_size: int = 64,
-    what: str = "",
+    title: str = "",
     kept: KeptPredictions | None = None,
 ) -> Scoring:
-    """Score every item; one pass of the model's body over each, without its vocabulary projection.
+    """Score every item in one pass of the model's body, without its vocabulary projection.
 
     Args:
         checkpoint: loaded.
         items: to score; ratings are not needed.
-        form: the parts of the text; None for those that the checkpoint's arguments name, else the released ones.
-        window: most tokens of an item, to use less than the model's window.
-        batch_tokens: most tokens of a batch, with padding; results do not depend on it beyond rounding.
-        batch_size: most items of a batch.
-        what: is scored; shows progress under this name, empty for none.
+        form: parts of the text; None for those that the checkpoint was trained with.
+        window: maximum tokens of an item, to use less than the model's window.
+        batch_tokens: maximum tokens of a batch, with padding; results depend on it by rounding only.
+        batch_size: maximum items of a batch.
+        title: of the progress bar; empty for none.
         kept: predictions of an earlier run, to which new ones are added.
 
     Raises:
@@ -113,10 +206,11 @@ def score_items(
     params = predict(
         model,
         [encoded[place].ids for place in fitting],
+        # Any token will do, because padding is masked.
         tokenizer.pad_token_id or 0,
         batch_tokens=batch_tokens,
         batch_size=batch_size,
-        what=what,
+        title=title,
         kept=kept,
     )
     for place, row in zip(fitting, params, strict=True):
@@ -124,6 +218,7 @@ def score_items(
             raise InputError(
                 f"item {items[place].id}: the model's output is not a number; take another checkpoint, or dtype float32"
             )
+    # Without a fitting item the list is empty and has no second dimension.
     moments = model.head.moments(torch.tensor(params).reshape(-1, model.head.outputs))
     interval = model.head.interval(params)
     ends = [(None, None)] * len(params) if interval is None else interval.T.tolist()
@@ -145,38 +240,42 @@ def predict(
     *,
     batch_tokens: int = 8192,
     batch_size: int = 64,
-    what: str = "",
+    title: str = "",
     kept: KeptPredictions | None = None,
 ) -> list[list[float]]:
-    """Predict the parameters of every row of tokens, in order. Equal rows are read once and get equal parameters, so that ties stay ties.
+    """Predict the parameters of every row of tokens, in order.
+
+    Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
 
     Args:
-        model: in any mode, which stays.
-        ids: tokens, none empty.
+        model: in training or evaluation mode, which is restored.
+        ids: tokens of each row, at least one.
         pad: the padding token.
-        batch_tokens: most tokens of a batch, with padding.
-        batch_size: most rows of a batch.
-        what: as for :func:`score_items`.
+        batch_tokens: as for :func:`score_items`, like the others.
+        batch_size: likewise.
+        title: likewise.
         kept: likewise.
     """
+    # Lists cannot be keys of a mapping.
     keys = [tuple(row) for row in ids]
     rows = list(dict.fromkeys(keys))
     known = {} if kept is None else {row: kept.get(row) for row in rows}
     params = {row: outputs for row, outputs in known.items() if outputs is not None}
     places = length_batches([len(row) for row in rows], batch_tokens, batch_size)
     batches = [[rows[place] for place in batch] for batch in places]
-    # A batch is computed whole or not at all, so that a run that was stopped rounds as one that was not.
+    # A batch is computed whole or not at all, so that a resumed run rounds like an uninterrupted one.
     batches = [batch for batch in batches if any(row not in params for row in batch)]
     done = len(rows) - sum(map(len, batches))
     was_training = model.training
     model.eval()
     try:
-        with torch.no_grad(), Progress(what, "answer", len(rows), done, shown=bool(what)) as bar:
+        with torch.no_grad(), progress_bar(title, "answer", len(rows), done, shown=bool(title)) as bar:
             for batch in batches:
                 found = model(*collate(batch, pad, model.device)).tolist()
                 if kept is not None:
                     kept.add(batch, found)
                 for row, outputs in zip(batch, found, strict=True):
+                    # Kept outputs stay, although their batch was computed again.
                     params.setdefault(row, outputs)
                 bar.update(len(batch))
     finally:

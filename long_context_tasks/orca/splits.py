@@ -1,4 +1,4 @@
-"""Training, development and test parts: unseen questions, or unseen answering models (paper, section 5.3); and the folders that hold them."""
+"""Training, development and test parts with unseen questions or unseen answering models (paper, section 5.3), and their folders."""
 
 import random
 from collections import defaultdict
@@ -11,18 +11,17 @@ from long_context_tasks.orca.data import OrcaItem, read_items
 from long_context_tasks.schema import InputError
 
 T = TypeVar("T")
-Part = Literal["train", "dev", "test"]
-SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
+SplitPart = Literal["train", "dev", "test"]
+SHARES: dict[SplitPart, int] = {"train": 8, "dev": 1, "test": 1}
 PARTS = tuple(SHARES)
 
 
 @dataclass(frozen=True)
 class Split(Generic[T]):
-    """The parts of a split: indices of items in their order, or the rated answers themselves.
+    """The parts of a split: indices of items, or the rated answers themselves.
 
     Attributes:
         name: ``seed 0``, the models that were held out, or the name of a folder.
-        train, dev, test: the parts.
     """
 
     name: str
@@ -30,31 +29,28 @@ class Split(Generic[T]):
     dev: tuple[T, ...]
     test: tuple[T, ...]
 
-    @property
-    def number(self) -> str:
-        """The part of the name after the last underscore."""
-        return self.name.rpartition("_")[2]
-
 
 SplitItems = Split[OrcaItem]
 
 
 def normalised_question(text: str) -> str:
-    """Return the wording of a question apart from case and white space."""
+    """Return the wording of a question without differences in case and white space."""
     return " ".join(text.casefold().split())
 
 
 def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
     """Number the items' questions, from 0 in the order in which they first occur.
 
-    Items have the same question when their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, apart from case and
-    white space; also by way of a third item. So a question under two ids, or from two data sets, cannot be in two parts.
+    Items have the same question if their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, or if a third
+    item links them. So a question under two ids, or from two data sets, cannot be in two parts.
     """
     first: dict[Hashable, int] = {}
     parent = list(range(len(items)))
 
+    # Union-find: items with a common key get the same root, the earliest of them.
     def root(index: int) -> int:
         while parent[index] != index:
+            # Halving the path keeps later searches short.
             parent[index] = parent[parent[index]]
             index = parent[index]
         return index
@@ -73,10 +69,10 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
 
 
 def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
-    """Split by questions in the ratio 8:1:1, no question in two parts.
+    """Split by questions in the ratio 8:1:1.
 
-    Stratified in two levels: the questions are taken domain by domain and in it category by category, in an order that the seed draws, and each
-    goes to the part that is furthest below its share. So each domain, and each category as far as its size allows, has the ratio of the whole.
+    Stratified in two levels: the questions are taken domain by domain and category by category, in an order that the seed draws, and each
+    goes to the part that is furthest below its share. So each domain has the ratio of the whole, and each category as far as its size allows.
 
     Args:
         items: with ``domain`` and ``category`` (a question has those of its first item).
@@ -98,6 +94,7 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
             seen.add(number)
             strata[item.domain, item.category].append(number)
     domains: dict[str, list[list[int]]] = defaultdict(list)
+    # Sorted, so that the order of the rows does not change the parts.
     for domain, category in sorted(strata):
         domains[domain].append(strata[domain, category])
     rng = random.Random(f"unseen questions {seed}")
@@ -113,16 +110,18 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
     return _split(f"seed {seed}", [part_of[number] for number in numbers])
 
 
-def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Part]:
-    """Give each question to the part that is furthest below its share so far; the smaller part on ties, so none stays empty."""
+def _dealt(questions: Sequence[int], shares: Mapping[SplitPart, int]) -> dict[int, SplitPart]:
+    """Give each question to the part that is furthest below its share so far; to the smaller part on ties, so that none stays empty."""
     total = sum(shares.values())
-    given: dict[Part, int] = dict.fromkeys(shares, 0)
-    part_of: dict[int, Part] = {}
+    given: dict[SplitPart, int] = dict.fromkeys(shares, 0)
+    part_of: dict[int, SplitPart] = {}
     for count, question in enumerate(questions, start=1):
         left = len(questions) - count
+        # The last questions go to parts that are still empty.
         empty = [part for part in shares if not given[part]]
         part = max(
             empty if len(empty) > left else list(shares),
+            # Products instead of fractions, because rounding would break ties.
             key=lambda part: (count * shares[part] - given[part] * total, -shares[part]),
         )
         given[part] += 1
@@ -130,34 +129,30 @@ def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Pa
     return part_of
 
 
-def _split(name: str, parts: Sequence[Part]) -> Split[int]:
+def _split(name: str, parts: Sequence[SplitPart]) -> Split[int]:
     return Split(name, *(tuple(index for index, each in enumerate(parts) if each == part) for part in PARTS))
 
 
 def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split[int]]:
-    """Split by answering models, five times or as often as there are models for: each test part has the answers of models that neither training nor development part has.
+    """Split by answering models, up to five times: each test part has the answers of models that neither training nor development part has.
 
-    No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
-    the test part with another model's answer, as in the paper.
+    No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions. As in the
+    paper, training may see a question of the test part with another model's answer.
 
     Args:
         items: each with its ``model``.
         held_out: models in each test part.
-        seed: draws which models go together, and the development questions.
+        seed: of the groups of models, and of the development questions.
 
     Raises:
         InputError: an item without a model, or too few models.
     """
     for item in items:
         if item.model is None:
-            raise InputError(
-                f'item {item.id}: no "candidate_model"; a split by models needs to know who answered each item'
-            )
+            raise InputError(f'item {item.id}: no "candidate_model", which a split by models needs')
     models = sorted({str(item.model) for item in items})
     if len(models) <= held_out:
-        raise InputError(
-            f"{len(models)} models allow no split that leaves {held_out} out; hold fewer models out"
-        )
+        raise InputError(f"{len(models)} models are too few to hold {held_out} out; hold fewer models out")
     wanted = min(5, len(models) // held_out)
     rng = random.Random(f"unseen models {seed}")
     rng.shuffle(models)
@@ -172,7 +167,7 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
             )
         rng.shuffle(rest)
         part_of = _dealt(rest, {"train": SHARES["train"], "dev": SHARES["dev"]})
-        parts: list[Part] = [
+        parts: list[SplitPart] = [
             "test" if item.model in out else part_of[number]
             for number, item in zip(numbers, items, strict=True)
         ]
@@ -184,22 +179,20 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
 
 
 def read_splits(folder: Path) -> list[SplitItems]:
-    """Read all splits of a folder, by number; a file of rated answers is one split without training, all of them its test part.
+    """Read all splits of a folder, by number. A file of rated answers is one split whose answers are all in the test part.
 
     Raises:
-        InputError: there is none; a part is missing or cannot be read; an answer has no id or no rating, is in two parts of a
-            split, or differs from the answer of this id in another split.
+        InputError: the folder has no split; a part is missing or cannot be read; an answer has no id or no rating, is in two parts of a
+            split, or differs from the answer with its id in another split.
     """
     if folder.is_file():
-        items = tuple(read_items(folder, need_ratings=True))
-        if unnamed := next((item for item in items if item.row.get("id") is None), None):
-            raise InputError(f"{folder}, {unnamed.id}: no id; scores are joined to answers by it")
-        return [SplitItems("all answers", (), (), items)]
+        return [SplitItems("all answers", (), (), _read_part(folder))]
     places = [path for path in folder.glob("split_*") if path.is_dir()]
     if not places:
         raise InputError(
             f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote, or a file of rated answers"
         )
+    # split_10 comes after split_9.
     places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
     known: dict[str, tuple[object, ...]] = {}
     splits = []
@@ -208,21 +201,27 @@ def read_splits(folder: Path) -> list[SplitItems]:
         part_of: dict[str, str] = {}
         for part in PARTS:
             path = place / f"{part}.jsonl"
-            parts.append(tuple(read_items(path, need_ratings=True)))
+            parts.append(_read_part(path))
             for item in parts[-1]:
-                if item.row.get("id") is None:
-                    raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
                 if part_of.setdefault(item.id, part) != part:
                     raise InputError(
                         f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
                     )
+                # Raters have one estimate per id, so an id must mean the same answer in all splits.
                 content = item.question, item.reference, item.candidate, item.ratings
                 if known.setdefault(item.id, content) != content:
                     raise InputError(
-                        f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
+                        f"{path}: {item.id} is another answer or has other ratings in an earlier split; make the splits again"
                     )
         splits.append(SplitItems(place.name, *parts))
     return splits
+
+
+def _read_part(path: Path) -> tuple[OrcaItem, ...]:
+    items = tuple(read_items(path, need_ratings=True))
+    if unnamed := next((item for item in items if item.row.get("id") is None), None):
+        raise InputError(f"{path}, {unnamed.id}: no id; scores are joined to answers by it")
+    return items
 
 
 def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:

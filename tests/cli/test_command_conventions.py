@@ -77,7 +77,7 @@ def test_an_option_has_one_explanation_everywhere():
             if param.param_type_name == "option":
                 words[param.opts[0]].add(param.help)
     assert len(words["--json"]) == 1
-    assert len(words["--device"]) == len(words["--batch-tokens"]) == len(words["--wording"]) == 1
+    assert len(words["--device"]) == len(words["--wording"]) == 1
     assert len(words["--seeds"]) == len(words["--csv"]) == 1
     # Commands that read runs fall back to the data of the runs.
     assert len(words["--data-dir"]) <= 2

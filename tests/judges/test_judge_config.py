@@ -169,7 +169,7 @@ def test_a_key_in_the_wrong_variable_is_refused_and_not_repeated() -> None:
         (
             "kind: orca\nmodel: nowhere\n",
             {},
-            r"judge file .*judge\.yaml: model: .*nowhere: no ORCA checkpoint",
+            r"judge file .*judge\.yaml: model: .*nowhere: not an ORCA checkpoint",
         ),
     ],
 )

@@ -12,7 +12,6 @@ from typing import Any
 from unittest.mock import patch
 
 from long_context_tasks.orca import OrcaItem
-from long_context_tasks.orca.kept import KeptPredictions
 from long_context_tasks.orca.train.plan import Stage, TrainSettings
 
 WORDS = ("rain", "a violin", "two speakers", "her coach", "nothing at all", "a dog")
@@ -65,14 +64,14 @@ def trained(
     """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings; every step is saved."""
     from long_context_tasks.orca.train import loop
 
+    start = {"model": None if model is None else str(model), "init": init, "head": head}
     with patch.multiple(loop, SAVE_SHARE=save_share, LORA_DROPOUT=dropout):
         return loop.train(
             stages or [Stage("human", tuple(items))],
             dev,
-            loop.Start(None if model is None else str(model), init, head),
-            TrainSettings(**{**TINY, **changes}),
+            TrainSettings(**{**TINY, **start, **changes}),
             output,
-            processes=loop.Processes("cpu"),
+            processes=loop.TrainProcesses("cpu"),
             report=report,
         )
 
@@ -103,6 +102,8 @@ def killed_at(moment: int, action: Callable[[], Any]) -> int:
 
     import safetensors.torch
     import torch
+
+    from long_context_tasks.orca.scoring import KeptPredictions
 
     def child() -> None:
         torch.set_num_threads(1)

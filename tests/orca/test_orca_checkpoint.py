@@ -109,7 +109,7 @@ def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("model/config.yaml", "no ORCA checkpoint"),
+        ("model/config.yaml", "not an ORCA checkpoint"),
         ("model/model_minus_lm.pt", "lacks its head, model_minus_lm.pt"),
         ("model/lm", "lacks its language model"),
         ("model/lm/config.json", "cannot be loaded"),
@@ -135,7 +135,7 @@ class _Bad:
         ([1, 2], 0, r"lacks its head: no linear\.weight"),
         ({"linear.weight": (5, 32), "linear.bias": (5,)}, 0, r"has the shape \[5, 32\]"),
         ({"linear.weight": (2, 64), "linear.bias": (2,)}, 0, r"has the shape \[2, 64\]"),
-        ({"linear.weight": (2, 32), "linear.bias": (2,)}, math.nan, "no numbers"),
+        ({"linear.weight": (2, 32), "linear.bias": (2,)}, math.nan, "are not numbers"),
     ],
 )
 def test_a_head_that_does_not_fit_is_named(mine: Path, shapes: Any, value: float, message: str) -> None:
@@ -165,7 +165,7 @@ def test_nothing_is_unpickled(tmp_path: Path, mine: Path, monkeypatch: pytest.Mo
 def test_a_wrong_configuration_is_named(mine: Path) -> None:
     config = mine / "model" / "config.yaml"
     for text, message in (
-        ("score_type: gamma", "score_type 'gamma' is none of beta, multinomial, bernoulli"),
+        ("score_type: gamma", "score_type 'gamma' is not one of beta, multinomial, bernoulli"),
         ("- score_type", "must be a mapping"),
         ("score_type: [", "line 2: not YAML"),
     ):
@@ -213,7 +213,7 @@ def test_no_checkpoint_stands_half_written(tmp_path: Path) -> None:
 def test_other_things_are_not_written_over(tmp_path: Path) -> None:
     model, tokenizer = tiny_model()
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="something else than a checkpoint"):
+    with pytest.raises(InputError, match="exists and is not a checkpoint"):
         save_checkpoint(tmp_path, model, tokenizer, {})
 
 
@@ -309,7 +309,7 @@ def test_a_damaged_tokenizer_or_an_unknown_device_is_named(mine: Path) -> None:
     for device in ("nonsense", "cuda:99"):
         with pytest.raises(InputError, match=f"device '{device}' cannot be used here"):
             load_checkpoint(mine, device=device)
-    with pytest.raises(InputError, match="dtype 'fp16' is none of auto, float32"):
+    with pytest.raises(InputError, match="dtype 'fp16' is not one of auto, float32"):
         load_checkpoint(mine, device="cpu", dtype="fp16")
     (mine / "tokenizer" / "tokenizer.json").write_text("{")
     with pytest.raises(InputError, match="cannot be loaded"):

@@ -167,12 +167,12 @@ def test_training_needs_a_rating_in_every_row(tmp_path: Path, ratings: object) -
     [
         (
             [{**ROW, "id": "b"}, ROW, {**ROW, "candidate": "another"}],
-            "row 3: the id 'a' is that of row 2 too",
+            "row 3: the id 'a' also belongs to row 2",
         ),
         # A row without an id is called by its place, which may be the id of another.
         (
             [{**ROW, "id": "row 2"}, {name: ROW[name] for name in ROW if name != "id"}],
-            "row 2: the id 'row 2' is that of row 1",
+            "row 2: the id 'row 2' also belongs to row 1",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def test_two_answers_of_one_id_are_refused(tmp_path: Path, rows: list[Any], told
     path = _file(tmp_path, *rows)
     with pytest.raises(InputError) as error:
         read_items(path)
-    assert str(error.value).startswith(f"{path}, {told}") and "take one of the rows out" in str(error.value)
+    assert str(error.value).startswith(f"{path}, {told}") and "remove one of the rows" in str(error.value)
     assert len(read_items(path, rules="released")) == len(rows)
 
 

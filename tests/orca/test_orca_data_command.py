@@ -40,18 +40,13 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [row["rationale"] for row in rows] == [None, None, None]
     assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
-    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
-    assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
-    good("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
-    assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
-    assert "--sources u: not there; there are: s, t" in bad(
-        "data", source, "-o", tmp_path / "no", "--sources", "u"
-    )
-    assert f"{source}, row 1: the id 'a' is that of row 1 too" in bad(
+    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--keep-improper")
+    assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", *[None] * 3]
+    assert f"{source}, row 1: the id 'a' also belongs to row 1" in bad(
         "data", source, source, "-o", tmp_path / "no"
     )
     other = write(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])
-    assert f"{other}, row 2: the id 'b' is that of {source}, row 2 too" in bad(
+    assert f"{other}, row 2: the id 'b' also belongs to {source}, row 2" in bad(
         "data", source, other, "-o", tmp_path / "no"
     )
     assert "no source" in bad("data", "-o", tmp_path / "no")
@@ -96,7 +91,7 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
             else:
                 models = [{item.model for item in part} for part in parts]
                 assert not (models[0] | models[1]) & models[2]
-    assert "is there already" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
+    assert "exists; name a new folder" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
     assert "split must be 'none', 'questions' or 'models'" in bad(
         "data", source, "--split", "days", "-o", tmp_path / "d"
     )
@@ -108,7 +103,7 @@ def test_training_and_scoring_refuse_two_answers_of_one_id(tmp_path: Path) -> No
     once = write(tmp_path / "once.jsonl", [SOURCE[1]])
     rows = [{**row, "rationale": None} for row in (SOURCE[2], SOURCE[1], SOURCE[2])]
     twice = write(tmp_path / "twice.jsonl", rows)
-    told = f"{twice}, row 3: the id 'c' is that of row 1 too; give every answer its own id"
+    told = f"{twice}, row 3: the id 'c' also belongs to row 1; give every answer its own id"
     assert told in bad("score", twice, "--checkpoint", tmp_path / "no")
     model = ("--model", tmp_path / "no", "--head", "beta", "-o", tmp_path / "out")
     assert told in bad("train", "--train", twice, "--dev", once, *model)
@@ -162,44 +157,6 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
     assert len({row["candidate_model"] for row in elitr}) == 3
 
 
-def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
-    rows = [
-        {**SOURCE[0], "id": str(number), "question": f"Q{number}", "ratings": [number % 11, number % 7], "scale": [0, 10],
-         "rationale": f"remark {number}"}
-        for number in range(40)
-    ]  # fmt: skip
-    source = write(tmp_path / "rated.jsonl", rows)
-    told = [
-        good("data", source, "-o", tmp_path / name, *more).output
-        for name, more in (
-            ("true", ()),
-            ("mixed", ("--shuffle-ratings",)),
-            ("again", ("--shuffle-ratings",)),
-            ("other", ("--shuffle-ratings", "--seed", "1")),
-        )
-    ]
-    assert "CONTROL, NO REAL RATINGS" in told[1] and "CONTROL" not in told[0]
-    true, mixed, again, other = (read(tmp_path / name) for name in ("true", "mixed", "again", "other"))
-    assert all("control" not in row for row in true)
-    assert all(row["control"] == "ratings shuffled" for row in mixed)
-    moved = "ratings", "ratings_given", "scale_given"
-    kept = [{name: row[name] for name in row if name not in (*moved, "control")} for row in mixed]
-    assert kept == [{name: row[name] for name in row if name not in moved} for row in true]
-    assert sorted(row["ratings"] for row in mixed) == sorted(row["ratings"] for row in true)
-    assert sum(a["ratings"] != b["ratings"] for a, b in zip(true, mixed, strict=True)) > 30
-    for row in mixed:  # an answer's ratings go together, and as given
-        assert row["ratings"] == pytest.approx([1 + 4 * rating / 10 for rating in row["ratings_given"]])
-    assert mixed == again != other
-    # The parts are those of the true ratings, so the true test part can be scored.
-    for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
-        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
-    for part in ("train", "dev", "test"):
-        a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
-        assert [row["id"] for row in a] == [row["id"] for row in b]
-    same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
-    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
-
-
 def test_no_source_is_written_over(tmp_path: Path, judge_copy: Callable[..., Path]) -> None:
     source = write(tmp_path / "rated.jsonl", SOURCE)
     before = source.read_bytes()
@@ -207,5 +164,7 @@ def test_no_source_is_written_over(tmp_path: Path, judge_copy: Callable[..., Pat
     assert source.read_bytes() == before
     judge_copy(tmp_path / "judge")
     scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
-    assert "written over" in bad("score", scored, "--checkpoint", tmp_path / "judge", "-o", scored)
+    assert "is the file that is scored" in bad(
+        "score", scored, "--checkpoint", tmp_path / "judge", "-o", scored
+    )
     assert read(scored) == rows_of(rated_items(6, 9))

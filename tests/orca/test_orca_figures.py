@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.orca import OrcaItem, disagreement, item_agreement, item_intervals, write_results
+from long_context_tasks.orca import OrcaItem, item_agreement, item_intervals, write_results
 from long_context_tasks.orca.metrics import (
     COMPOSITES,
     agreement,
@@ -20,9 +20,8 @@ from long_context_tasks.orca.metrics import (
     clamp_all,
     composite_of,
     find_threshold,
-    weights_of,
 )
-from long_context_tasks.orca.results import read_results, scored_agreement
+from long_context_tasks.orca.results import read_results, result_rows, scored_agreement
 from long_context_tasks.schema import InputError
 
 UNIT = st.floats(0, 1)
@@ -84,7 +83,7 @@ def _noisy(n: int, seed: int) -> tuple[list[float], list[float], list[float]]:
 @settings(deadline=None, max_examples=40)
 def test_the_threshold_is_the_best_of_those_tried(seed: int, name: str) -> None:
     truth, means, variances = _noisy(25, seed)
-    weights = weights_of(name)
+    weights = COMPOSITES[name]
     found = find_threshold(truth, means, variances, weights)
     for trial in found.trials:
         figures = agreement(truth, clamp_all(means, variances, trial.threshold))
@@ -114,11 +113,6 @@ def test_constant_predictions_keep_the_first_threshold(variances: list[float]) -
     assert found.threshold == 0.05 and math.isnan(found.composite_baseline)
     # Where variances differ, clamping makes two values of one.
     assert math.isnan(found.composite_clamped) == (len(set(variances)) == 1)
-
-
-def test_an_unknown_composite_is_named() -> None:
-    with pytest.raises(InputError, match="composite 'best' is none of paper, released"):
-        weights_of("best")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +149,7 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
         _score(None, None, low=None, high=None, params=None, reason="does_not_fit"),
     ]
     path = tmp_path / "final_result.jsonl"
-    write_results(path, items, scores)
+    write_results(path, result_rows(items, scores))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert rows[0]["note"] == "kept" and rows[1]["dropped_context_tokens"] == 7
     assert "rating_ground_truth" not in rows[2] and rows[3]["reason"] == "does_not_fit"
@@ -208,14 +202,3 @@ def test_files_that_are_no_results(tmp_path: Path, line: str, message: str) -> N
         read_results(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_results(tmp_path / "none.jsonl")
-
-
-def test_disagreement_of_two_raters() -> None:
-    """Three answers that differ against two that agree: five of the six pairs stand in the right order, one is a tie."""
-    ratings = [(1.0, 2.0), (5.0, 1.0, 1.0), (2.0, 3.0), (4.0, 4.0), (5.0, 5.0), (3.0,)]
-    items = [OrcaItem(str(place), "q", "r", "c", ratings=given) for place, given in enumerate(ratings)]
-    found = disagreement(items, [0.3, 0.2, 0.1, 0.1, 0.05, 9.0])
-    assert (found.differ, found.agree) == (3, 2)
-    assert found.auc == pytest.approx(5.5 / 6)
-    without = disagreement(items, [0.3, 0.2, 0.1, None, None, None])
-    assert (without.differ, without.agree) == (3, 0) and math.isnan(without.auc)

@@ -144,5 +144,5 @@ def test_the_loss_of_a_guess() -> None:
 
 
 def test_unknown_heads_are_named() -> None:
-    with pytest.raises(InputError, match="head 'gamma' is none of beta, multinomial, bernoulli"):
+    with pytest.raises(InputError, match="head 'gamma' is not one of beta, multinomial, bernoulli"):
         heads.get_head("gamma")

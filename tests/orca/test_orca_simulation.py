@@ -11,7 +11,6 @@ from orca_training import trained
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.checkpoint import load_checkpoint
-from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import agreement
 
 pytestmark = pytest.mark.slow
@@ -64,7 +63,7 @@ def test_known_means_and_variances_are_found(head: str, tiny_lm_folder: Path, tm
         batch_size=16,
         batch_tokens=8192,
         lr=3e-3,
-        form=InputFormat(rationale=False),
+        no_rationale=True,
     )
     unseen = items(150, 2)
     scores = scorer.score_items(load_checkpoint(tmp_path / "judge"), unseen).scores

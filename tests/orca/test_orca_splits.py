@@ -130,7 +130,7 @@ def test_too_few_models_are_refused() -> None:
     items = [_item(question, model=model) for question in range(5) for model in range(3)]
     assert len(model_splits(items)) == 1
     assert len(model_splits(items, held_out=1)) == 3
-    with pytest.raises(InputError, match="3 models allow no split that leaves 3 out"):
+    with pytest.raises(InputError, match="3 models are too few to hold 3 out"):
         model_splits(items, held_out=3)
     with pytest.raises(InputError, match='item 1-None: no "candidate_model"'):
         model_splits([*items, _item(1)])

@@ -141,7 +141,7 @@ def test_a_state_that_was_cut_is_an_error(model: Path, tmp_path: Path) -> None:
     [state] = work_folder(tmp_path / "out").glob("*/state.safetensors")
     state.write_bytes(state.read_bytes()[:-9])
     with pytest.raises(
-        InputError, match=r"state\.safetensors: cannot be read .*; remove .*out\.training to begin"
+        InputError, match=r"state\.safetensors: cannot be read .*; remove .*out\.training to start"
     ):
         tiny_training(model, tmp_path / "out")
 
@@ -149,7 +149,7 @@ def test_a_state_that_was_cut_is_an_error(model: Path, tmp_path: Path) -> None:
 def test_what_is_not_finished_is_no_checkpoint(model: Path, tmp_path: Path) -> None:
     assert killed_at(40, lambda: tiny_training(model, tmp_path / "out", 2)) == -9
     assert work_folder(tmp_path / "out").is_dir()
-    with pytest.raises(InputError, match="no ORCA checkpoint"):
+    with pytest.raises(InputError, match="not an ORCA checkpoint"):
         load_checkpoint(tmp_path / "out", device="cpu")
     with pytest.raises(InputError, match=r"other arguments \(seed\); name another --out"):
         tiny_training(model, tmp_path / "out", 2, seed=1)
@@ -165,7 +165,7 @@ def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
         tiny_training(model, tmp_path / "out", batch_size=3, lr=1e-3)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="something else than a checkpoint"):
+    with pytest.raises(InputError, match="exists and is not a checkpoint"):
         tiny_training(model, tmp_path / "thesis")
 
 

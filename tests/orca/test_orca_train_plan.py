@@ -1,6 +1,7 @@
 """What a training does before it computes: order of the items, learning rate, the five scenarios, settings."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.orca import InputFormat, OrcaItem
 from long_context_tasks.orca.train.plan import (
-    SCENARIOS,
+    Scenario,
     TrainSettings,
     make_stages,
     rate,
@@ -64,7 +65,7 @@ HELD = [_item(9, "held?")]
 def test_the_five_scenarios() -> None:
     made = {
         scenario: make_stages(scenario, HUMAN, () if scenario == "human" else JUDGE, HELD)[0]
-        for scenario in SCENARIOS
+        for scenario in get_args(Scenario)
     }
     named = {
         scenario: [(stage.name, [item.id for item in stage.items]) for stage in stages]
@@ -88,9 +89,8 @@ def test_the_five_scenarios() -> None:
 @pytest.mark.parametrize(
     ("scenario", "human", "judge", "message"),
     [
-        ("all", HUMAN, JUDGE, "scenario 'all' is none of human, judge"),
         ("human", [], [], "scenario human needs ratings by people"),
-        ("human", HUMAN, JUDGE, "takes no ratings by judges"),
+        ("human", HUMAN, JUDGE, "does not use ratings by judges"),
         ("two_stage", HUMAN, [], "needs ratings by judges"),
         ("judge", HUMAN, JUDGE[2:], "nothing to train on in stage judge"),
         ("mixed", HUMAN, JUDGE[2:], "no answer has ratings by people and by judges"),
@@ -100,7 +100,7 @@ def test_the_five_scenarios() -> None:
     ],
 )
 def test_data_that_cannot_be_used(
-    scenario: str, human: list[OrcaItem], judge: list[OrcaItem], message: str
+    scenario: Scenario, human: list[OrcaItem], judge: list[OrcaItem], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         make_stages(scenario, human, judge, HELD)
@@ -113,6 +113,7 @@ def test_shared_questions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"scenario": "all"}, "training: scenario must be 'human', 'judge'"),
         ({"method": "half"}, "training: method must be 'lora' or 'full'"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"epochs": 0}, "epochs must be at least 1"),
@@ -126,7 +127,7 @@ def test_settings_are_checked(change: dict[str, object], message: str) -> None:
 
 
 def test_what_settings_stand_for() -> None:
-    settings = TrainSettings(method="full", form=InputFormat(question=False))
+    settings = TrainSettings(method="full", no_question=True)
     args = settings.args()
     assert (args["lr"], TrainSettings().args()["lr"], TrainSettings(lr=0.1).args()["lr"]) == (2e-5, 2e-4, 0.1)
     assert args["skip_question"] is True

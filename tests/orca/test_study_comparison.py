@@ -21,7 +21,7 @@ from long_context_tasks.orca.study.comparison import (
     Estimate,
     Fusion,
     Rater,
-    Spread,
+    SplitSpread,
     averaged,
     calibrate,
     compare_raters,
@@ -58,7 +58,6 @@ def test_splits_are_read_in_order_and_whole(tmp_path: Path) -> None:
     folder = write_splits(tmp_path / "s", ROWS, 11)
     found = read_splits(folder)
     assert [split.name for split in found] == [f"split_{number}" for number in range(11)]
-    assert found[10].number == "10"
     assert {item.id for part in (found[3].train, found[3].dev, found[3].test) for item in part} == set(TRUTH)
 
 
@@ -169,8 +168,8 @@ def test_questions_of_one_wording_are_one_cluster(tmp_path: Path) -> None:
 
 
 def test_spread_of_a_figure_that_a_split_lacks() -> None:
-    assert math.isnan(Spread.of([0.5, math.nan]).mean)
-    one = Spread.of([0.5])
+    assert math.isnan(SplitSpread.of([0.5, math.nan]).mean)
+    one = SplitSpread.of([0.5])
     assert one.mean == 0.5 and math.isnan(one.sd)
 
 
@@ -179,10 +178,10 @@ def test_spread_of_a_figure_that_a_split_lacks() -> None:
     [
         (lambda rows: [{**rows[0], "id": None}, *rows[1:]], "no id; scores are joined"),
         (lambda rows: [{**rows[0], "ratings": []}, *rows[1:]], "no rating"),
-        (lambda rows: [*rows, rows[0]], "row 17: the id 'q4/owl' is that of row 1 too"),
+        (lambda rows: [*rows, rows[0]], "row 17: the id 'q4/owl' also belongs to row 1"),
         (lambda rows: [*rows, {**ROWS[0], "id": "q0/owl"}], "q0/owl is in dev and test of split_1"),
-        (lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]], "another answer, or has other ratings"),
-        (lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]], "another answer, or has other ratings"),
+        (lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]], "another answer or has other ratings"),
+        (lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]], "another answer or has other ratings"),
         (lambda rows: [], "no rows"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`lct orca study rate`: scores per judge and condition, resuming, baselines, published judges, bad input."""
+"""`lct orca rate`: scores per judge and condition, resuming, baselines, published judges, bad input."""
 
 import shutil
 import threading
@@ -17,7 +17,7 @@ from long_context_tasks.cli import app
 
 
 def lct(*arguments: object) -> Result:
-    return orca("study", *arguments)
+    return orca(*arguments)
 
 
 def compare(*arguments: object) -> Result:
@@ -202,16 +202,16 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
             ("{answers}", "--condition", "some"),
             "--condition some: there are with_context, without_transcription",
         ),
-        (("{answers}", "--condition", " ,"), "--condition: names none"),
+        (("{answers}", "--condition", " ,"), "--condition is empty"),
         (("{answers}",), "no judge is named"),
         (("--baselines",), "no answers"),
         (("{answers}", "--published", "elitr_bench"), "--published goes alone"),
         (("--published", "ethic"), "no benchmark of this name publishes ratings"),
-        (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' is that of row 1 too"),
-        (("{answers}", "--judge", "{orca}"), "of kind orca, which reads no prompt"),
+        (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' also belongs to row 1"),
+        (("{answers}", "--judge", "{orca}"), "of kind orca, which does not read prompts"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
         (("missing.jsonl", "--baselines"), "missing.jsonl: cannot be read"),
-        (("{answers}", "--baselines", "-o", "{here}/no/r.jsonl"), "its folder is not there"),
+        (("{answers}", "--baselines", "-o", "{here}/no/r.jsonl"), "its folder does not exist"),
     ],
 )
 def test_bad_input_costs_nothing(

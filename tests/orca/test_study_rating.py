@@ -17,7 +17,7 @@ from long_context_tasks.orca.data import item_of_row
 from long_context_tasks.orca.study.rating import (
     CONDITIONS,
     CONTROLS,
-    Column,
+    RatingColumn,
     chosen_conditions,
     cluster_of,
     exact_match,
@@ -55,7 +55,7 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
     with judge_server(by_rule) as server:
         config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
         store = Store(tmp_path / "s.jsonl")
-        columns, summary = rate_answers(answers, config, CONDITIONS, "paper", store, progress=False)
+        columns, summary = rate_answers(answers, config, CONDITIONS, "paper", store)
         assert {one.name: set(one.scores) for one in columns} == {
             "tiny:with_context": {4},
             "tiny:without_transcription": {3},
@@ -68,16 +68,14 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
             judge_prompt(one, condition)[0].content for one in answers for condition in CONDITIONS
         }
         again = Store(tmp_path / "s.jsonl")
-        assert rate_answers(answers, config, CONDITIONS, "paper", again, progress=False)[0] == columns
+        assert rate_answers(answers, config, CONDITIONS, "paper", again)[0] == columns
         assert len(asked(server)) == 12
 
 
 def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
     with judge_server(by_rule) as server:
         config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
-        columns, _ = rate_answers(
-            items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
-        )
+        columns, _ = rate_answers(items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"))
     assert len(asked(server)) == 6  # without any context the first three conditions are one
     assert [set(one.scores) for one in columns] == [{2}, {2}, {2}, {1}]
 
@@ -93,7 +91,7 @@ def test_seeds_and_replies_without_a_score(tmp_path: Path) -> None:
     with judge_server(behave) as server:
         config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
         columns, summary = rate_answers(
-            items(), config, ["without_context"], "paper", Store(tmp_path / "s.jsonl"), progress=False
+            items(), config, ["without_context"], "paper", Store(tmp_path / "s.jsonl")
         )
     [column] = columns
     assert column.scores == (1.5, None, 2)
@@ -108,7 +106,7 @@ def test_names_clusters_and_what_clashes() -> None:
     assert cluster_of(replace(first, question_id="m/1")) == "m/1"
     assert cluster_of(first) == cluster_of(replace(first, question=" q0? ")) != cluster_of(second)
     assert "Q0" not in cluster_of(first)
-    column = Column("tiny", (1,), (1, 5))
+    column = RatingColumn("tiny", (1,), (1, 5))
     with pytest.raises(InputError, match="two columns are called tiny"):
         rated_rows([("a", "q")], [column, column])
     with pytest.raises(InputError, match="two columns are called cluster"):
@@ -154,7 +152,7 @@ def test_controls_show_the_reference_of_another_question_or_none(tmp_path: Path)
     with judge_server(by_rule) as server:
         config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,), concurrency=1)
         store = Store(tmp_path / "s.jsonl")
-        columns, _ = rate_answers(answers, config, CONTROLS, "paper", store, progress=False)
+        columns, _ = rate_answers(answers, config, CONTROLS, "paper", store)
         texts = [body["messages"][-1]["content"] for body in asked(server)]
     assert [one.name for one in columns] == ["tiny:mismatched_reference", "tiny:no_reference"]
     shown = [re.findall(r"\*\*Expected Answer:\*\* (.*)\n", text) for text in texts]

@@ -1,1 +1,1 @@
-"""Replication of the ORCA paper."""
+"""Replication of the ORCA paper's tables."""

@@ -1,6 +1,6 @@
-"""Files of a training run: until its end they are in ``OUTPUT.training``, so what is at ``OUTPUT`` is always finished.
+"""Files of a training run: they are in ``OUTPUT.training`` until its end, so a checkpoint at ``OUTPUT`` is always finished.
 
-A run may be killed between any two operations; what it had written is put right, and what it had not finished is done again.
+A run may be killed between any two operations. The next one repairs half-written files and repeats unfinished steps.
 """
 
 import json
@@ -26,14 +26,14 @@ STATE = "state.safetensors"
 
 
 @dataclass(frozen=True)
-class State:
+class StageState:
     """Progress of a stage.
 
     Attributes:
-        step: steps done.
-        evaluated: steps after which the model was last evaluated; 0 before the first time.
-        best_step: after which the best checkpoint was made; 0 for none.
-        best: its loss of a rating on the development part; None before the first.
+        step: number of finished steps.
+        evaluated: step after which the model was last evaluated; 0 before the first evaluation.
+        best_step: step after which the best checkpoint was made; 0 without one.
+        best: its loss per rating on the development part.
         done: whether the stage has ended.
     """
 
@@ -44,20 +44,16 @@ class State:
     done: bool = False
 
 
-def write_state(folder: Path, state: State, tensors: "Mapping[str, Tensor]") -> None:
-    """Write the state of a stage, whole or not at all; it replaces the one of an earlier step.
-
-    Args:
-        folder: of the stage.
-        state: its progress.
-        tensors: trained weights and the state of the optimizer.
+def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]") -> None:
+    """Replace the state of a stage; the tensors are the trained weights and the optimizer's state.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    # Written next to its place, because a cut file could not be continued from.
     part = folder / f".{STATE}.part"
     try:
         save_file(dict(tensors), part, {"state": json.dumps(asdict(state))})
@@ -68,23 +64,23 @@ def write_state(folder: Path, state: State, tensors: "Mapping[str, Tensor]") -> 
         ) from error
 
 
-def read_state(folder: Path) -> "tuple[State, dict[str, Tensor]]":
-    """Read the state of a stage and its tensors, on the CPU; without any at the beginning.
+def read_state(folder: Path) -> "tuple[StageState, dict[str, Tensor]]":
+    """Read the state of a stage and its tensors, on the CPU; a new stage has no tensors.
 
     Raises:
-        InputError: it was changed or cannot be read.
+        InputError: the file was changed or cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 
     if not (folder / STATE).is_file():
-        return State(), {}
+        return StageState(), {}
     try:
         with safe_open(folder / STATE, "pt") as file:
-            state = State(**loads(file.metadata()["state"]))
+            state = StageState(**loads(file.metadata()["state"]))
             return state, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent} to begin anew"
+            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent} to start again"
         ) from error
 
 
@@ -94,10 +90,10 @@ def work_folder(output: Path) -> Path:
 
 
 def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
-    """Return whether the result of just this run is there.
+    """Return whether the result of this run exists.
 
     Raises:
-        InputError: something else is there.
+        InputError: the place holds something else.
     """
     if (output / "model" / "config.yaml").is_file():
         try:
@@ -107,9 +103,7 @@ def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
         _check_same_run(found, args, output)
         return True
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(
-            f"{output}: there is something else than a checkpoint; name another folder with --out"
-        )
+        raise InputError(f"{output}: exists and is not a checkpoint; name another folder with --out")
     return False
 
 
@@ -118,16 +112,16 @@ def _check_same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Pa
         name for name in {*found, *args} if json_value(found.get(name)) != json_value(args.get(name))
     ):
         raise InputError(
-            f"{place} is of a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
+            f"{place} belongs to a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
         )
 
 
 @contextmanager
 def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
-    """Make or find the folder of an unfinished run, for one process alone.
+    """Lock the folder of an unfinished run, new or existing.
 
     Raises:
-        InputError: another process writes there, it is of a run with other arguments, or it cannot be written.
+        InputError: another process writes there, it belongs to a run with other arguments, or it cannot be written.
     """
     work = work_folder(output)
     try:
@@ -146,15 +140,16 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
     with lock:
         run = work / "run.json"
         if run.is_file():
-            found = read_json(run, f"the arguments of a run; remove {work} to begin anew")
+            found = read_json(run, f"the arguments of a run; remove {work} to start again")
             if not isinstance(found, dict):
-                raise InputError(f"{run}: holds no arguments; remove {work} to begin anew")
+                raise InputError(f"{run}: holds no arguments; remove {work} to start again")
             try:
                 _check_same_run(found, args, work)
+            # The lock is held, so no other process uses these folders.
             except InputError:
                 if any(work.glob(f"*/{STATE}")):
                     raise
-                # Nothing is lost: as after a mistyped option, no step was done yet.
+                # No step was done yet, as after a mistyped option, so nothing is lost.
                 for stage in filter(Path.is_dir, work.iterdir()):
                     shutil.rmtree(stage)
                 run.unlink()
@@ -164,22 +159,22 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def tidy_stage(folder: Path) -> None:
-    """Make a stage's folder, or put it right after a run that was killed while it wrote."""
+    """Make a stage's folder, or repair it after a run that was killed while it wrote."""
     folder.mkdir(exist_ok=True)
     bring_back(folder / "best")
     for part in folder.glob(".*.part"):
         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
 
-def cut_log(path: Path, state: State) -> None:
-    """Keep the rows up to a state; what a run did after that is done again."""
+def cut_log(path: Path, state: StageState) -> None:
+    """Keep the rows up to a state; later steps are repeated."""
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
         try:
             row = loads(line)
             kept = row["step"] <= (state.evaluated if "dev" in row else state.step)
         except (ValueError, TypeError, KeyError):
-            continue  # the line that was being written
+            continue  # the line that a killed run was writing
         if kept:
             rows.append(line if line.endswith("\n") else f"{line}\n")
     write_whole(path, rows)
@@ -192,19 +187,21 @@ def add_to_log(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def finish(output: Path, work: Path, stages: list[Path]) -> None:
-    """Put the result in its place at one stroke; the unfinished run's folder can be removed then.
+    """Move the result to its place; the folder of the run can be removed afterwards.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the result cannot be written.
     """
     part = work / "result"
     try:
+        # A run that was killed while it copied.
         shutil.rmtree(part, ignore_errors=True)
         shutil.copytree(stages[-1] / "best", part)
         with (part / LOG).open("w", encoding="utf-8") as file:
             for stage in stages:
                 file.write((stage / LOG).read_text(encoding="utf-8"))
             file.flush()
+            # The result must be on the disk before the folder of the run is removed.
             os.fsync(file.fileno())
         part.replace(output)
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Training: stages one after the other; each ends with the model of the epoch that has the lowest loss on the development part.
+"""Training in stages; each ends with the model of the epoch that has the lowest loss on the development part.
 
-A run can be stopped at any moment; the same call goes on from the last step that was saved, and the loss curve is that of a run that was never stopped (bit
-for bit on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
+A run can be stopped at any moment. The same call continues after the last saved step, with the loss curve of an uninterrupted run (bit for bit
+on a CPU). Everything random is a function of the seed and the step, dropout included, so the number of processes matters by rounding only.
 
-``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its parts of every step; gradients and predictions
-are joined, so that all processes decide alike.
+``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its share of every step; gradients and
+predictions are joined, so that all processes decide alike.
 """
 
 import contextlib
@@ -32,12 +32,11 @@ from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
-from long_context_tasks.orca.progress import Progress
-from long_context_tasks.orca.scoring import predict
+from long_context_tasks.orca.scoring import predict, progress_bar
 from long_context_tasks.orca.train.folder import (
     LOG,
     STATE,
-    State,
+    StageState,
     add_to_log,
     cut_log,
     finish,
@@ -67,38 +66,23 @@ from long_context_tasks.schema import InputError
 
 Report = Callable[[str], None]
 _OF = " of "
-"""Between the name of an optimizer's tensor and that of its parameter, in the file of a state."""
+"""Separates the name of an optimizer's tensor from that of its parameter in the file of a state."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """Where the first stage begins.
-
-    Attributes:
-        model: folder or hub id of a language model; or None.
-        checkpoint: an ORCA checkpoint in its place; or None.
-        head: name; that of the checkpoint, if there is one.
-    """
-
-    model: str | None
-    checkpoint: Path | None
-    head: str
-
-
-class Processes:
+class TrainProcesses:
     """The processes of this run.
 
     Attributes:
         rank: number of this process, from 0.
-        count: of all.
-        device: where this one computes.
+        count: number of processes.
+        device: device of this process.
     """
 
     def __init__(self, device: str = "auto") -> None:
-        """Join the others.
+        """Join the other processes; each takes its own GPU.
 
         Args:
-            device: of torch; ``auto`` takes the GPU when there is one. Of several processes each takes its own GPU.
+            device: of torch; ``auto`` for the GPU if there is one.
         """
         chosen, _ = choose_device(device, "auto")
         with named_failures("accelerate"):
@@ -111,16 +95,17 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process is the one that writes."""
+        """Whether this is the process that writes."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Wait for all processes."""
         if self.count > 1:
             self._state.wait_for_everyone()
 
     def share(self, items: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the part of this process of a list that all have, each item with its place in the list."""
+        """Return this process's part of a list, each item with its place in the list."""
+        # In turn rather than in blocks, because batches are sorted by length.
         return [(place, item) for place, item in enumerate(items) if place % self.count == self.rank]
 
     def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
@@ -133,12 +118,13 @@ class Processes:
         return [item for _, item in sorted(found, key=lambda part: part[0])]
 
     def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
-        """Add up the gradients of all processes; a process that had nothing to compute adds nothing."""
+        """Add up the gradients of all processes."""
         if self.count == 1:
             return
         from accelerate.utils import reduce
 
         for each in parameters:
+            # A process without a share of this step has no gradients.
             grad = torch.zeros_like(each) if each.grad is None else each.grad
             each.grad = reduce(grad, reduction="sum")
 
@@ -146,38 +132,34 @@ class Processes:
 def train(
     stages: Sequence[Stage],
     dev: Sequence[OrcaItem],
-    start: Start,
     settings: TrainSettings,
     output: Path,
     *,
-    processes: Processes,
+    processes: TrainProcesses,
     args: Mapping[str, Any] | None = None,
-    progress: bool = False,
     report: Report = lambda _: None,
 ) -> bool:
-    """Train, or go on with a training that was stopped; the checkpoint is at ``output`` when it is finished.
+    """Train, or continue a training that was stopped; the checkpoint appears at ``output`` when it is finished.
 
     Args:
         stages: at least one.
         dev: development part, with ratings.
-        start: model or checkpoint.
-        settings: see there.
-        output: the checkpoint's place; nothing or an empty folder may be there, or the result of just this run.
+        settings: with a head, and with a model or a checkpoint to start from.
+        output: place of the checkpoint: free, an empty folder, or the result of the same run.
         processes: of this run.
-        args: further arguments that distinguish runs and belong in ``args.yaml``, such as check sums of the data.
-        progress: show a bar.
-        report: takes lines for the user.
+        args: further arguments that distinguish runs and belong in ``args.yaml``, such as hashes of the data.
+        report: receives lines for the user.
 
     Returns:
-        False when the result was there already.
+        False if the result existed.
 
     Raises:
-        InputError: the model or the place cannot be used, a run with other arguments is there, no item fits the window, or the loss
-            is not a number.
+        InputError: the model or the place cannot be used, the place belongs to a run with other arguments, no item fits the window, or the
+            loss is not a number.
     """
     output = output.absolute()
-    # A run goes on only where it computes as before.
-    kind = {"precision": _precision(processes.device), "score_type": start.head}
+    # A run is continued only on the same kind of device, because others round differently.
+    kind = {"precision": _precision(processes.device), "score_type": settings.head}
     args = {**settings.args(), **(args or {}), **kind}
     report = report if processes.is_first else lambda _: None
     work = work_folder(output)
@@ -186,16 +168,16 @@ def train(
         opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
         folders = [work / f"{number}-{stage.name}" for number, stage in enumerate(stages, start=1)]
         devices = [processes.device] if processes.device.startswith("cuda") else []
+        # Training sets torch's seed at every step; the caller's generator stays as it was.
         with opened, torch.random.fork_rng(devices=devices):
             if processes.is_first:
                 for folder in folders:
                     tidy_stage(folder)
             processes.wait()
-            for number, stage in enumerate(stages):
-                before = folders[number - 1] / "best" if number else start.checkpoint
-                _Run(stage, dev, settings, processes, folders[number], args, report).go(
-                    start, before, progress
-                )
+            start = settings.init
+            for stage, folder in zip(stages, folders, strict=True):
+                _StageTraining(stage, dev, settings, processes, folder, args, report).run(start)
+                start = folder / "best"
             if processes.is_first:
                 finish(output, work, folders)
                 if doubt := doubt_of(output):
@@ -207,20 +189,18 @@ def train(
 
 
 def _precision(device: str) -> str:
-    """Return how a device computes: frozen weights in bfloat16 and autocast on a GPU, as the released code does, else float32."""
+    """Return the precision of a device: as in the released code, frozen weights in bfloat16 and autocast on a GPU; float32 on a CPU."""
     return "fp32" if device.startswith("cpu") else "bf16"
 
 
-def _trainable(
-    start: Start, checkpoint: Path | None, settings: TrainSettings, device: str
-) -> tuple[OrcaModel, Any]:
-    """Load the model of a checkpoint, or a language model with a fresh head, in training mode; and its tokenizer.
+def _trainable(checkpoint: Path | None, settings: TrainSettings, device: str) -> tuple[OrcaModel, Any]:
+    """Load a model in training mode and its tokenizer: that of a checkpoint, or a language model with a new head.
 
-    Under ``lora`` an adapter goes on being trained, and a model without one gets a fresh one; otherwise an adapter is merged. Only what is trained
-    takes gradients.
+    With ``lora`` an existing adapter is trained further, and a model without one gets a new one; with ``full`` an adapter is merged. Only
+    trained weights have gradients.
     """
     lora = settings.method == "lora"
-    # Trained weights stay in float32, since small steps are lost in bfloat16.
+    # Trained weights stay in float32, because bfloat16 loses small steps.
     dtype = "bfloat16" if _precision(device) == "bf16" and lora else "float32"
     if checkpoint is not None:
         found = load_checkpoint(checkpoint, device="cpu", dtype=dtype, trainable=lora)
@@ -228,13 +208,13 @@ def _trainable(
         if lora and not hasattr(model.lm, "peft_config"):
             model.lm = _adapted(model.lm, settings)
     else:
-        tokenizer = load_tokenizer(str(start.model))
-        lm = load_lm(str(start.model), dtype)
+        tokenizer = load_tokenizer(str(settings.model))
+        lm = load_lm(str(settings.model), dtype)
         lm = _adapted(lm, settings) if lora else lm
         torch.manual_seed(seed_of("head", settings.seed))
-        model = OrcaModel(lm, get_head(start.head))
+        model = OrcaModel(lm, get_head(str(settings.head)))
     if not lora:
-        # The vocabulary projection is never run, so it must not wait for gradients.
+        # The vocabulary projection is never run, so it would never get gradients, which several processes would wait for.
         model.lm.requires_grad_(False)
         model.body().requires_grad_(True)
     return model.to(device).train(), tokenizer
@@ -247,15 +227,17 @@ def _adapted(lm: Any, settings: TrainSettings) -> Any:
         r=settings.lora_rank,
         lora_alpha=LORA_ALPHA,
         lora_dropout=LORA_DROPOUT,
+        # As usual for LoRA; the paper does not say which layers it adapts.
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
+    # peft draws the adapter from torch's generator.
     torch.manual_seed(seed_of("adapter", settings.seed))
     return get_peft_model(lm, config)
 
 
 def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
-    """Make AdamW; matrices of the language model decay, the head has another rate. The groups keep their rates as ``peak``."""
+    """Make AdamW: matrices of the language model decay, the head has a higher rate. Each group stores its highest rate as ``peak``."""
     own = {id(each) for each in model.lm.parameters()}
     trained = [each for each in model.parameters() if each.requires_grad]
     body = [each for each in trained if id(each) in own]
@@ -274,76 +256,86 @@ def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
 
 
 @dataclass
-class _Run:
-    """One stage."""
+class _StageTraining:
+    """The training of one stage; ``saved_at`` and ``saving`` are the time and the duration of the last save, in seconds."""
 
     stage: Stage
     dev_items: Sequence[OrcaItem]
     settings: TrainSettings
-    processes: Processes
+    processes: TrainProcesses
     folder: Path
     args: Mapping[str, Any]
     report: Report
-    kept_at: float = 0.0
-    keeping: float = 0.0
+    saved_at: float = 0.0
+    saving: float = 0.0
 
-    def go(self, start: Start, before: Path | None, progress: bool) -> None:
-        """Train until the stage is done, from the checkpoint before it."""
+    def run(self, start: Path | None) -> None:
+        """Train until the stage is done, from a checkpoint or else from the language model."""
         self.state, saved = read_state(self.folder)
         if self.state.done:
             return
-        settings = self.settings
-        with named_failures(f"model {before or start.model}"):
-            self.model, self.tokenizer = _trainable(start, before, settings, self.processes.device)
+        self._load(start, saved)
+        name = f"stage {self.stage.name}"
+        an_epoch = steps_per_epoch(len(self.train_set), self.settings.batch_size)
+        steps = self.settings.epochs * an_epoch
+        resumed = f", going on after step {self.state.step}" if saved else ""
+        self.report(f"{name}: {len(self.train_set)} answers, {steps} steps{resumed}")
+        with progress_bar(name, "step", steps, self.state.step, shown=self.processes.is_first) as bar:
+            while not self.state.done:
+                if self.state.evaluated < self.state.step and self.state.step % an_epoch == 0:
+                    self.state = self._evaluated(self.state, ended=self.state.step == steps)
+                    self._save(always=True)
+                else:
+                    loss = self._step(self.state.step, steps, an_epoch)
+                    self.state = replace(self.state, step=self.state.step + 1)
+                    bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
+                    bar.update()
+                    self._save()
+        best = self.state.best
+        self.report(
+            f"{name}: {steps} steps; best: loss {best:.4f} on the development part after step {self.state.best_step}"
+        )
+        guess = self.model.head.loss_of_guess()
+        if best is not None and best > guess:
+            self.report(
+                f"warning: that is no better than {guess:.4f}, the loss of a guess that all ratings are equally likely: this judge has learned "
+                "nothing. Train longer, or with a lower --lr"
+            )
+
+    def _load(self, start: Path | None, saved: Mapping[str, torch.Tensor]) -> None:
+        """Load model and data, in the state after the last saved step."""
+        with named_failures(f"model {start or self.settings.model}"):
+            self.model, self.tokenizer = _trainable(start, self.settings, self.processes.device)
         self.pad = self.tokenizer.pad_token_id or 0
-        self.optimizer = _optimizer(self.model, settings)
-        if saved:
-            self._restore(saved)
+        self.optimizer = _optimizer(self.model, self.settings)
+        parameters = dict(self.model.named_parameters())
+        for key, value in saved.items():
+            part, _, name = key.rpartition(_OF)
+            if not part:
+                parameters[name].data.copy_(value)
+            else:
+                # torch keeps the count of steps on the CPU.
+                device = "cpu" if part == "step" else parameters[name].device
+                self.optimizer.state[parameters[name]][part] = value.to(device)
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
         self.dev_set = self._fitting(self.dev_items, "development part")
         if self.processes.is_first:
             cut_log(self.folder / LOG, self.state)
-        an_epoch = steps_per_epoch(len(self.train_set), settings.batch_size)
-        steps = settings.epochs * an_epoch
-        self.report(
-            f"stage {self.stage.name}: {len(self.train_set)} answers, {steps} steps"
-            + (f", going on after step {self.state.step}" if saved else "")
-        )
-        shown = progress and self.processes.is_first
-        with Progress(f"stage {self.stage.name}", "step", steps, self.state.step, shown=shown) as bar:
-            while not self.state.done:
-                if self.state.evaluated < self.state.step and self.state.step % an_epoch == 0:
-                    self.state = self._evaluated(self.state, ended=self.state.step == steps)
-                    self._keep(always=True)
-                else:
-                    loss = self._step(self.state.step, steps, an_epoch)
-                    self.state = replace(self.state, step=self.state.step + 1)
-                    bar.update(note=f"loss {loss:.3f}")
-                    self._keep()
-        state = self.state
-        best = f"loss {state.best:.4f} on the development part after step {state.best_step}"
-        self.report(f"stage {self.stage.name}: {steps} steps; best: {best}")
-        guess = self.model.head.loss_of_guess()
-        if state.best is not None and state.best > guess:
-            self.report(
-                f"warning: that is no better than {guess:.4f}, the loss of a guess to which every rating is as likely as any other: this judge has "
-                "learned nothing. Train longer, or with a lower --lr"
-            )
 
-    def _fitting(self, items: Sequence[OrcaItem], what: str) -> list[tuple[OrcaItem, Encoded]]:
+    def _fitting(self, items: Sequence[OrcaItem], part: str) -> list[tuple[OrcaItem, Encoded]]:
         """Return the items that fit the window, in tokens."""
         window = self.model.window_within(self.settings.window)
         encoded = encode_items(items, self.tokenizer, self.settings.form, window)
         kept = [(item, each) for item, each in zip(items, encoded, strict=True) if each.fits]
         shortened = sum(each.dropped > 0 for each in encoded)
         if shortened:
-            self.report(f"{what}: {shortened} contexts shortened to the window of {window} tokens")
+            self.report(f"{part}: {shortened} contexts shortened to the window of {window} tokens")
         if len(kept) < len(items):
             self.report(
-                f"{what}: {len(items) - len(kept)} answers left out, longer than the window of {window} tokens without any context"
+                f"{part}: {len(items) - len(kept)} answers left out, longer than the window of {window} tokens without any context"
             )
         if not kept:
-            raise InputError(f"{what}: no answer fits the window of {window} tokens; raise --window")
+            raise InputError(f"{part}: no answer fits the window of {window} tokens; raise --window")
         return kept
 
     def _autocast(self) -> torch.autocast:
@@ -352,11 +344,11 @@ class _Run:
         return torch.autocast(kind, torch.bfloat16, enabled=enabled)
 
     def _terms(self, ratings: Sequence[Sequence[float]]) -> int:
-        """Count the terms of the loss of some items: one for each rating, or under the bernoulli head for each item."""
+        """Count the terms of the loss: one for each rating, or under the bernoulli head for each item."""
         return len(ratings) if self.model.head.name == "bernoulli" else sum(map(len, ratings))
 
     def _step(self, step: int, steps: int, an_epoch: int) -> float:
-        """Do a step on all processes and return the loss of a rating."""
+        """Do a step on all processes and return the loss per rating."""
         settings, model = self.settings, self.model
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
         ids = [self.train_set[place][1].ids for place in places]
@@ -365,49 +357,44 @@ class _Run:
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
         for number, batch in self.processes.share(batches):
+            # Per part of a step, so that dropout does not depend on the number of processes.
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
             labels = model.head.labels([ratings[place] for place in batch]).to(model.device)
             with self._autocast():
                 params = model(*collate([ids[place] for place in batch], self.pad, model.device))
+            # Divided by the terms of the whole step, so that parts add up to its mean.
             loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
             losses.append((number, loss.item()))
-        loss_of_all = math.fsum(self.processes.join(losses))
+        # fsum, so that the order of the processes does not matter.
+        total = math.fsum(self.processes.join(losses))
         parameters = [each for each in model.parameters() if each.requires_grad]
         self.processes.sum_gradients(parameters)
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, CLIP))
-        self._check_finite("loss", loss_of_all, step + 1)
+        self._check_finite("loss", total, step + 1)
         self._check_finite("gradient", norm, step + 1)
         share = rate(step, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self._log(
-            {
-                "stage": self.stage.name,
-                "step": step + 1,
-                "epoch": (step + 1) / an_epoch,
-                "loss": loss_of_all,
-                "ratings": sum(map(len, ratings)),
-                "lr": settings.peak_lr * share,
-                "grad_norm": norm,
-            }
-        )
-        return loss_of_all
+        row = {"stage": self.stage.name, "step": step + 1, "epoch": (step + 1) / an_epoch, "loss": total}
+        row |= {"ratings": sum(map(len, ratings)), "lr": settings.peak_lr * share, "grad_norm": norm}
+        self._log(row)
+        return total
 
-    def _check_finite(self, what: str, value: float, step: int) -> None:
+    def _check_finite(self, name: str, value: float, step: int) -> None:
         if not math.isfinite(value):
             if self.state.best is None and self.processes.is_first:
-                # The same arguments lead here again; those that are put right must find their place free.
+                # The same arguments would fail again, and corrected ones must find the place free.
                 (self.folder / STATE).unlink(missing_ok=True)
             raise InputError(
-                f"stage {self.stage.name}, step {step}: the {what} is not a number ({value}); nothing of this step was "
-                "kept. Train anew with a lower --lr under another --out"
+                f"stage {self.stage.name}, step {step}: the {name} is not a number ({value}); nothing of this step was "
+                "kept. Train again with a lower --lr under another --out"
             )
 
-    def _evaluated(self, state: State, ended: bool) -> State:
-        """Evaluate on the development part, the same in every process; keep the model when it is the best so far."""
+    def _evaluated(self, state: StageState, ended: bool) -> StageState:
+        """Evaluate on the development part, the same in every process; keep the model if it is the best so far."""
         settings, head = self.settings, self.model.head
         mine = self.processes.share([each.ids for _, each in self.dev_set])
         with self._autocast():
@@ -426,6 +413,7 @@ class _Run:
         self._check_finite("loss", loss, state.step)
         mean, variance = (each.tolist() for each in head.moments(params))
         figures = item_agreement(items, mean, None if head.quantiles is None else variance)
+        # Strictly lower: of equally good epochs the earliest is kept.
         gains = state.best is None or loss < state.best
         if gains:
             state = replace(state, best_step=state.step, best=loss)
@@ -440,10 +428,10 @@ class _Run:
         self.processes.wait()
         return replace(state, evaluated=state.step, done=ended)
 
-    def _keep(self, always: bool = False) -> None:
-        """Save the step, so that a run that is stopped goes on after it, unless saving would take much of the time."""
+    def _save(self, always: bool = False) -> None:
+        """Save the step, unless saves would take too much of the time."""
         began = time.monotonic()
-        soon = began - self.kept_at < SAVE_SHARE * self.keeping and self.keeping > QUICK_SAVE
+        soon = began - self.saved_at < SAVE_SHARE * self.saving and self.saving > QUICK_SAVE
         if not self.processes.is_first or (soon and not always):
             return
         tensors = {}
@@ -452,21 +440,8 @@ class _Run:
                 tensors[name] = each.detach().contiguous()
                 tensors |= {f"{part}{_OF}{name}": value for part, value in self.optimizer.state[each].items()}
         write_state(self.folder, self.state, tensors)
-        self.kept_at = time.monotonic()
-        self.keeping = self.kept_at - began
-
-    def _restore(self, saved: Mapping[str, torch.Tensor]) -> None:
-        """Put trained weights and the optimizer's state back as they were after the step that was saved."""
-        parameters = dict(self.model.named_parameters())
-        for key, value in saved.items():
-            part, _, name = key.rpartition(_OF)
-            parameter = parameters[name]
-            if not part:
-                parameter.data.copy_(value)
-            else:
-                # Like torch itself: the count of steps stays on the CPU.
-                place = "cpu" if part == "step" else parameter.device
-                self.optimizer.state[parameter][part] = value.to(place)
+        self.saved_at = time.monotonic()
+        self.saving = self.saved_at - began
 
     def _log(self, row: Mapping[str, Any]) -> None:
         if self.processes.is_first:

@@ -1,76 +1,87 @@
-"""What a training decides before it computes: its settings, its stages, and what each step does.
+"""The plan of a training, which needs no model: settings, stages, and the items and learning rate of each step.
 
 The stages follow the paper's five ways to use ratings by people and by LLM judges (section 6.4, Table 3):
 
-========= =========================================================================================
+========= ==========================================================================================
 human     (1) ratings by people
-judge     (2) ratings by judges, of the questions that the training part of the human data has
+judge     (2) ratings by judges, of the questions in the training part of the human data
 judge_all (3) all ratings by judges
-mixed     (4) the human data, each answer with the ratings that judges gave it as further ratings
+mixed     (4) the human data, with judges' ratings of the same answers as further ratings
 two_stage (5) first all ratings by judges, then those by people
-========= =========================================================================================
+========= ==========================================================================================
 
-No question of the development part, or of any other part that is held out, is trained on with ratings by judges.
+Questions of the development part, or of any other part that is held out, are never trained on with ratings by judges.
 
-Steps are pure functions of the seed and the step: which items, which random numbers, which learning rate. So a run that was stopped goes on exactly as it
-would have, without the state of any generator.
+Steps are pure functions of the seed and the step number. So a resumed run continues exactly as an uninterrupted one would, without saving the
+state of random generators.
 """
 
 import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from long_context_tasks.orca.data import OrcaItem, check_trainable
+from long_context_tasks.orca.data import HeadName, OrcaItem, check_trainable
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.splits import normalised_question, question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
 Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
-SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 
-# The paper (section 5.5) names the objective and no settings of the optimizer; all these are usual for fine-tuning.
+# The paper (section 5.5) names the objective, but no settings of the optimizer; all these are usual for fine-tuning.
 _LR = {"lora": 2e-4, "full": 2e-5}
 HEAD_FACTOR = 5
-"""Learning rate of the head, which begins at random, over that of the language model."""
+"""Learning rate of the head, which starts at random, relative to that of the language model."""
 WARMUP = 0.1
 """Share of the steps in which the learning rate rises."""
 WEIGHT_DECAY = 0.01
 CLIP = 1.0
-"""Greatest norm of the gradient."""
+"""Maximum norm of the gradient."""
 LORA_ALPHA, LORA_DROPOUT = 32, 0.05
 SAVE_SHARE = 10
-"""A step is saved if this many times as long as saving takes has passed since the step that was saved before."""
+"""A step is saved if at least this many times the duration of a save has passed since the last save."""
 QUICK_SAVE = 0.05
-"""Seconds: if saving takes less, every step is saved."""
+"""Seconds; if saving takes less, every step is saved."""
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
 
 
 class TrainSettings(Checked):
-    """How a model is trained, all of which decides the loss curve; the descriptions are the help of the command's options.
-
-    ``lora`` trains an adapter and the head, ``full`` the whole body and the head. A step with more than ``batch_tokens`` tokens, padding included, is
-    computed in parts.
+    """How a model is trained; the descriptions are the help of the command's options.
 
     Attributes:
-        window: most tokens of an item, to use less than the model's window.
-        form: the parts of the text.
+        model: folder or hub id of a language model; None to start from ``init``.
+        window: maximum tokens of an item, to use less than the model's window.
     """
 
+    model: str | None = None
+    scenario: Scenario = Field(
+        "human", description="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md."
+    )
+    init: Path | None = Field(None, description="ORCA checkpoint to continue from, instead of --model.")
+    head: HeadName | None = Field(None, description="beta, multinomial or bernoulli.")
     method: Literal["lora", "full"] = Field("lora", description="lora or full.")
     epochs: _Count = Field(3, description="Of each stage.")
     batch_size: _Count = Field(16, description="Answers a step, over all processes.")
-    batch_tokens: _Count = Field(8192, description="Most tokens computed at once.")
+    batch_tokens: _Count = Field(8192, description="Maximum tokens computed at once.")
     lr: _Positive | None = Field(None, description="Learning rate. Default: 2e-4; for full 2e-5.")
     lora_rank: _Count = Field(16, description="Rank of the adapter.")
-    seed: int = Field(0, description="Of everything random.")
+    seed: int = Field(0, description="Seed of everything random.")
+    no_question: bool = Field(False, description="Do not show the question to the model.")
+    no_rationale: bool = Field(False, description="Do not show the context.")
+    transcript: bool = Field(False, description="Show the transcript, too.")
     window: int | None = None
-    form: InputFormat = InputFormat()
+
+    @property
+    def form(self) -> InputFormat:
+        """Parts of the text that the model reads."""
+        parts = {name: getattr(self, name) for name in ("no_question", "no_rationale", "transcript")}
+        return InputFormat().ablated(**parts)
 
     @property
     def peak_lr(self) -> float:
@@ -79,24 +90,20 @@ class TrainSettings(Checked):
 
     def args(self) -> dict[str, Any]:
         """Return all settings as plain values for ``args.yaml``."""
-        return {**self.model_dump(exclude={"form"}), "lr": self.peak_lr, **self.form.args()}
+        own = self.model_dump(exclude={"no_question", "no_rationale", "transcript", "init", "head"})
+        return {**own, "lr": self.peak_lr, **self.form.args()}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Items to train on; the stage ends with the model that was best on the development part.
-
-    Attributes:
-        name: ``human``, ``judge`` or ``mixed``.
-        items: with ratings.
-    """
+    """Items with ratings to train on, named ``human``, ``judge`` or ``mixed``."""
 
     name: str
     items: tuple[OrcaItem, ...]
 
 
 def make_stages(
-    scenario: str,
+    scenario: Scenario,
     human: Sequence[OrcaItem],
     judge: Sequence[OrcaItem] = (),
     held_out: Sequence[OrcaItem] = (),
@@ -104,19 +111,17 @@ def make_stages(
     """Make the stages of a scenario.
 
     Args:
-        scenario: one of :data:`SCENARIOS`.
+        scenario: see the module.
         human: training part of the ratings by people.
         judge: ratings by judges.
-        held_out: development part and whatever else must not be trained on with judges' ratings.
+        held_out: development part and other items whose questions must not be trained on with judges' ratings.
 
     Returns:
         The stages in order, and notes for the user.
 
     Raises:
-        InputError: an unknown scenario, data that it needs are missing, or nothing is left of them.
+        InputError: data that the scenario needs are missing, or none of them may be trained on.
     """
-    if scenario not in SCENARIOS:
-        raise InputError(f"scenario {scenario!r} is none of {', '.join(SCENARIOS)}")
     if scenario != "judge_all" and not human:
         raise InputError(
             f"scenario {scenario} needs ratings by people; name their training part with --train"
@@ -124,11 +129,12 @@ def make_stages(
     if scenario == "human":
         if judge:
             raise InputError(
-                "scenario human takes no ratings by judges; leave --judge-train out or name another --scenario"
+                "scenario human does not use ratings by judges; leave --judge-train out or name another --scenario"
             )
         return _checked([Stage("human", tuple(human))], [])
     if not judge:
         raise InputError(f"scenario {scenario} needs ratings by judges; name their file with --judge-train")
+    # Numbered together, so that a question is found in all files.
     numbers = question_numbers([*held_out, *human, *judge])
     closed = set(numbers[: len(held_out)])
     asked = set(numbers[len(held_out) : len(held_out) + len(human)])
@@ -140,6 +146,7 @@ def make_stages(
             f"{len(judge) - len(allowed)} of {len(judge)} judged answers left out: their questions are held out"
         )
     if scenario == "mixed":
+        # Answers are matched by text, because ids of people's and judges' files differ.
         further: dict[tuple[str, str], tuple[float, ...]] = {}
         for item, _ in allowed:
             further[_answer(item)] = further.get(_answer(item), ()) + item.ratings
@@ -175,31 +182,32 @@ def _answer(item: OrcaItem) -> tuple[str, str]:
 
 
 def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
-    """Count the questions of the development part that the training items have too."""
+    """Count the questions that are in the development part and in the training items."""
     numbers = question_numbers([*train, *dev])
     return len(set(numbers[: len(train)]) & set(numbers[len(train) :]))
 
 
 def seed_of(*parts: object) -> int:
-    """Make a seed of 63 bits from values by their printed form.
+    """Make a 63-bit seed from the printed forms of values.
 
     >>> seed_of(0, "human", 3) == seed_of(0, "human", 3) != seed_of(0, "human", 4)
     True
     """
+    # Not hash(), which differs between processes.
     digest = hashlib.sha256(" ".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def steps_per_epoch(items: int, batch_size: int) -> int:
-    """Return the steps in which every item is seen once; the last may have fewer items."""
+    """Return the number of steps that see every item once; the last may have fewer items."""
     return -(-items // batch_size)
 
 
 def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[int]:
-    """Return the indices of the items of a step, in an order that is drawn anew for each epoch.
+    """Return the indices of the items of a step; each epoch has its own order.
 
     Args:
-        items: their number.
+        items: number of items.
         batch_size: items of a step.
         step: from 0.
         seed: of the order.
@@ -214,7 +222,7 @@ def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[in
 
 
 def rate(step: int, steps: int) -> float:
-    """Return the share of the highest learning rate at a step: it rises in a line over the warm-up, then falls in a line to 0 behind the last step.
+    """Return the learning rate of a step relative to the highest one: it rises linearly, then falls linearly to 0 after the last step.
 
     Args:
         step: from 0.

@@ -1,0 +1,484 @@
+"""``lct orca``: a judge that is trained on people's ratings: its data, training and scores, and the tables of its paper."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from long_context_tasks.cli.judge import print_rank_figures
+from long_context_tasks.cli.options import (
+    DataDir,
+    Device,
+    Json,
+    Judges,
+    JudgeSeeds,
+    Window,
+    examples,
+    tokens,
+    typed_options,
+    with_settings,
+    words,
+)
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
+from long_context_tasks.schema.report import interval_text
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.plugin import Benchmark
+    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.orca.score_file import Clamping, ScoredFile
+    from long_context_tasks.orca.splits import SplitItems
+    from long_context_tasks.orca.study.comparison import Comparison, Fusion, SplitSpread
+    from long_context_tasks.orca.study.rating import RatingColumn
+    from long_context_tasks.stats.raters import Difference
+
+_FEW = 20
+"""Number of questions below which an interval over questions is too narrow."""
+_CONDITIONS = (
+    "Texts that a judge sees in addition to reference and candidate, with commas. with_context: question, rationale and transcript; "
+    "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them. Controls: "
+    "mismatched_reference: question and another question's reference; no_reference: question only."
+)
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="ORCA, a judge that predicts how people would rate an answer and how far they would disagree.",
+)
+
+
+def _note(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _publisher(name: str) -> "Benchmark":
+    """Return a benchmark that publishes ratings of responses."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import InputError
+
+    if name in catalogue.benchmark_names() and catalogue.benchmark(name).has_ratings:
+        return catalogue.benchmark(name)
+    raise InputError(f"--published {name}: no benchmark of this name publishes ratings of responses")
+
+
+@app.command(
+    cls=with_settings("long_context_tasks.orca.preparation:DataSettings"),
+    epilog=examples("lct orca data ratings.jsonl --split questions --out parts"),
+)
+def data(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
+    ] = None,
+    published: Annotated[str, typer.Option(help="Benchmark whose published scores by people to add.")] = "",
+    raters: Annotated[
+        str, typer.Option(help="With --published: the people, with commas. Default: all.")
+    ] = "",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Make training data: ratings mapped to 1 to 5, raters' remarks removed from the text, parts without a common question."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.orca.preparation import DataSettings, prepare, write_data
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.validated import validated
+
+    settings = validated(DataSettings, typed_options(ctx), "lct orca data")
+    if output.resolve() in {path.resolve() for path in files or []}:
+        raise InputError(f"{output}: is a source; choose another --out")
+    further: Iterable[dict[str, Any]] = ()
+    if published:
+        options = resolve_options({"lct_data_dir": data_dir})
+        further = _publisher(published).rated_answers(options, words(raters))
+    elif raters:
+        raise InputError("--raters goes with --published; leave it out, or name the benchmark")
+    rows, notes = prepare(files or [], settings, further)
+    lines = write_data(rows, output, settings)
+    for note in notes:
+        say(note)
+    for line in lines:
+        say(line)
+    give(None, out=output, answers=len(rows), notes=notes)
+
+
+@app.command(
+    cls=with_settings("long_context_tasks.orca.train.plan:TrainSettings"),
+    epilog=examples(
+        "lct orca train --train parts/split_0/train.jsonl --dev parts/split_0/dev.jsonl --model HuggingFaceTB/SmolLM2-135M-Instruct --head beta --out judge"
+    ),
+)
+def train(
+    ctx: typer.Context,
+    dev: Annotated[Path, typer.Option(help="Development part with ratings; chooses the best epoch.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the checkpoint; appears at the end.")
+    ],
+    train_file: Annotated[
+        Path | None, typer.Option("--train", help="Training part, rated by people.")
+    ] = None,
+    judge_train: Annotated[
+        Path | None, typer.Option(help="Answers rated by LLM judges, for other scenarios.")
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="File whose questions are not learned from judges, such as the test part."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Language model: folder or hub id.")
+    ] = None,
+    device: Device = "auto",
+    window: Window = "",
+) -> None:
+    """Train a judge on rated answers. The same command continues a training that was stopped.
+
+    Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
+    """
+    from long_context_tasks.orca.train import TrainFiles, run_training
+    from long_context_tasks.orca.train.plan import TrainSettings
+    from long_context_tasks.schema.validated import validated
+
+    typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
+    settings = validated(TrainSettings, typed, "lct orca train")
+    files = TrainFiles(train_file, judge_train, dev, exclude or [])
+    done = run_training(files, settings, output, device, _note)
+    if done is not None:
+        say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
+
+
+@app.command(
+    cls=with_settings("long_context_tasks.orca.score_file:ScoreSettings"),
+    epilog=examples("lct orca score test.jsonl --checkpoint judge --dev dev.jsonl --out scored.jsonl"),
+)
+def score(
+    ctx: typer.Context,
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Answers, JSON Lines; ratings are not needed.")
+    ],
+    checkpoint: Annotated[Path, typer.Option(help="Your own, or a released one.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File of results. Default: standard output.")
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            help="Development part with ratings: scored too, and the scores are clamped by the variance that is best there."
+        ),
+    ] = None,
+    device: Device = "auto",
+    window: Window = "",
+    as_json: Json = False,
+) -> None:
+    """Score answers: mean, variance, interval and parameters of each, and their agreement with the ratings, if any.
+
+    Clamping moves means near an end to that end if the predicted variance is small. With --out, the same command continues a scoring
+    that was stopped.
+    """
+    from long_context_tasks.orca.score_file import ScoreSettings, score_file
+    from long_context_tasks.schema.files import json_value
+    from long_context_tasks.schema.validated import validated
+
+    settings = validated(ScoreSettings, typed_options(ctx), "lct orca score")
+    found = score_file(
+        data, checkpoint, settings, out=out, dev=dev, device=device, window=tokens(window), report=_note
+    )
+    if out is None:
+        add_table(f"scores of {data.name}", found.rows)
+        for row in found.rows if not json_wanted() else ():
+            typer.echo(json.dumps(json_value(row), ensure_ascii=False))
+        return
+    _print_agreement(data.name, found)
+    if found.clamping is not None:
+        _print_clamping(data.name, found.clamping)
+    give(f"{out}: {len(found.rows)} rows", file=out, rows=len(found.rows))
+
+
+def _print_agreement(name: str, found: "ScoredFile") -> None:
+    """Print the agreement of the scores with the ratings of a file, next to shortcuts and controls."""
+    from long_context_tasks.orca import item_agreement, item_intervals
+    from long_context_tasks.orca.controls import beside_shortcuts
+
+    figures = item_agreement(found.items, found.means, found.variances)
+    if not figures.n:
+        return
+    ends = item_intervals(found.items, found.means)
+    table = [
+        ("mean: Spearman's rho", figures.n, figures.rho, interval_text(ends.rho, 3)),
+        ("mean: Kendall's tau-b", figures.n, figures.tau, interval_text(ends.tau, 3)),
+        ("mean: MAE", figures.n, figures.mae, interval_text(ends.mae, 3)),
+        ("variance: Spearman's rho", figures.n_variance, figures.variance_rho, ""),
+        ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau, ""),
+        ("variance: MAE", figures.n_variance, figures.variance_mae, ""),
+    ]
+    print_table(
+        f"Agreement with the ratings in {name}, all on 0 to 1",
+        ["figure", "n", "value", f"95 % interval over {ends.questions} questions"],
+        [[figure, str(n), _four_places(value), interval] for figure, n, value, interval in table],
+    )
+    if ends.questions < _FEW:
+        say(f"note: {ends.questions} questions are too few for an interval; it is narrower than it should be")
+    ranked = beside_shortcuts(found.items, {"orca": found.means, **found.controls})
+    print_rank_figures("Compared with shortcuts that read no answer, on 0 to 1", ranked, errors=True)
+
+
+def _print_clamping(name: str, found: "Clamping") -> None:
+    if found.useful is None:
+        _note(
+            "WARNING: all predicted means of the development part are equal, so no threshold is better than another; "
+            f"{found.threshold:g} is the first one tried, as in the released code"
+        )
+    elif not found.useful:
+        _note("clamping does not help on the development part: the threshold is 0")
+    rows = [
+        [title, str(each.n), changed, *map(_four_places, (each.rho, each.tau, each.mae))]
+        for title, each, changed in (
+            ("as predicted", found.before, ""),
+            ("clamped", found.after, str(found.changed)),
+        )
+    ]
+    give(threshold=found.threshold)
+    columns = ["means", "n rated", "changed", "rho", "tau", "MAE"]
+    print_table(f"{name}, clamped at a variance of {found.threshold:.8f}", columns, rows)
+
+
+@app.command(
+    epilog=examples(
+        "lct orca rate answers.jsonl --judge judge.yaml --out rated.jsonl",
+        "lct orca rate answers.jsonl --baselines --out baselines.jsonl",
+    )
+)
+def rate(
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the scores, for `lct judge compare`.")],
+    answers: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="ANSWERS", help="Answers, JSON Lines as for `lct orca`; ratings are not needed."
+        ),
+    ] = None,
+    judge_files: Judges = None,
+    condition: Annotated[str, typer.Option(help=_CONDITIONS)] = "without_transcription",
+    wording: Annotated[
+        Literal["paper", "modified"],
+        typer.Option(help="Prompt of the ORCA paper: Fig. 7, or the modified one of Fig. 8."),
+    ] = "paper",
+    seeds: JudgeSeeds = "",
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Add ROUGE-L and exact match, on 0 to 1; needs no judge."),
+    ] = False,
+    published: Annotated[
+        str,
+        typer.Option(help="Write the scores by machines that this benchmark publishes instead."),
+    ] = "",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Let judges rate how correct answers are, 1 to 5, with the prompts of the ORCA paper.
+
+    A row for each answer: id, cluster (its question), and a score or null for each judge and condition, under JUDGE:CONDITION. Stored
+    replies are reused, so a stopped run is resumed. A reply without a readable score is null and counted. Exit code 1 if a score is
+    missing.
+    """
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.orca.study.rating import RatingColumn
+    from long_context_tasks.schema import InputError
+
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: its folder does not exist; make it, or choose another place")
+    if published:
+        if answers is not None or judge_files or baselines:
+            raise InputError("--published goes alone; rate your own answers in another call")
+        benchmark, options = _publisher(published), resolve_options({"lct_data_dir": data_dir})
+        keys = [(row["id"], row["question_id"]) for row in benchmark.rated_answers(options)]
+        columns = [RatingColumn(*each) for each in benchmark.machine_scores(options)]
+    elif answers is None:
+        raise InputError("no answers; name a file of them, or give --published")
+    else:
+        files = judge_files or (None if baselines else [])  # no files: the judge of the environment
+        keys, columns = _rated(answers, files, words(condition), wording, seeds, baselines)
+    _write_rated(out, keys, columns)
+
+
+def _rated(
+    answers: Path,
+    judge_files: "list[Path] | None",
+    condition: Sequence[str],
+    wording: Literal["paper", "modified"],
+    seeds: str,
+    baselines: bool,
+) -> tuple[list[tuple[str, str]], "list[RatingColumn]"]:
+    """Let baselines and judges rate answers; ``judge_files`` is None for baselines without a judge."""
+    from long_context_tasks.cli.judge import named_judges
+    from long_context_tasks.judges import Store, default_store_path
+    from long_context_tasks.orca import read_items
+    from long_context_tasks.orca.study import rating
+    from long_context_tasks.results.rescore import with_seeds
+
+    conditions = rating.chosen_conditions(condition)
+    items = read_items(answers)
+    configs: list[JudgeConfig] = []
+    if judge_files is not None:
+        configs = [with_seeds(config, seeds) for config in named_judges(judge_files)]
+    rating.check_raters(configs)
+    columns = rating.baseline_columns(items) if baselines else []
+    for note in rating.without_context(items, conditions) if configs else ():
+        _note(note)
+    for config in configs:
+        store = Store(default_store_path(config))
+        rated, summary = rating.rate_answers(items, config, conditions, wording, store)
+        say(f"{config.name}: {summary}")
+        columns += rated
+    return [(item.id, rating.cluster_of(item)) for item in items], columns
+
+
+def _write_rated(out: Path, keys: Sequence[tuple[str, str]], columns: "Sequence[RatingColumn]") -> None:
+    """Write all rows and report missing scores; exit code 1 if there are some."""
+    from long_context_tasks.orca.study.rating import rated_rows
+    from long_context_tasks.schema.files import write_whole
+
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rated_rows(keys, columns))
+    write_whole(out, lines, remedy="choose another place with --out")
+    table = []
+    for column in columns:
+        scores = [score for score in column.scores if score is not None]
+        mean = f"{sum(scores) / len(scores):.2f}" if scores else "-"
+        scale = f"{column.scale[0]:g} to {column.scale[1]:g}"
+        table.append([column.name, scale, str(len(scores)), str(len(keys)), str(column.missing), mean])
+    print_table(
+        f"Scores in {out}", ["rater", "scale", "n", "of", "missing scores", "mean"], table, ("scale",)
+    )
+    missing = sum(column.missing for column in columns)
+    give(f"{out}: {len(keys)} rows", file=out, rows=len(keys), missing=missing)
+    if missing:
+        _note(
+            f"{missing} scores are missing, see above; the same command asks again for those that a judge did not answer"
+        )
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples("lct orca compare rated.jsonl --splits parts --against qwen:without_transcription")
+)
+def compare(
+    files: Annotated[
+        list[Path], typer.Argument(help="Scores, as for `lct judge compare`. Files are joined by id.")
+    ],
+    splits_folder: Annotated[
+        Path,
+        typer.Option(
+            "--splits",
+            help="Folder that `lct orca data --split` wrote, with people's ratings; or a file of rated answers, all of which count.",
+        ),
+    ],
+    raters: Annotated[
+        str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
+    ] = "",
+    orca: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=PATTERN: files of `lct orca score`, {split} stands for split_0 ...; repeatable."
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Rater that all others are compared with, pair by pair.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare judges with people on the test parts of splits, and with shortcuts that predict ratings without reading the answers.
+
+    Rank correlation and error of every judge, of their mean and their fusion in each condition, and of ORCA, as in the ORCA paper.
+    Intervals are 95 % and over whole questions.
+    """
+    from long_context_tasks.judges.ratings import read_ratings
+    from long_context_tasks.orca.splits import PARTS, read_splits
+    from long_context_tasks.orca.study.comparison import compare_files
+    from long_context_tasks.schema.files import write_json
+
+    splits = read_splits(splits_folder)
+    table = read_ratings(files, words(raters), fewest=1)
+    found, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or (), against=against)
+    for note in filter(None, (table.note, *notes)):
+        _note(f"note: {note}")
+    _print_comparison(found, splits, against)
+    for name, learned in fusions.items():
+        _print_fusion(name, splits, learned)
+    if out is not None:
+        counts = [{part: len(getattr(split, part)) for part in PARTS} for split in splits]
+        content = {
+            "splits": [{"name": split.name, **each} for split, each in zip(splits, counts, strict=True)],
+            "against": against,
+            "comparison": asdict(found),
+            "fusions": {name: list(map(asdict, learned)) for name, learned in fusions.items()},
+        }
+        write_json(out, content, remedy="choose another place with --out")
+        give(None, file=out)
+
+
+def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", against: str | None) -> None:
+    from long_context_tasks.orca.study.comparison import over_wordings
+
+    spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
+    rows = []
+    for each in found.figures:
+        figures = map(_spread, (each.rho, each.tau, each.mae, each.variance_mae))
+        rows.append([each.name, each.kind, str(each.n), *figures])
+    print_table(
+        f"Agreement with people on the test parts, all on 0 to 1, {spread}",
+        ["rater", "kind", "n", "Spearman's rho", "Kendall's tau-b", "MAE of mean", "MAE of variance"],
+        rows,
+        ("kind",),
+    )
+    if wordings := over_wordings(found.figures):
+        print_table(
+            "Mean ± sd over the wordings of a prompt",
+            ["judge", "wordings", "Spearman's rho", "MAE of mean"],
+            [[name, str(n), _spread(rho), _spread(mae)] for name, n, rho, mae in wordings],
+        )
+    if found.left_out:
+        lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
+        say(
+            f"{found.left_out} of {found.total} test answers left out, as a rater has no score for them: {lacking}"
+        )
+    else:
+        say(f"all {found.total} test answers of the splits; every rater has a score for each")
+    if against is not None:
+        print_table(
+            f"Each rater minus {against}: {found.total - found.left_out} test answers of all splits together, {found.questions} questions; "
+            "95 % intervals over whole questions",
+            ["rater", *("rho", "95 % interval", "by rho"), *("MAE", "95 % interval", "by MAE")],
+            [
+                [each.name, *_difference(each.rho_difference), *_difference(each.mae_difference)]
+                for each in found.figures
+                if each.name != against
+            ],
+            ("by rho", "by MAE"),
+        )
+
+
+def _print_fusion(name: str, splits: "Sequence[SplitItems]", learned: "Sequence[Fusion]") -> None:
+    rows = []
+    for split, fusion in zip(splits, learned, strict=True):
+        weights = (*fusion.weights.values(), fusion.constant)
+        rows.append(
+            [split.name, *(f"{round(each, 3) + 0.0:.3f}" for each in weights)]
+        )  # + 0.0 turns -0.0 into 0.0
+    columns = ["split", *learned[0].weights, "constant"]
+    print_table(f"{name}: weights of the calibrated scores", columns, rows)
+
+
+def _spread(figure: "SplitSpread") -> str:
+    return _four_places(figure.mean) + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+
+
+def _four_places(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _difference(each: "Difference | None") -> list[str]:
+    assert each is not None
+    value = "-" if math.isnan(each.value) else f"{each.value:+.4f}"
+    return [value, interval_text(each.interval, 4), each.outcome]

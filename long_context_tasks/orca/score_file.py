@@ -1,0 +1,201 @@
+"""Scoring a file of answers: everything cheap is checked before the model is loaded, and a stopped run is resumed."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from long_context_tasks.orca.checkpoint import find_checkpoint, fingerprint, load_checkpoint, named_failures
+from long_context_tasks.orca.data import OrcaItem, read_items
+from long_context_tasks.orca.inputs import InputFormat
+from long_context_tasks.orca.metrics import Agreement, clamp, find_threshold, item_agreement
+from long_context_tasks.orca.results import CLAMPED, CONTROL_FIELDS, JsonRows, result_rows, write_results
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import Checked, Number, Whole
+
+if TYPE_CHECKING:
+    from long_context_tasks.orca.scoring import Scoring
+
+
+class ScoreSettings(Checked):
+    """How answers are scored; the descriptions are the help of the command's options."""
+
+    base_model: str | None = Field(
+        None, description="Base of a LoRA adapter: folder or hub id. Default: the one that the adapter names."
+    )
+    tokenizer: Path | None = Field(None, description="Folder of the tokenizer, if elsewhere.")
+    dtype: str = Field("auto", description="float32, bfloat16; auto: by the device.")
+    batch_tokens: Whole = Field(8192, ge=1, description="Maximum tokens computed at once.")
+    batch_size: Whole = Field(64, ge=1, description="Maximum answers at once.")
+    no_question: bool = Field(False, description="Do not show the question to the model.")
+    no_rationale: bool = Field(False, description="Do not show the context.")
+    transcript: bool = Field(
+        False, description="Show the transcript, too. Default of all three: as in training."
+    )
+    threshold: Number | None = Field(
+        None, ge=0, lt=1, description="Clamp by this variance, instead of --dev."
+    )
+    controls: bool = Field(
+        False,
+        description="With --out and ratings: score again with another question's reference, and with none; three times the work.",
+    )
+
+
+@dataclass(frozen=True)
+class Clamping:
+    """The clamping of a file's scores.
+
+    Attributes:
+        threshold: variance up to which means near an end were clamped.
+        useful: whether it helped on the development part; None if it could not be decided, because all predicted means there are equal.
+        changed: number of means that moved.
+        before, after: figures of the predicted and of the clamped means.
+    """
+
+    threshold: float
+    useful: bool | None
+    changed: int
+    before: Agreement
+    after: Agreement
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """The result of scoring a file.
+
+    Attributes:
+        controls: name of a control to its means, in the order of the items.
+    """
+
+    items: Sequence[OrcaItem]
+    rows: JsonRows
+    means: Sequence[float | None]
+    variances: Sequence[float | None]
+    controls: Mapping[str, Sequence[float | None]]
+    clamping: Clamping | None
+
+
+def score_file(
+    data: Path,
+    checkpoint: Path,
+    settings: ScoreSettings,
+    *,
+    out: Path | None,
+    dev: Path | None,
+    device: str,
+    window: int | None,
+    report: Callable[[str], None],
+) -> ScoredFile:
+    """Score a file of answers.
+
+    Args:
+        data: answers, with or without ratings.
+        checkpoint: folder of the judge.
+        settings: of the scoring.
+        out: file of the rows, which makes the run resumable; None writes nothing.
+        dev: development part with ratings, for the threshold of clamping.
+        device: of torch, or ``auto``.
+        window: maximum tokens of an item, to use less than the model's window.
+        report: receives warnings and notes for the user.
+
+    Raises:
+        InputError: a file, an option or the checkpoint cannot be used, or no answer fits the window.
+    """
+    items = read_items(data)
+    dev_items = [] if dev is None else read_items(dev, need_ratings=True)
+    _check_options(settings, items, data, out, dev)
+    # Before torch is imported, which takes seconds.
+    find_checkpoint(checkpoint)
+    with named_failures("scoring"):
+        from long_context_tasks.orca.controls import doubt_of, reference_controls
+        from long_context_tasks.orca.scoring import KeptPredictions, score_items
+    loaded = load_checkpoint(
+        checkpoint,
+        device=device,
+        dtype=settings.dtype,
+        base_model=settings.base_model,
+        tokenizer=settings.tokenizer,
+    )
+    parts = {name: getattr(settings, name) for name in ("no_question", "no_rationale", "transcript")}
+    form = InputFormat.of_args(loaded.args).ablated(**parts)
+    for warning in filter(None, (doubt_of(loaded.folder), form.lacking(items))):
+        report(f"WARNING: {warning}")
+    kept = None
+    if out is not None:
+        # Predictions of another device or type differ by rounding, so they are not mixed.
+        computing = f"{loaded.model.device.type} {next(loaded.model.lm.parameters()).dtype}"
+        kept = KeptPredictions(out, f"{fingerprint(checkpoint, settings.base_model)} {computing}")
+        if kept:
+            report(f"going on with {len(kept)} predictions in {kept.path}")
+    sizes = {"window": window, "batch_tokens": settings.batch_tokens, "batch_size": settings.batch_size}
+
+    def score(items: Sequence[OrcaItem], title: str) -> "Scoring":
+        return score_items(loaded, items, form, **sizes, title=title, kept=kept)  # type: ignore[arg-type]
+
+    scoring = score(items, "scoring")
+    report(str(scoring))
+    if scoring.unfit == len(items):
+        raise InputError(
+            f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
+        )
+    fields: dict[str, Sequence[float | None]] = {}
+    clamping = None
+    if dev is not None or settings.threshold is not None:
+        searched = score(dev_items, "development part") if dev is not None else None
+        clamping, fields[CLAMPED] = _clamped(items, scoring, dev_items, searched, settings.threshold)
+    controls = reference_controls(items) if settings.controls else []
+    means = {name: score(changed, name).means for name, changed in controls}
+    fields |= {CONTROL_FIELDS[name]: each for name, each in means.items()}
+    rows = result_rows(items, scoring.scores, fields)
+    if out is not None and kept is not None:
+        write_results(out, rows)
+        kept.remove()
+    # The bernoulli head predicts a variance of 0, which is not an estimate.
+    spread = loaded.model.head.quantiles is not None
+    variances = [each.variance if spread else None for each in scoring.scores]
+    return ScoredFile(items, rows, scoring.means, variances, means, clamping)
+
+
+def _check_options(
+    settings: ScoreSettings, items: Sequence[OrcaItem], data: Path, out: Path | None, dev: Path | None
+) -> None:
+    if out is not None and out.resolve() in {data.resolve(), *([dev.resolve()] if dev else [])}:
+        raise InputError(f"{out}: is the file that is scored; choose another --out")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: its folder does not exist; make it, or choose another place")
+    if settings.controls and (out is None or not any(item.ratings for item in items)):
+        raise InputError("--controls needs ratings, and --out for the scores; leave it out, or give both")
+    if dev is not None and settings.threshold is not None:
+        raise InputError("give --dev, rated answers that the threshold is found on, or --threshold, not both")
+
+
+def _clamped(
+    items: Sequence[OrcaItem],
+    scoring: "Scoring",
+    dev_items: Sequence[OrcaItem],
+    searched: "Scoring | None",
+    threshold: float | None,
+) -> tuple[Clamping, list[float | None]]:
+    """Find the threshold on the development part, or take a given one, and clamp the means of a file."""
+    useful: bool | None = True
+    if searched is not None:
+        scored = [
+            (float(item.rating_mean or 0), score.mean, score.variance)
+            for item, score in zip(dev_items, searched.scores, strict=True)
+            if score.mean is not None and score.variance is not None
+        ]
+        truth, means, variances = zip(*scored, strict=True) if scored else ((), (), ())
+        search = find_threshold(truth, means, variances)
+        threshold = search.threshold
+        useful = None if math.isnan(search.composite_clamped) else threshold > 0
+    assert threshold is not None  # the caller gives it or a development part
+    clamped = [
+        None if score.mean is None or score.variance is None else clamp(score.mean, score.variance, threshold)
+        for score in scoring.scores
+    ]
+    changed = sum(before != after for before, after in zip(scoring.means, clamped, strict=True))
+    figures = item_agreement(items, scoring.means), item_agreement(items, clamped)
+    return Clamping(threshold, useful, changed, *figures), clamped
