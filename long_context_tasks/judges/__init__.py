@@ -1,8 +1,8 @@
-"""Judges: models that score responses by a rubric. One configuration for both hosts, nothing asked twice, nothing lost.
+"""Judges: models that score responses by a rubric, with one configuration for all hosts. No call is paid for twice.
 
-A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
+A benchmark makes requests and a rubric; :func:`judge_all` returns verdicts::
 
-    config = load_judge(options.judge)             # None: no judge was named
+    config = load_judge(options.judge)             # None without a judge
     check_judge(config)                            # before generation
     store = Store(default_store_path(config))
     verdicts = judge_all(requests, config, rubric, store)

@@ -1,8 +1,8 @@
-"""Calls to an OpenAI-compatible endpoint: retried when that can help, described without secrets when it cannot.
+"""Calls to an OpenAI-compatible endpoint, with retries, and errors without secrets.
 
-aiohttp, not the package openai: with 32 calls in flight its client spends 1.3 ms of CPU on a call (0.9 ms over aiohttp) where this
-spends 0.2 ms, so that fewer calls are in flight than the judge file says; it waits at most 60 s of a ``Retry-After``; and it cannot
-send half of a surrogate pair, which a model's response may hold.
+This uses aiohttp instead of the package openai, whose client spends 1.3 ms of CPU on a call (this: 0.2 ms), so that fewer
+calls are in flight than configured; waits at most 60 s of a ``Retry-After``; and cannot send a lone surrogate, which a
+model's response may contain.
 """
 
 import asyncio
@@ -30,34 +30,34 @@ from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.completion import NoCompletion, mended, thinking_of
 from long_context_tasks.schema.files import loads
 
-# Its own line for each try comes without the reason in most log formats; a failure is reported here, with its reason.
+# Its line for each attempt lacks the reason in most log formats; this module reports failures with their reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
 
 _T = TypeVar("_T")
-# 520 to 524 are those of a proxy before a server that is down or slow.
+# 520 to 524 come from a proxy in front of a server that is down or slow.
 _TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529))
 _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
 _RETRY_AFTER_MAX = 300.0
 _SHOWN = 200
-# Bytes; twenty log-probabilities for each of 16,000 tokens take a third.
+# Bytes; twenty log-probabilities for each of 16,000 tokens need a third of it.
 _LONGEST_BODY = 64 << 20
 _SHORTEST_KEY = 12
-# JSON has no minus infinity, and some endpoints send it: -9999 is what OpenAI calls a probability of nothing.
+# Replaces minus infinity, which JSON lacks and some endpoints send: OpenAI uses -9999 for a probability of 0.
 _NO_CHANCE = -9999.0
-# A sum of rounded probabilities may lie a little above 1; more is none.
+# A sum of rounded probabilities may be slightly above 1; a larger value is not a log-probability.
 _ROUNDING = 0.01
 PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
 
 class EndpointError(Exception):
-    """A call that was not answered; the message holds no secret.
+    """A call without a usable answer; the message contains no secret.
 
     Attributes:
-        status: of HTTP, or the code of an error in a body with status 200; None when there was no usable answer at all.
-        again: whether a later try can go better.
-        wait: seconds that the endpoint asks to wait before it.
+        status: HTTP status, or the code of an error in a body with status 200; None without a response.
+        again: whether a later attempt can succeed.
+        wait: seconds to wait before the next attempt, as requested by the endpoint.
         no_choices: the answer is a completion without choices.
     """
 
@@ -79,13 +79,13 @@ class EndpointError(Exception):
 
 
 class EndpointClient:
-    """An open pool of connections to one judge; use it in ``async with``, inside an event loop."""
+    """A pool of connections to one judge; use it with ``async with``."""
 
     def __init__(self, config: JudgeConfig) -> None:
-        """Take the key from the environment variable that the judge file names; nothing is opened yet.
+        """Read the key from the environment variable that the judge file names, without opening a connection.
 
         Raises:
-            InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
+            InputError: the variable is not set or cannot be a key; the message omits its value.
         """
         self.config = config
         self._key = ""
@@ -95,7 +95,9 @@ class EndpointClient:
             if not self._key:
                 raise InputError(f"{place} is not set; export it with the key of {config.base_url}")
             if not self._key.isascii() or not self._key.isprintable() or " " in self._key:
-                raise InputError(f"{place} holds no key (blanks or other letters); copy the key again")
+                raise InputError(
+                    f"{place} is not a key (it has blanks or non-ASCII characters); copy the key again"
+                )
         self._url = f"{config.base_url}{'/chat/completions' if config.api == 'chat' else '/completions'}"
         self._retry = stamina.AsyncRetryingCaller(
             attempts=config.retries + 1,
@@ -104,7 +106,7 @@ class EndpointClient:
             wait_max=_WAIT_MAX,
             wait_jitter=min(1.0, config.retry_wait),
         ).on(self._backoff)
-        # aiohttp would look the proxy up anew, in a thread, for every call, and not look at ALL_PROXY.
+        # aiohttp would look up the proxy in a thread for every call, and it ignores ALL_PROXY.
         self._proxy = proxy_of(self._url)
 
     async def __aenter__(self) -> "EndpointClient":
@@ -128,29 +130,29 @@ class EndpointClient:
         await self._http.close()
 
     async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
-        """Return the reply to a call, after as many tries as the judge file allows.
+        """Return the reply to a call, after at most as many attempts as the judge file allows.
 
         Args:
-            messages: to send.
-            draw: with its seed.
-            max_tokens: of the reply; None takes the judge file's.
+            messages: messages to send.
+            draw: draw with its seed.
+            max_tokens: limit of the reply; None for that of the judge file.
 
         Raises:
-            EndpointError: no try was answered.
-            InputError: messages that cannot be sent as plain text.
+            EndpointError: no attempt was answered.
+            InputError: the messages cannot be sent as plain text.
         """
         config = self.config if max_tokens is None else self.config.changed(max_tokens=max_tokens)
         return await self._retry(self._once, request_body(messages, draw, config))
 
     def _backoff(self, error: Exception) -> bool | float:
-        """Whether to try again, and after how many seconds when the endpoint names them (a float, for stamina)."""
+        """Return whether to try again, or the seconds to wait before (a float, for stamina)."""
         if not isinstance(error, EndpointError) or not error.again:
             return False
         return True if error.wait is None else max(error.wait, self.config.retry_wait)
 
     async def _once(self, body: bytes) -> Reply:
         try:
-            # A redirect is not followed: it would take the key to another place.
+            # Following a redirect would send the key to another server.
             async with self._http.post(
                 self._url, data=body, proxy=self._proxy, allow_redirects=False
             ) as response:
@@ -159,7 +161,7 @@ class EndpointClient:
         except (asyncio.TimeoutError, TimeoutError) as error:
             said = f"no answer within {self.config.timeout:g} s{self._through} ({type(error).__name__})"
             raise EndpointError(said, again=True) from None
-        # A host name that is none is a UnicodeError.
+        # An invalid host name is a UnicodeError.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             said = f"no connection{self._through} ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(
@@ -174,9 +176,9 @@ class EndpointClient:
                 again = error.code is None or (code in _TRY_AGAIN and "insufficient_quota" not in text)
                 said = f"{self._clean(str(error))}{self._through}"
                 raise EndpointError(said, code, again=again, wait=wait, no_choices=error.no_choices) from None
-        # An empty account answers 429 as well, and no waiting fills it.
+        # An account without credit also answers 429, and waiting does not help.
         again = status in _TRY_AGAIN and "insufficient_quota" not in text
-        # What a server says of a wrong key may hold the key in part.
+        # The message about a wrong key may contain part of the key.
         said = "" if status in (401, 403) else self._clean(_message(text))
         raise EndpointError(
             f"status {status}{self._through}" + (f": {said}" if said else ""), status, again=again, wait=wait
@@ -184,7 +186,7 @@ class EndpointClient:
 
     @property
     def _through(self) -> str:
-        """Names the proxy in an error, without its user and password."""
+        """Name of the proxy for errors, without its user and password."""
         return f" through the proxy {shown_proxy(self._proxy)}" if self._proxy else ""
 
     def _clean(self, text: str) -> str:
@@ -195,26 +197,26 @@ class EndpointClient:
         return " ".join(text.split())[:_SHOWN]
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Replies are stored, and an endpoint may repeat what it was sent. A word such as EMPTY in place of a key is no secret."""
-        if len(self._key) < _SHORTEST_KEY:
+        """Remove the key from a reply that repeats it, because replies are stored."""
+        if len(self._key) < _SHORTEST_KEY:  # a placeholder such as EMPTY, which may be part of a reply
             return reply
         text, thinking = (text.replace(self._key, "[key]") for text in (reply.text, reply.thinking))
         reason = reply.finish_reason and reply.finish_reason.replace(self._key, "[key]")
         return replace(reply, text=text, thinking=thinking, finish_reason=reason)
 
     async def models(self) -> list[str]:
-        """Names of the models that the endpoint offers; empty when it does not say."""
+        """Return the names of the models that the endpoint offers; empty if it does not list them."""
         try:
             return [str(row["id"]) for row in (await self.said(f"{self.config.base_url}/models"))["data"]]
         except (KeyError, TypeError):
             return []
 
     async def said(self, address: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the JSON at an address of the endpoint, asked once; None where there is none.
+        """Return the JSON at an address of the endpoint, in one attempt; None on any failure.
 
         Args:
-            address: whole.
-            body: to post; None: the address is only read.
+            address: complete URL.
+            body: JSON to post; None for a GET request.
         """
         try:
             async with self._http.request(
@@ -230,10 +232,10 @@ class EndpointClient:
 
 
 def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
-    """Return the JSON that is sent for a call.
+    """Return the JSON body of a call.
 
     Raises:
-        InputError: several messages for a plain text prompt.
+        InputError: a plain text prompt of several messages.
     """
     body: dict[str, Any] = {"model": config.model}
     if config.api == "chat":
@@ -246,12 +248,12 @@ def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -
     if config.logprobs is not None:
         chat = {"logprobs": True, "top_logprobs": config.logprobs}
         body |= chat if config.api == "chat" else {"logprobs": config.logprobs}
-    # ASCII escapes: the same text for the server, and a lone surrogate in a response cannot break the call.
+    # ASCII escapes, because a lone surrogate in a response has no UTF-8 bytes.
     return json.dumps(body | config.extra_body, ensure_ascii=True).encode("ascii")
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an answer, unpacked, of at most :data:`_LONGEST_BODY`."""
+    """Return the decompressed body of an answer, of at most :data:`_LONGEST_BODY`."""
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
@@ -261,7 +263,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _retry_after(text: str) -> float | None:
-    """Seconds in a ``Retry-After`` header (a number or a date), at most five minutes."""
+    """Return the seconds in a ``Retry-After`` header (a number or a date), at most five minutes."""
     try:
         seconds = float(text)
     except ValueError:
@@ -284,10 +286,10 @@ def _message(body: str) -> str:
 
 
 def _read(body: str) -> Reply:
-    """Return the reply in a 200 answer.
+    """Return the reply in an answer with status 200.
 
     Raises:
-        NoCompletion: it has another shape, as of a proxy or a server that goes down, or holds an error.
+        NoCompletion: the body is not a completion (such as that of a proxy or a failing server), or contains an error.
     """
     try:
         row = loads(body)
@@ -312,10 +314,10 @@ def _read(body: str) -> Reply:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy for an address from the environment (``HTTPS_PROXY``, ``HTTP_PROXY``, else ``ALL_PROXY``); None without one.
+    """Return the proxy for an address from the environment (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``); None without one.
 
     Raises:
-        InputError: a proxy that does not speak HTTP.
+        InputError: the proxy does not use HTTP.
     """
     parts = urlsplit(url)
     proxies = getproxies()
@@ -325,8 +327,8 @@ def proxy_of(url: str) -> str | None:
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     if urlsplit(proxy).scheme not in ("http", "https"):
         raise InputError(
-            f"the proxy {shown_proxy(proxy)} of the environment does not speak HTTP; name an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
-            f"or except {parts.hostname} with NO_PROXY"
+            f"the proxy {shown_proxy(proxy)} from the environment does not use HTTP; set an http:// proxy in HTTPS_PROXY or ALL_PROXY, "
+            f"or exclude {parts.hostname} with NO_PROXY"
         )
     return proxy
 
@@ -342,7 +344,7 @@ def shown_proxy(proxy: str) -> str:
 
 
 def _top_logprobs(given: Any) -> TopLogprobs | None:
-    """Return the likely tokens at the first place of a reply, in the form of either API; None without any."""
+    """Return the likely first tokens of a reply, from the form of either API; None without any."""
     try:
         if given.get("content"):
             rows = [(row["token"], row.get("logprob")) for row in given["content"][0]["top_logprobs"]]
@@ -354,7 +356,7 @@ def _top_logprobs(given: Any) -> TopLogprobs | None:
 
 
 def _logprob(value: object) -> float | None:
-    """Return a natural log-probability; None for what is none: another type, no number, or more than a certainty."""
+    """Return a natural log-probability; None for values that are not one (other types, nan, clearly above 0)."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _ROUNDING:
         return None
     return float(max(value, _NO_CHANCE))
@@ -365,10 +367,10 @@ def _count(value: object) -> int | None:
 
 
 async def probe(config: JudgeConfig) -> None:
-    """Make a tiny call with the judge's own settings.
+    """Make a tiny call with the judge's settings.
 
     Raises:
-        InputError: it was not answered; says what is wrong and what to do.
+        InputError: the call was not answered; names the cause and the remedy.
     """
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
@@ -380,15 +382,16 @@ async def probe(config: JudgeConfig) -> None:
             raise InputError(_diagnosis(config, error, models)) from None
     if config.logprobs is not None and reply.text and reply.top_logprobs is None:
         raise InputError(
-            f"judge {config.name} at {config.base_url} gives no log-probabilities; leave logprobs out and take several samples "
-            "(seeds: [1, 2, 3], with a temperature above 0), or take a server that gives them"
+            f"judge {config.name} at {config.base_url} returns no log-probabilities; remove logprobs and use several samples "
+            "(seeds: [1, 2, 3], with a temperature above 0), or use a server that returns them"
         )
 
 
 async def _first_reply(client: EndpointClient, config: JudgeConfig) -> Reply:
-    """Return the reply to a tiny call; its token limit is ours, so that a judge that thinks longer does not fail by it.
+    """Return the reply to a tiny call with a small token limit.
 
-    Some servers then send no choice, and others refuse so small a limit: these are asked with the judge's own.
+    A judge that thinks longer than the limit passes, even if its server then omits the choices. A server that refuses the limit is called
+    again with the judge's own limit.
     """
     question, draw = [Message("user", "Answer with the word yes.")], Draw(config.seeds[0])
     limited = client.config.max_tokens is not None and client.config.max_tokens != config.max_tokens
@@ -407,12 +410,14 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> 
     if status in (401, 403) and variable:
         said = f"refuses the key in environment variable {variable} ({error}); export the right key"
     elif status in (401, 403):
-        said = f"wants a key ({error}); name the environment variable that holds it with api_key_env"
+        said = f"requires a key ({error}); name its environment variable in api_key_env"
     elif status == 404 or (models and config.model not in models):
         offers = f"it offers {', '.join(models[:8])}" if models else "base_url usually ends in /v1"
-        said = f"does not know the model {config.model!r} or the address ({error}); correct model or base_url: {offers}"
+        said = (
+            f"has no model {config.model!r} or no such address ({error}); correct model or base_url: {offers}"
+        )
     elif status == 200:
-        said = f"gives {error}; correct base_url (it usually ends in /v1)"
+        said = f"returns {error}; correct base_url (it usually ends in /v1)"
     elif status == 429:
         said = f"is over its limit ({error}); wait, lower concurrency, or look at the account's quota"
     elif status is not None and status < 500:
@@ -423,7 +428,7 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> 
 
 
 def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, also where an event loop runs already (a notebook, a host)."""
+    """Run a coroutine to its end, even inside a running event loop (a notebook, a host)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A judge and its settings: the fields of a judge file, the text it is sent, and the key under which its reply is stored."""
+"""Configuration of a judge: the fields of a judge file, its prompt, and the key under which a reply is stored."""
 
 import hashlib
 import json
@@ -59,15 +59,16 @@ _Price = Annotated[Number, Field(ge=0, le=1e9)]
 _Seed = Annotated[Whole, Field(ge=0, lt=2**63)]
 
 
-_SEEDS_APART = 1_000_003  # farther than seeds that people choose beside one another
+# Seeds of further attempts must differ from the seeds that people list, which are close together.
+_SEEDS_APART = 1_000_003
 
 
 class Draw(NamedTuple):
-    """Which of the replies that a model can give at a temperature is wanted.
+    """One of the replies that a model can draw at a temperature.
 
     Attributes:
-        seed: of the judge.
-        attempt: 0, then more for every further draw at the same settings, as when a reply had no score in it.
+        seed: seed in the judge file.
+        attempt: number of earlier draws with the same settings; a reply without a score leads to another draw.
     """
 
     seed: int | None
@@ -75,39 +76,39 @@ class Draw(NamedTuple):
 
     @property
     def sent_seed(self) -> int | None:
-        """The seed that is sent with the call: another for each attempt, since a server answers the same seed in the same way."""
+        """Seed to send: a different one for each attempt, because a server repeats its reply for the same seed."""
         return self.seed if self.seed is None else (self.seed + self.attempt * _SEEDS_APART) % 2**63
 
 
 class JudgeConfig(Checked):
-    """A judge model and its settings; a key is never among them, only the name of the environment variable that holds it.
+    """A judge model and its settings, with the name of the environment variable of the key, but never the key itself.
 
     Attributes:
-        model: the model's name at the endpoint, or the folder or hub id of a local model.
-        name: of the judge in results; by default the last part of ``model``.
+        model: name of the model at the endpoint, or folder or hub id of a local model.
+        name: name of the judge in results; by default the last part of ``model``.
         kind: ``openai`` (any OpenAI-compatible endpoint, hosted or a vLLM server), ``local`` (loaded by the host) or another of
             :mod:`~long_context_tasks.judges.kinds`.
         base_url: address of the endpoint, usually ending in ``/v1``; only for ``openai``.
-        api_key_env: NAME of the environment variable that holds the key; None for a server without keys.
-        api: ``chat`` (the server applies the model's chat template) or ``completions`` (the prompt as it is).
+        api_key_env: NAME of the environment variable with the key; None for a server without keys.
+        api: ``chat`` (the server applies the model's chat template) or ``completions`` (the prompt unchanged).
         engine: ``hf`` or ``vllm``; only for ``local``.
         prompt_template: text with ``{prompt}`` around a single user message, sent without a chat template.
-        revision: distinguishes two models of one name; free text, part of the store's key.
-        temperature, top_p: of sampling; None leaves them to the endpoint.
-        max_tokens: tokens of a reply; None leaves them to the endpoint.
-        seeds: every item is judged once with each; a None is sent as no seed.
-        extra_body: more fields of the request, such as ``chat_template_kwargs``.
-        logprobs: number of tokens at the first place of a reply whose log-probabilities are requested, for rubrics that weigh scores
-            by their probability; None requests none. Only for ``openai``; most endpoints give 20 at most.
-        rubric: name of a rubric of the benchmark; None takes the benchmark's own choice.
-        concurrency: calls in flight.
+        revision: distinguishes two models with the same name; free text, part of the store's key.
+        temperature, top_p: sampling settings; None for the endpoint's defaults.
+        max_tokens: limit of a reply; None for the endpoint's default.
+        seeds: seeds with which every item is judged; None sends no seed.
+        extra_body: additional fields of the request, such as ``chat_template_kwargs``.
+        logprobs: number of candidates for the first token whose log-probabilities are requested, for rubrics that weight scores by their
+            probability; None requests none. Most endpoints return at most 20.
+        rubric: name of a rubric of the benchmark; None for the benchmark's default.
+        concurrency: number of calls in flight.
         timeout: seconds for one call.
-        retries: further tries of a call after 429, 5xx, time-outs and broken connections.
-        retry_wait: seconds before the first further try; doubled each time, at most 30.
-        asks: how often an item is asked at most until a reply has a score in it.
-        thinking: marks around the judge's thinking if they are none that we know, such as ``<plan> </plan>``.
-        batch_size: prompts generated together; only for ``local``.
-        prompt_price, completion_price: per million tokens, in one currency.
+        retries: number of further attempts after 429, 5xx, time-outs and broken connections.
+        retry_wait: seconds before the first further attempt; doubled each time, at most 30.
+        asks: largest number of replies per item and seed until one has a score.
+        thinking: marks around the judge's thinking if they are not among the known ones, such as ``<plan> </plan>``.
+        batch_size: number of prompts that are generated together; only for ``local``.
+        prompt_price, completion_price: price per million tokens, both in the same currency.
     """
 
     model: _Text
@@ -147,7 +148,7 @@ class JudgeConfig(Checked):
     @field_validator("*", mode="before")
     @classmethod
     def _nothing(cls, value: Any, field: ValidationInfo) -> Any:
-        # An environment variable has no other way to say null. A model may be called so.
+        # An environment variable cannot be null otherwise. A model may have this name.
         named = field.field_name in ("model", "name")
         return None if value in ("none", "null") and not named else value
 
@@ -165,7 +166,7 @@ class JudgeConfig(Checked):
             raise ValueError("must be an address such as http://127.0.0.1:8000/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError(
-                "must have no user, password or query: a key goes into an environment variable (api_key_env)"
+                "must not have a user, password or query: name the key's environment variable in api_key_env"
             )
         return value.strip().rstrip("/")
 
@@ -191,44 +192,48 @@ class JudgeConfig(Checked):
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             raise ValueError("must be a mapping of fields of the request")
         if taken := sorted(set(value) & set(RESERVED)):
-            raise ValueError(f"must not set {', '.join(taken)}: they have fields of their own or are ours")
+            raise ValueError(
+                f"must not set {', '.join(taken)}: these are other fields of the judge file, or fixed"
+            )
         if holds_secret(value):
             raise ValueError(
-                "must hold no key or token; keys come from the environment variable in api_key_env"
+                "must not contain a key or token; name the key's environment variable in api_key_env"
             )
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError("must be plain values that JSON can hold") from None
+            raise ValueError("must be plain JSON values") from None
         return value
 
     @model_validator(mode="after")
     def _together(self) -> Self:
         for name in self._foreign():
             if getattr(self, name) not in (None, {}):
-                raise ValueError(f"a judge of kind {self.kind} has no {name}; leave it out")
+                raise ValueError(f"a judge of kind {self.kind} does not have {name}; remove it")
         if self.kind == "openai" and not self.base_url:
             raise ValueError("base_url is missing (for example http://127.0.0.1:8000/v1)")
         if self.prompt_template is not None and self.kind == "openai" and self.api == "chat":
-            raise ValueError("prompt_template needs `api: completions`; a chat endpoint has its own template")
+            raise ValueError(
+                "prompt_template needs `api: completions`; a chat endpoint applies its own template"
+            )
         return self
 
     def _foreign(self) -> tuple[str, ...]:
-        """Fields that a judge of this kind does not have."""
+        """Return the fields that a judge of this kind does not have."""
         return ("base_url", "extra_body") if self.in_process else ()
 
     @property
     def in_process(self) -> bool:
-        """Whether the model is loaded here instead of asked at an endpoint."""
+        """Whether the model runs in this process instead of behind an endpoint."""
         return self.kind != "openai"
 
     @property
     def transport(self) -> str | None:
-        """How prompts reach the model, as far as that can change a reply."""
+        """Engine or API, which can change a reply."""
         return self.engine if self.in_process else self.api
 
     def description(self) -> dict[str, Any]:
-        """Return what results say of the judge: all that can change a verdict, neither address nor key."""
+        """Return the settings that can change a verdict, for results; without address and key."""
         names = (
             *("name", "kind", "model", "revision", "api", "prompt_template", "temperature", "top_p"),
             *("max_tokens", "seeds", "extra_body", "asks"),
@@ -240,31 +245,29 @@ class JudgeConfig(Checked):
         return row | {name: value for name, value in more.items() if value is not None}
 
     def plain_prompt(self, messages: Sequence[Message]) -> str:
-        """Return the prompt of a judge that is sent text instead of chat messages.
+        """Return the prompt of a judge that takes text instead of chat messages.
 
         >>> judge = JudgeConfig(model="m", kind="local", prompt_template="[INST] {prompt} [/INST]")
         >>> judge.plain_prompt([Message("user", "Judge this.")])
         '[INST] Judge this. [/INST]'
 
         Raises:
-            InputError: more than one message, which only a chat template can join.
+            InputError: more than one message, because only a chat template can join them.
         """
         if len(messages) != 1:
             raise InputError(
                 f"a judge prompt of {len(messages)} messages cannot be sent as plain text: use `api: chat`, or a rubric whose "
                 "prompt is one message (prometheus)"
             )
-        # Not str.format: the prompt itself may hold braces.
+        # Not str.format, because the prompt may contain braces.
         before, after = (self.prompt_template or PROMPT_FIELD).split(PROMPT_FIELD)
         return before + messages[0].content + after
 
     def key(self, messages: Sequence[Message], draw: Draw) -> str:
-        """SHA-256 of everything that determines the reply to some messages.
+        """Return the SHA-256 of everything that determines the reply to some messages.
 
-        That is: kind (with engine or API), model, revision, prompt template, messages, temperature, top_p, max_tokens, further
-        request fields, log-probabilities asked for, seed and attempt. Not the API key, not the limits of time and number, and not
-        the address: a server that comes back on another node or port is the same judge. ``revision`` distinguishes two models of
-        one name.
+        The API key, limits of time and number, and the address are not part of it: a server that restarts on another node or port is the
+        same judge. ``revision`` distinguishes two models with the same name.
         """
         row = {
             "format": _KEY_FORMAT,
@@ -282,14 +285,14 @@ class JudgeConfig(Checked):
             "attempt": draw.attempt,
             "logprobs": self.logprobs,
         }
-        # ASCII, so that a lone surrogate in a model's response has bytes too.
+        # ASCII escapes, because a lone surrogate in a response has no UTF-8 bytes.
         text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def changed(self, **values: Any) -> Self:
-        """Return the judge with other settings.
+        """Return the judge with some settings changed.
 
         Raises:
-            InputError: a value that does not fit.
+            InputError: a value is invalid.
         """
         return validated(type(self), {**dict(self), **values}, f"judge {self.name}")

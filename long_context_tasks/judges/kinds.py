@@ -1,7 +1,4 @@
-"""The kinds of judges: how the fields of each are checked, its model is found and asked; and which judge a user names.
-
-A kind registers itself by a :class:`Kind` in the table below, which is imported when a judge of that kind is named.
-"""
+"""Kinds of judges (endpoint, local model, ORCA), and reading the judge that a user names."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,21 +18,21 @@ KINDS = {
     "local": "long_context_tasks.judges.local:KIND",
     "orca": "long_context_tasks.orca.judge:KIND",
 }
-"""Kinds that a judge file may name, each with the place of its :class:`Kind`."""
+"""Kind in a judge file to the place of its :class:`Kind`. Places are strings because ORCA may import judges, but not the other way round."""
 _PREFIX = "LCT_JUDGE_"
 
 Generate = Callable[[Sequence[Sequence[Message]], Draw], list[Reply]]
-"""Replies of a model in this process, one per prompt, in order, at the settings of its judge."""
+"""Function that returns the replies of a model in this process, one per prompt, with the settings of its judge."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How stored verdicts of a kind are read where they are predictions instead of words; no model is needed.
+    """Functions that read stored verdicts of a kind that predicts ratings, without its model.
 
     Attributes:
-        task: a task as these verdicts score it; raises InputError where they cannot.
-        stds: metric to the standard deviation of people's ratings that a turn's feedback predicts.
-        metrics: that such a judge adds to those of a benchmark.
+        task: returns a task as these verdicts score it; raises InputError if they cannot.
+        stds: returns the predicted standard deviation of people's ratings for each metric, from a turn's feedback.
+        metrics: metrics that such a judge adds to those of a benchmark.
     """
 
     task: Callable[[LoadedTask], LoadedTask]
@@ -45,17 +42,17 @@ class Stored:
 
 @dataclass(frozen=True)
 class Kind:
-    """How judges of a kind work.
+    """Functions and settings of a kind of judges.
 
     Attributes:
-        check: what can be known before costly work: for an endpoint one tiny call, else whether model and libraries are there.
-        load: loads the model into this process; None where it is asked at an endpoint.
-        config: fields and their checks.
-        complete: adds what the judge file leaves out; its second argument begins messages.
-        prepare: a task as this kind scores it, with metrics of its own; None: as the benchmark says.
-        reads_prompts: whether it reads any prompt and replies in words.
-        chunk: prompts that are generated, and stored, together; None: ``batch_size``.
-        stored: how its stored verdicts are read; None: as the benchmark's rubric reads words.
+        check: checks the judge before costly work: one tiny call to an endpoint; model and libraries of a local judge.
+        load: loads the model into this process; None for an endpoint.
+        config: class of its configuration.
+        complete: adds values that the judge file omits; the second argument is a prefix for messages.
+        prepare: returns a task with the metrics of this kind; None if the benchmark's own metrics apply.
+        reads_prompts: whether the judge takes any prompt and replies in words.
+        chunk: number of prompts that are generated and stored together; None for ``batch_size``.
+        stored: reads its stored verdicts; None if the benchmark's rubric reads them as words.
     """
 
     check: Callable[[JudgeConfig], None]
@@ -69,7 +66,7 @@ class Kind:
 
 
 def kind_of(judge: JudgeConfig | str) -> Kind:
-    """Return how a judge, or a kind by its name, works."""
+    """Return the kind of a judge, or the kind with this name."""
     name = judge if isinstance(judge, str) else judge.kind
     module, _, attribute = KINDS[name].partition(":")
     found: Kind = getattr(import_module(module), attribute)
@@ -77,21 +74,21 @@ def kind_of(judge: JudgeConfig | str) -> Kind:
 
 
 def stored_kind(description: Mapping[str, Any]) -> Stored | None:
-    """Return how the verdicts of a judge that results describe are read; None: as words, also where they name no known kind."""
+    """Return how to read the stored verdicts of the judge described in results; None to read them as words."""
     name = str(description.get("kind"))
-    # Endpoints reply in words; their client need not be loaded to read a report.
+    # Endpoints reply in words, and reading a report should not load their client.
     return kind_of(name).stored if name in KINDS and name != "openai" else None
 
 
 def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
-    """Check a judge before costly work: one tiny call to an endpoint, or a look for model and libraries.
+    """Check a judge before costly work: make one tiny call to an endpoint, or find model and libraries of a local judge.
 
     Args:
         config: the judge.
-        reads_prompts: whether it has to read any prompt.
+        reads_prompts: whether the judge must take any prompt.
 
     Raises:
-        InputError: unreachable, wrong key, unknown model, refused settings, missing libraries; says what to do.
+        InputError: unreachable endpoint, wrong key, unknown model, refused settings or missing libraries; names the remedy.
     """
     if reads_prompts:
         check_reads_prompts(config)
@@ -99,14 +96,10 @@ def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
 
 
 def check_reads_prompts(config: JudgeConfig) -> None:
-    """Refuse a judge that does not read prompts.
-
-    Raises:
-        InputError: says what to name instead.
-    """
+    """Raise InputError for a judge that does not take prompts."""
     if not kind_of(config).reads_prompts:
         raise InputError(
-            f"judge {config.name}: a judge of kind {config.kind} reads no prompt and writes no text; name a language model"
+            f"judge {config.name}: a judge of kind {config.kind} does not take prompts; name a language model"
         )
 
 
@@ -116,15 +109,15 @@ def load_judge(
     """Return the judge that a user named.
 
     Args:
-        path: the file of ``lct_judge``; without it ``LCT_JUDGE`` in the environment names one.
-        environ: the environment; ``LCT_JUDGE_<FIELD>`` gives what the file leaves out, or the whole judge without a file.
+        path: judge file (``lct_judge``); None for the file named by ``LCT_JUDGE``.
+        environ: environment; ``LCT_JUDGE_<FIELD>`` sets fields that the file omits, or the whole judge without a file.
 
     Returns:
-        The judge, or None when neither a file nor any ``LCT_JUDGE_*`` variable is given.
+        The judge; None if neither a file nor any ``LCT_JUDGE_*`` variable is given.
 
     Raises:
-        InputError: unknown keys, values that do not fit, a key in the file, a model that its kind cannot find; names file or variable
-            and what to do, and repeats no value, since it may be a key that went to the wrong place.
+        InputError: unknown keys, invalid values, an API key in the file, or a model that is not found; names file or variable and the
+            remedy, but not the value, which may be a key in the wrong place.
     """
     environ = os.environ if environ is None else environ
     path = path or environ.get("LCT_JUDGE") or None

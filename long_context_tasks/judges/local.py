@@ -1,4 +1,4 @@
-"""A judge in this process: on plain transformers, or on vLLM, which takes the GPU for as long as the process lives."""
+"""A judge in this process, on transformers or on vLLM, which occupies the GPU until the process ends."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,18 @@ from long_context_tasks.judges.kinds import Generate, Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
-MAX_TOKENS = 1024
-"""Of a reply where the judge file leaves the number to the model."""
+MAX_TOKENS = 1024  # limit of a reply if the judge file sets none
 
 
 def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
-    """Load the judge's model and return what generates its replies.
+    """Load the judge's model and return a function that generates its replies.
 
-    Each row of a batch draws from a generator of its own, seeded by the judge's seed, the attempt and the prompt: a reply
-    depends neither on the batch it is in nor on what was judged before, so a resumed run equals an unbroken one.
+    Each row of a batch has its own random generator, seeded by the judge's seed, the attempt and the prompt. A reply therefore depends
+    neither on its batch nor on earlier replies, and a resumed run equals an uninterrupted one.
 
     Args:
         config: a judge of kind ``local``, engine ``hf``.
-        device: a torch device; ``auto`` takes the GPU when there is one.
+        device: a torch device; ``auto`` for the GPU if there is one.
 
     Raises:
         InputError: transformers is missing, or the model cannot be loaded.
@@ -43,14 +42,14 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
 
 
 def check_local_judge(config: JudgeConfig) -> None:
-    """Look for the judge's model before costly work: its configuration and tokenizer, not its weights.
+    """Check the engine and the model's configuration and tokenizer, without loading its weights.
 
     Raises:
-        InputError: the engine is not installed, or there is no such model.
+        InputError: the engine is not installed, or the model is not available.
     """
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise InputError(
-            f"judge {config.name}: vLLM is not installed; install it in this environment, take engine: hf, or start the model "
+            f"judge {config.name}: vLLM is not installed; install it in this environment, use engine: hf, or start the model "
             "as a server (kind: openai)"
         )
     with named_failures(config):
@@ -62,7 +61,7 @@ def check_local_judge(config: JudgeConfig) -> None:
 
 @contextmanager
 def named_failures(config: JudgeConfig) -> Iterator[None]:
-    """Turn what loading a model may raise into one message."""
+    """Turn errors of loading a model into InputError."""
     try:
         yield
     except ImportError as error:
@@ -73,13 +72,13 @@ def named_failures(config: JudgeConfig) -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"judge {config.name}: the model {config.model} cannot be loaded ({type(error).__name__}); give the path of a "
-            "folder with it, or a hub id that can be reached"
+            "folder that contains it, or a hub id that is available"
         ) from error
 
 
 @lru_cache(maxsize=1)
 def _loaded(name: str, device: str) -> tuple[Any, Any]:
-    """Model and tokenizer, once for all tasks of a run."""
+    """Return model and tokenizer, loaded once for all tasks of a run."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -117,11 +116,11 @@ def _generate_batch(
             logits_processor=LogitsProcessorList([*steps, *_sampling(texts, config, draw)]),
         )
     new = output[:, inputs["input_ids"].shape[1] :]
-    # A model without an end writes up to the limit.
+    # A model without an end-of-sequence token generates up to the limit.
     end_tokens = [] if plan.eos_token_id is None else plan.eos_token_id
     ends = torch.isin(new, torch.tensor(end_tokens, device=new.device, dtype=new.dtype))
     whole = ends.any(dim=1)
-    # Tokens up to the end that the model set; without one the reply was cut.
+    # Number of tokens including the end-of-sequence token; a reply without one was cut off.
     written = torch.where(whole, ends.int().argmax(dim=1) + 1, new.shape[1])
     rows = zip(
         tokenizer.batch_decode(new, skip_special_tokens=True),
@@ -137,19 +136,19 @@ def _generate_batch(
 def prompt_texts(
     tokenizer: Any, prompts: Sequence[Sequence[Message]], config: JudgeConfig
 ) -> tuple[list[str], bool]:
-    """Return prompts through the judge's own template, else the model's chat template; and whether special tokens are to be added."""
+    """Apply the judge's own template or the model's chat template; return the texts and whether to add special tokens."""
     if config.prompt_template is not None or tokenizer.chat_template is None:
         return [config.plain_prompt(messages) for messages in prompts], True
     chats = [[{"role": each.role, "content": each.content} for each in messages] for messages in prompts]
     texts = [
         tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats
     ]
-    # A chat template writes the beginning-of-sequence token itself.
+    # A chat template includes the beginning-of-sequence token.
     return [str(text) for text in texts], False
 
 
 def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any]:
-    """Temperature, top_p, then Gumbel noise: the greedy choice of noisy logits is a draw from their softmax."""
+    """Return processors for temperature, top_p and Gumbel noise: the argmax of noisy logits is a draw from their softmax."""
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
     if not config.temperature:
@@ -161,13 +160,13 @@ def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any
 
 
 def row_seed(text: str, draw: Draw) -> int:
-    """Return the seed of a prompt's draw, below 2**56: by the judge's seed, the attempt and the prompt."""
+    """Return the seed of a prompt's draw, below 2**56, from the judge's seed, the attempt and the prompt."""
     name = f"{draw.seed}/{draw.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
 
 
 class _FirstPlace:
-    """Reads the likeliest tokens at the first place of every reply, before temperature and sampling."""
+    """Record the likeliest first tokens of every reply, before temperature and sampling."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -179,13 +178,13 @@ class _FirstPlace:
         return scores
 
     def tokens(self, tokenizer: Any) -> list[TopLogprobs]:
-        """Return per row the tokens as texts with their natural log-probabilities, the likeliest first."""
+        """Return the tokens of each row as texts with natural log-probabilities, likeliest first."""
         rows = zip(self._top.indices.tolist(), self._top.values.tolist(), strict=True)
         return [tuple(zip(map(tokenizer.decode, tokens), values, strict=True)) for tokens, values in rows]
 
 
 class _Gumbel:
-    """Adds to every row's logits the noise of the row's own generator (on the CPU: the same draws on every device)."""
+    """Add noise to each row's logits from the row's own generator, on the CPU so that all devices draw the same."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch
@@ -203,9 +202,9 @@ class _Gumbel:
 
 
 def load_vllm_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with vLLM and return what generates its replies.
+    """Load the judge's model with vLLM and return a function that generates its replies.
 
-    Every prompt has a seed of its own (judge's seed, attempt, prompt), as with transformers.
+    Every prompt has its own seed, as in :func:`load_hf_judge`.
 
     Args:
         config: a judge of kind ``local``, engine ``vllm``.
@@ -240,9 +239,9 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
 
 
 def _vllm_reply(output: Any) -> Reply:
-    """A RequestOutput with one completion. Its log-probabilities are those before temperature and sampling."""
+    """Convert a RequestOutput with one completion; its log-probabilities precede temperature and sampling."""
     [said] = output.outputs
-    # The drawn token is among them even if it is not likely.
+    # vLLM includes the drawn token even if it is not among the likeliest.
     likely = said.logprobs[0].values() if said.logprobs else ()
     top = tuple((str(token.decoded_token), float(token.logprob)) for token in likely)
     return Reply(
@@ -252,14 +251,14 @@ def _vllm_reply(output: Any) -> Reply:
 
 @lru_cache(maxsize=1)
 def _loaded_vllm(name: str) -> Any:
-    """The model, once for all tasks of a run."""
+    """Return the model, loaded once for all tasks of a run."""
     from vllm import LLM
 
     return LLM(model=name, trust_remote_code=False)
 
 
 def load_local_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with the engine that it names."""
+    """Load the judge's model with its engine."""
     return load_vllm_judge(config) if config.engine == "vllm" else load_hf_judge(config)
 
 

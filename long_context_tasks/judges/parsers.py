@@ -1,10 +1,9 @@
-r"""Reading the score out of a judge's reply: the official rules, and repaired ones under names of their own.
+r"""Read the score in a judge's reply, by the official rules or by repaired ones.
 
-The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match, wherever it is, and know no scale. A judge that quotes the response before it judges it can so be made to give the response's own "Score: \boxed{10}". The
-repaired rules read the last score only, and only when it closes the reply, as the judge prompts demand ("first the feedback,
-then the score, no other closing"). Where an earlier score differs, the last one must open a sentence or a line, or follow its
-label: a score in the middle of a sentence may be a quotation. Nothing else is taken for a score, so that a doubtful reply is asked
-again and not guessed at. All of them see the reply and nothing else.
+The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match anywhere and ignore the scale. If a judge quotes
+the response first, they can read the response's own "Score: \boxed{10}". The repaired rules read only the last score, and only if it
+ends the reply, as the judge prompts demand. If an earlier score differs, the last one must begin a sentence or a line or follow its label,
+because a score within a sentence may be a quotation. A doubtful reply has no score, so the judge is asked again.
 """
 
 import re
@@ -21,7 +20,7 @@ _OFFICIAL_BOX = re.compile(r"\\boxed{(\d+)}")
 _OFFICIAL_RESULT = re.compile(r"\[RESULT\] (\d+)")
 _JOINED = re.compile(r"\}[\s$]{0,4}(?:[-–—/~]|or|to|and)[\s$]{0,4}\Z", re.IGNORECASE)
 
-# \boxed, also with the backslash doubled, or read as a backspace or lost on the way through JSON.
+# \boxed, also with a doubled backslash, or with one that JSON has turned into a backspace or dropped.
 _BOX = re.compile(r"\\[bB]oxed|\\fbox|\x08oxed|(?<![A-Za-z\\])boxed(?=\s{0,9}\{)")
 _IN_BOX = re.compile(
     r"\s*\{\s*(?!\s)(?:\\(?:text|textbf|mathrm|mathbf|bf)\s*\{([^{}]{0,40})\}|([^{}]{0,40}))\s*\}"
@@ -38,7 +37,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`\\\[]*$", re.MULTILINE)
 _HEADING = re.compile(
     r"^\s{0,3}(?:#{1,6}\s|(?:\*\*)?(?:Feedback|Response|Question)\b[^\n]{0,40}:)", re.M | re.I
 )
-# What a verdict stands behind: a new line, a new sentence, or its label.
+# Text before a verdict: a line break, the end of a sentence, or a label.
 _OPENS_VERDICT = re.compile(
     r"(?:\A|\n|[.!?][\"')*_]{0,3}\s|\b(?:score|rating|grade|verdict)(?:\s+is)?\s*[:=]?)[\s*_$>#(\\\[-]{0,9}\Z",
     re.IGNORECASE,
@@ -48,7 +47,7 @@ _GOES_ON = re.compile(r"\s{0,3}(?:[-–—/~]|out of|to|or|and)\s{0,3}\\{0,3}[\d
 
 
 def official_boxed(reply: str) -> str:
-    r"""Return the stored score of the official GPT judge: the first ``\boxed{digits}`` as it stands, "-1" without one.
+    r"""Return the stored score of the official GPT judge: the digits of the first ``\boxed{digits}``, "-1" without one.
 
     >>> official_boxed(r"It says \boxed{10}. Wrong. \boxed{02}"), official_boxed(r"\boxed{ 7 }")
     ('10', '-1')
@@ -67,14 +66,14 @@ def official_result(reply: str) -> str:
     try:
         return str(2 * int(match[1])) if match else NO_RESULT
     except ValueError:
-        # More digits than Python turns into a number; the official script would stop.
+        # More digits than Python converts; the official script raises.
         return NO_RESULT
 
 
 def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    r"""Return a parser that reads the last ``\boxed{number}`` of a reply, when it is in the scale.
+    r"""Return a parser of the last ``\boxed{number}`` of a reply.
 
-    The last box decides: when it is broken, a range ("8-9") or outside the scale, no earlier box replaces it.
+    If the last box is malformed, a range ("8-9") or outside the scale, the reply has no score: an earlier box does not replace it.
 
     >>> parse = last_boxed(1, 10)
     >>> parse(r"It says \boxed{10}. Wrong. Score: \boxed{2}"), parse(r"It says \boxed{10}, which is wrong.")
@@ -84,20 +83,20 @@ def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool
         low: lower end of the scale.
         high: upper end.
         decimals: whether 8.5 is a score; 8.0 always is.
-        closing: whether nothing may follow but punctuation and "out of 10". Without it text may follow (some judges
-            explain afterwards), though no heading; then a quoted box counts when the judge gives none of its own.
+        closing: whether only punctuation and "out of 10" may follow. Otherwise text without a heading may follow, because some judges
+            explain afterwards; then a quoted box counts if the judge writes none of its own.
     """
     return _last_score(_BOX, _IN_BOX, low, high, decimals, closing)
 
 
 def last_result(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    """Return a parser that reads the last ``[RESULT] number`` of a reply (Prometheus), when it is in the scale; undoubled.
+    """Return a parser of the last ``[RESULT] number`` of a reply (Prometheus), without doubling it.
 
     >>> parse = last_result(1, 5)
     >>> parse("It says [RESULT] 5. Wrong. [RESULT] (1)"), parse("[RESULT] 4.5"), parse("[RESULT] 4/5")
     (1.0, None, 4.0)
 
-    The arguments are those of :func:`last_boxed`.
+    For the arguments see :func:`last_boxed`.
     """
     return _last_score(_RESULT, _AFTER_RESULT, low, high, decimals, closing)
 
@@ -105,7 +104,7 @@ def last_result(low: float, high: float, *, decimals: bool = False, closing: boo
 def _last_score(
     mark: re.Pattern[str], number: re.Pattern[str], low: float, high: float, decimals: bool, closing: bool
 ) -> Parse:
-    """Return a parser of the number behind the last mark."""
+    """Return a parser of the number after the last mark."""
     out_of = rf"[)\]}}*$]{{0,3}}\s{{0,3}}(?:/|out of)\s{{0,3}}{high:g}(?!\w|[.,]\d)"
 
     def value_of(match: re.Match[str]) -> float | None:
@@ -117,7 +116,7 @@ def _last_score(
 
     def parse(reply: str) -> float | None:
         answer = without_thinking(reply)
-        # A mark inside a reply is a quotation; thinking that begins it and never ends holds no verdict.
+        # An unclosed mark after other text is a quotation; thinking that begins a reply and never ends has no verdict.
         quoted = answer.unclosed and answer.text.strip()
         text = _FENCE.sub("", narrow(reply if quoted else answer.text))
         marks = list(mark.finditer(text))
@@ -131,7 +130,7 @@ def _last_score(
             return None
         value = value_of(found)
         earlier = {value_of(match) for each in marks[:-1] if (match := number.match(text, each.end()))}
-        # Where an earlier score differs, one in the middle of a sentence may be a quotation.
+        # If an earlier score differs, a score within a sentence may be a quotation.
         if earlier - {None, value} and _OPENS_VERDICT.search(before) is None:
             return None
         if scale := re.match(out_of, rest, re.IGNORECASE | re.ASCII):

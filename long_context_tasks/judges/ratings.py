@@ -14,10 +14,10 @@ from long_context_tasks.stats.shortcuts import Traits
 
 _SCALES = 'scales: give the lowest and the highest score of each rater, such as {"gpt-4": [1, 10]}'
 _NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
-"""Fields that may hold a number but are not scores: of ``lct judge run`` (turn, repeat) and of ``lct annotate export`` (version)."""
+"""Fields with numbers that are not scores, of ``lct judge run`` (turn, repeat) and ``lct annotate export`` (version)."""
 ORCA = "rating_orca"
-"""How the fields of ``lct orca score`` that are scores begin; its other numbers are variances, intervals and counts."""
-# As `results.evaluations.judged_path` makes it.
+"""Prefix of the scores among the fields of ``lct orca score``; its other numbers are variances, intervals and counts."""
+# The path that results.evaluations.judged_path makes.
 _JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
@@ -27,11 +27,11 @@ class RatingTable:
     """Scores of several raters for the same items.
 
     Attributes:
-        ids, clusters, labels: of the items; labels are empty when none were asked for.
-        ratings: rater to scores in the order of the items, ``None`` where there is none.
-        scales: lowest and highest score of the raters for whom rows say so.
+        ids, clusters, labels: id, cluster and label of each item; labels are empty if none were requested.
+        ratings: rater to scores in the order of the items; ``None`` marks a missing score.
+        scales: lowest and highest score of the raters whose scale the rows state.
         passed_over: fields with numbers that their rows do not name as scores.
-        traits: answering model and lengths of each item, where rows have ``candidate`` and ``reference`` and name ``candidate_model``; else ``None``.
+        traits: model and lengths of each item that has ``candidate``, ``reference`` and ``candidate_model``; ``None`` for the others.
     """
 
     ids: tuple[str, ...]
@@ -44,9 +44,9 @@ class RatingTable:
 
     @property
     def note(self) -> str:
-        """Which numbers are passed over; empty without any."""
+        """Message about the fields that were passed over; empty without any."""
         names = ", ".join(self.passed_over)
-        return names and f"no raters, as their rows do not name them: {names}; --raters can add them"
+        return names and f"not raters, because their rows do not name them: {names}; --raters can add them"
 
 
 def read_ratings(
@@ -57,18 +57,17 @@ def read_ratings(
     also: Collection[str] = (),
     fewest: int = 2,
 ) -> RatingTable:
-    """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
+    """Read scores from JSON lines; rows with the same id, even in different files (one per judge), belong to the same item.
 
-    Unless ``raters`` names them, raters are the fields that the ``scales`` of a row name; in a row of ``lct orca score`` its means
-    (:data:`ORCA`); in a row that names none, every field that holds a number; and those of ``also``. A missing field or ``null`` is
-    no score. A row of rated answers (with a ``candidate``) needs no cluster where another row
-    of its id has one, nor where no row of any file has one: then its question is its cluster. The mean of its ``ratings``
-    is the rater ``people``.
+    Unless ``raters`` names them, raters are the fields named in a row's ``scales``; in a row of ``lct orca score`` its means (:data:`ORCA`);
+    in a row that names none, every field with a number; and those of ``also``. A missing field or ``null`` means that there is no score.
+
+    A row of a rated answer (with a ``candidate``) needs no cluster if another row of its id has one. If no row of any file has a cluster, an
+    answer's cluster is its question. The mean of its ``ratings`` is the rater ``people``.
 
     Raises:
-        InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
-            number, an id that comes with two clusters, labels or scores of one rater, a rater that no row has, or ratings
-            of two scales.
+        InputError: a file cannot be read, a row is not an object or lacks id or cluster, a score is not a finite number, an id has
+            two clusters, two labels or two scores of one rater, no row has a rater, or ratings have two scales.
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
@@ -82,8 +81,8 @@ def read_ratings(
                 continue
             if name in item and item[name] != value and value is not None and item[name] is not None:
                 raise InputError(
-                    f"{place}: {name} of {row['id']} is {value!r}, before it was {item[name]!r}; give every item an id of "
-                    "its own, e.g. meeting/question/model"
+                    f"{place}: {name} of {row['id']} is {value!r}, but was {item[name]!r} before; give every item its own id, "
+                    "such as meeting/question/model"
                 )
             if value is not None or name not in item:
                 item[name] = value
@@ -94,7 +93,7 @@ def read_ratings(
     chosen = list(raters) or list(default)
     if missing := [name for name in chosen if name not in numeric]:
         raise InputError(
-            f"no row has a score of {', '.join(missing)}; there are: {', '.join(numeric) or 'none'}"
+            f"no row has a score of {', '.join(missing)}; raters found: {', '.join(numeric) or 'none'}"
         )
     if len(chosen) < fewest:
         raise InputError(
@@ -117,12 +116,12 @@ def read_ratings(
 
 @dataclass(frozen=True)
 class OneScale:
-    """Scores of raters for an intra-class correlation.
+    """Scores of raters for an intraclass correlation.
 
     Attributes:
-        ratings: as they are; mapped to 0 to 1 where all scales are known and differ.
-        note: what was done, or in which groups the raters fall; empty on one scale.
-        alike: whether the scores lie on one scale, as far as is known.
+        ratings: scores, mapped to 0 to 1 if all scales are known and differ.
+        note: message about the mapping, or about groups of raters with different scales; empty for one scale.
+        alike: whether the scores have one scale, as far as is known.
     """
 
     ratings: Mapping[str, Sequence[float | None]]
@@ -131,7 +130,7 @@ class OneScale:
 
 
 def on_one_scale(table: RatingTable, raters: Sequence[str]) -> OneScale:
-    """Return the scores of raters on one scale; without known scales raters are grouped by their highest score: up to 1, 5, 10, or above."""
+    """Map the scores of raters to one scale. If scales are unknown, group raters by their highest score: up to 1, 5, 10, or above."""
     ratings = {name: table.ratings[name] for name in raters}
     if all(name in table.scales for name in raters):
         scales = {name: table.scales[name] for name in raters}
@@ -151,7 +150,7 @@ def on_one_scale(table: RatingTable, raters: Sequence[str]) -> OneScale:
         tops.setdefault(next((top for top in (1, 5, 10) if high <= top and low < top), 100), []).append(name)
     groups = "; ".join(f"up to {top}: {', '.join(names)}" for top, names in sorted(tops.items()))
     return OneScale(
-        ratings, f"scores lie on unlike scales ({groups})" if len(tops) > 1 else "", len(tops) == 1
+        ratings, f"scores have different scales ({groups})" if len(tops) > 1 else "", len(tops) == 1
     )
 
 
@@ -175,7 +174,7 @@ def _add_scales(scales: dict[str, tuple[float, float]], row: Mapping[str, Any], 
                 raise InputError(f"{place}: {_SCALES}")
         if (first, last) != (low, high):
             raise InputError(
-                f"{place}: the scale of {name} is {low:g} to {high:g}, before it was {first:g} to {last:g}; compare one "
+                f"{place}: the scale of {name} is {low:g} to {high:g}, but was {first:g} to {last:g} before; compare one "
                 "scale at a time"
             )
 
@@ -198,8 +197,8 @@ def _is_number(value: object) -> bool:
 
 
 def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], Collection[str] | None]]:
-    """Yield place, row and the raters that the row names itself; None if it names none."""
-    # Judges of the same name with different settings differ in the label of their files.
+    """Yield place, row and the raters that the row names; None if it names none."""
+    # Judges with the same name and different settings are distinguished by the label of their files.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
     for path in files:
@@ -207,7 +206,7 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], Collecti
         labels: dict[str, str] = {match["name"]: match["label"]} if match and names[match["name"]] > 1 else {}
         for place, row in json_rows(path, FORMAT):
             if not isinstance(row, dict):
-                raise InputError(f"{place}: a {type(row).__name__}, not an object; expected {FORMAT}")
+                raise InputError(f"{place}: found a {type(row).__name__}; expected {FORMAT}")
             keys = ("id",) if "candidate" in row and "cluster" not in row else ("id", "cluster")
             for name in keys:
                 value = row.get(name)

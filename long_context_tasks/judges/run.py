@@ -1,7 +1,7 @@
-"""Judging many items: stored replies first, the rest asked in parallel, one verdict per item and seed in order.
+"""Judge many items: read stored replies, make the other calls in parallel, return one verdict per item and seed in order.
 
-A model can also be asked for texts instead of scores (labels, summaries, questions): with the same client and store, so that a
-build that was killed asks only for what it has not paid yet.
+:func:`ask_all` requests texts instead of scores (labels, summaries, questions) through the same client and store, so that a build that
+was killed pays only for the missing replies.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient
 
 _LOG = logging.getLogger(__name__)
-# Batches in a row that a local model may fail before the rest is given up.
+# Failed batches in a row after which a local model is not asked again.
 _FAILED_BATCHES = 3
-# Calls in a row that an endpoint may fail, each after all its tries, or as many as are in flight if that is more.
+# Failed calls in a row, each after all its attempts, after which an endpoint is not asked again; at least the number in flight.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
-_SILENT = "two empty replies that are the same; not asked again (does the judge think to its token limit? raise max_tokens)"
-# Before looking again whether another process has its reply.
+_SILENT = "two identical empty replies and were not asked again (if the judge thinks up to its token limit, raise max_tokens)"
+# Pause before checking again for the reply of another process.
 _CLAIMED_SECONDS = 0.02
 
 
 @dataclass
 class _Job:
-    """One verdict in the making: an item (or several with one prompt) and a seed."""
+    """State of one verdict: an item (or several with the same prompt) and a seed."""
 
     messages: tuple[Message, ...]
     seed: int | None
@@ -47,13 +47,13 @@ class _Job:
 
     @property
     def silent(self) -> bool:
-        """Whether the last two replies are the same empty one: a third would be paid for and be the same."""
+        """Whether the last two replies are identical and empty, so that a third would cost money and be the same."""
         last = [(reply.text, reply.thinking, reply.finish_reason) for reply in self.replies[-2:]]
         return len(last) == 2 and last[0] == last[1] and not last[0][0].strip()
 
     @property
     def draw(self) -> Draw:
-        """What is asked for next."""
+        """Next draw."""
         return Draw(self.seed, len(self.replies))
 
     def verdict(self) -> Verdict:
@@ -84,24 +84,24 @@ def judge_all(
     *,
     progress: bool = True,
 ) -> list[tuple[Verdict, ...]]:
-    """Judge items; replies that the store holds are not asked for again.
+    """Judge items, using replies in the store.
 
-    A call that finally fails costs that verdict only. When the endpoint fails as many calls in a row as are in flight, it is
-    taken for gone and the rest is not asked; another run asks what is missing. Items with equal prompts share their calls.
+    A call that fails affects only its verdict. If as many calls in a row fail as are in flight, the endpoint is taken to be down and the
+    remaining calls are not made; another run makes them. Items with the same prompt share their calls.
 
     Args:
         requests: the items.
         config: the judge.
-        rubric: of the benchmark; reads the replies.
-        store: of the replies.
-        generate: of a model that the caller has loaded; otherwise a judge in this process is loaded when something must be asked.
+        rubric: rubric of the benchmark, which reads the replies.
+        store: store of the replies.
+        generate: function of a model that the caller has loaded; None loads a local judge if a reply is missing.
         progress: show a progress bar on standard error.
 
     Returns:
-        For each request its verdicts, one per seed of the judge, in the order given.
+        The verdicts on each request, one per seed of the judge, in order.
 
     Raises:
-        InputError: no key, a model that cannot be loaded, a prompt that cannot be sent, or a store that cannot be written.
+        InputError: missing key, a model that cannot be loaded, a prompt that cannot be sent, or a store that cannot be written.
     """
     check_prompts(requests, config)
     jobs: dict[tuple[tuple[Message, ...], int | None], _Job] = {}
@@ -127,10 +127,10 @@ def judge_all(
 
 
 def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None:
-    """Check whether the judge takes the prompts of the items.
+    """Check that the judge can take the prompts.
 
     Raises:
-        InputError: it takes plain text, and a prompt is a chat of several messages.
+        InputError: the judge takes plain text, and a prompt has several messages.
     """
     plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
     for request in requests if plain else ():
@@ -138,7 +138,7 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
 
 
 class _Run:
-    """What all jobs of a run share: the judge, its rubric and the store, and how the endpoint fares."""
+    """Judge, rubric and store of a run, and its count of failures in a row."""
 
     def __init__(self, config: JudgeConfig, rubric: Rubric, store: Store) -> None:
         self._config, self._rubric, self._store = config, rubric, store
@@ -153,7 +153,7 @@ class _Run:
         job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
 
     def from_store(self, job: _Job) -> bool:
-        """Take the stored replies of a job; whether it is done with them."""
+        """Take the stored replies of a job; return whether they complete it."""
         while job.score is None and len(job.replies) < self._config.asks and not job.silent:
             job.key = self._config.key(job.messages, job.draw)
             reply = self._store.get(job.key)
@@ -170,7 +170,7 @@ class _Run:
             self._take(job, reply)
 
     async def ask_endpoint(self, jobs: Sequence[_Job], done: Callable[[], object]) -> None:
-        """Ask for all jobs, as many at a time as the judge file allows."""
+        """Make the calls of all jobs, with as many in flight as the judge file allows."""
         from long_context_tasks.judges.client import EndpointClient
 
         config = self._config
@@ -196,7 +196,7 @@ class _Run:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
                 if self._syncing is not None:
-                    # Wait for the disk, also after an interruption.
+                    # Wait for the disk even after an interruption.
                     self._syncing.cancel()
                     await asyncio.gather(self._syncing, return_exceptions=True)
                     self._store.sync()
@@ -207,14 +207,14 @@ class _Run:
             _LOG.warning("judge %s: %d items got %s", config.name, silent, _SILENT)
 
     async def _ask(self, job: _Job, client: "EndpointClient") -> bool:
-        """Ask until a reply has a score. A reply is in the store before the next call begins in its place.
+        """Make calls until a reply has a score, storing each reply before the next call.
 
         Returns:
-            Whether that is done; otherwise another process is making the call, and will store its reply.
+            False if another process is making the call and will store its reply.
         """
         from long_context_tasks.judges.client import EndpointError
 
-        # Another process may have stored the reply since this process looked.
+        # Another process may have stored the reply since from_store.
         while job.score is None and not self.from_store(job):
             with self._store.claimed(key := job.key) as ours:
                 if not ours:
@@ -225,7 +225,7 @@ class _Run:
                     reply = await client.complete(job.messages, job.draw)
                 except EndpointError as error:
                     job.error = str(error)
-                    # A prompt that the endpoint refuses (too long, say) says nothing about the next.
+                    # A refused prompt (too long, for example) does not mean that the endpoint is down.
                     self._failed += error.status not in (400, 413, 422)
                     return True
                 self._failed = 0
@@ -236,16 +236,16 @@ class _Run:
         return True
 
     async def _sync(self) -> None:
-        """Synchronise the store with the disk from a thread, while the next calls go on."""
+        """Synchronise the store with the disk in a thread while calls continue."""
         while self._unsynced:
             self._unsynced = False
             await asyncio.to_thread(self._store.sync)
             await asyncio.sleep(_SYNC_SECONDS)
 
     def ask_local(self, jobs: Sequence[_Job], generate: Generate, done: Callable[[int], object]) -> None:
-        """Ask in batches with a common seed and attempt, and store each."""
+        """Generate in batches with a common seed and attempt, and store each batch."""
         config = self._config
-        # Greedy replies do not change when they are asked for again.
+        # A greedy reply does not change on another attempt.
         asks = config.asks if config.temperature else 1
         size = kind_of(config).chunk or config.batch_size
         for attempt in range(asks):
@@ -271,19 +271,19 @@ class _Run:
                     done(sum(job.score is not None or error is not None or last for job in batch))
 
     def _ask_batch(self, batch: Sequence[_Job], generate: Generate) -> str | None:
-        """Ask a batch once; return why it failed, or None."""
+        """Generate a batch; return the name of the error, or None."""
         config = self._config
         try:
             replies = generate([job.messages for job in batch], batch[0].draw)
         except InputError:
             raise
         except Exception as error:
-            # Whatever a model's code may raise (out of memory, a prompt over the window): the other verdicts stay.
+            # A model's code may raise anything (out of memory, prompt over the window); the other verdicts must not be lost.
             _LOG.exception("judge %s: a batch of %d prompts failed", config.name, len(batch))
             return type(error).__name__
         if len(replies) != len(batch):
             raise InputError(
-                f"judge {config.name}: {len(replies)} replies to {len(batch)} prompts from the local model"
+                f"judge {config.name}: the local model returned {len(replies)} replies to {len(batch)} prompts"
             )
         self._take_new(batch, replies, sync=True)
         return None
@@ -294,13 +294,13 @@ Prompt = tuple[Message, ...]
 
 @dataclass(frozen=True)
 class TextReply:
-    """What a model replied to a prompt.
+    """Reply of a model to a prompt.
 
     Attributes:
-        text: None when no usable answer came.
-        reason: None, ``unparsable`` (no answer was usable) or ``endpoint_failed`` (never answered).
-        cut: the endpoint stopped the answer at ``max_tokens``.
-        error: what went wrong at the endpoint.
+        text: None without a usable answer.
+        reason: None, ``unparsable`` (no answer was usable) or ``endpoint_failed`` (no answer).
+        cut: the endpoint cut off the answer at ``max_tokens``.
+        error: error of the endpoint.
     """
 
     text: str | None
@@ -311,7 +311,7 @@ class TextReply:
 
 @dataclass(frozen=True)
 class Asked:
-    """The answers to some prompts, in their order, and what they cost."""
+    """Answers to some prompts, in order, and their cost."""
 
     answers: tuple[TextReply, ...]
     summary: Summary
@@ -325,13 +325,13 @@ def ask_all(
     usable: Callable[[str], object] = str.strip,
     progress: bool = True,
 ) -> Asked:
-    """Ask every prompt once; what the store holds is not asked again, and equal prompts share a call.
+    """Return a model's answers to prompts, using answers in the store. Equal prompts share a call.
 
     Args:
-        prompts: in any number.
-        config: the model; of its seeds the first counts, log-probabilities are not asked for.
-        store: of the replies.
-        usable: whether an answer can be used, by default any that is not blank; otherwise it is asked for again, up to ``asks`` times.
+        prompts: any number of prompts.
+        config: the model; only its first seed is used, and log-probabilities are not requested.
+        store: store of the replies.
+        usable: returns whether an answer is usable, by default whether it is not blank; if not, up to ``asks`` answers are requested.
         progress: show a progress bar on standard error.
     """
     check_reads_prompts(config)

@@ -1,14 +1,14 @@
-"""Every answered call on disk, one JSON line each, so that a killed run goes on where it stopped.
+"""Store of a judge's replies on disk, one JSON line each, so that a killed run resumes where it stopped.
 
-Lines are only ever appended, whole and under a lock between processes. A reply is handed to the operating system before its
-call counts as done, so that a killed process loses only calls in flight, and synchronised with the disk soon after. A process
-that is killed while it writes leaves at most a broken line; readers skip and count it, the next writer begins a new line.
+Whole lines are appended under a lock between processes. A reply is handed to the operating system before its call counts as done, so a
+killed process loses only calls in flight; the disk is synchronised soon after. A process that is killed while writing leaves at most one
+incomplete line, which readers skip and count; the next writer begins a new line.
 
-Lines, not SQLite as for token counts, which can be counted again: an append takes 0.02 ms, a safe commit 0.7 ms of every call; the
-write-ahead log, which is as fast, does not work on the network file systems of clusters; a damaged line costs one reply, a damaged
-page a database; and a person can read, cut and join these files with common tools.
+JSON lines instead of SQLite, because a reply costs money: an append takes 0.02 ms, a safe commit 0.7 ms; the write-ahead log, which is as
+fast, does not work on the network file systems of clusters; a damaged line loses one reply, a damaged page a database; and common tools
+can read, split and join the files.
 
-The file holds replies, no prompts (those only as part of the key's hash), no addresses and no keys.
+The file contains replies, but no addresses, API keys or prompts (only the hash in a reply's key).
 """
 
 import errno
@@ -34,50 +34,50 @@ _SHOWN = 10
 
 
 def default_store_path(config: JudgeConfig) -> Path:
-    """Return the default place of a judge's replies: in the user's cache, as they may quote gold answers."""
+    """Return the default path of a judge's store, in the user's cache because replies may quote gold answers."""
     return cache_dir() / "judges" / f"{config.name}.jsonl"
 
 
 class Store:
-    """An append-only file of replies by key; several threads and processes may use one file at the same time.
+    """An append-only file of replies by key, safe for several threads and processes.
 
     Attributes:
-        path: of the file.
-        damaged: numbers of the lines that could not be read so far; they stay in the file, and count for nothing.
+        path: path of the file.
+        damaged: numbers of the lines that could not be read; they stay in the file.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a store and read what it holds; a missing file is made.
+        """Open a store and read its replies; create a missing file.
 
         Raises:
-            InputError: the place cannot be read or written.
+            InputError: the file cannot be read or written.
         """
         self.path = path
         self.damaged: list[int] = []
         self._replies: dict[str, Reply] = {}
         self._read_to = self._lines = 0
         self._claims: int | None = None
-        # Reading must not wait for the disk while another thread writes: the event loop reads.
+        # A separate lock for reading, because the event loop reads and must not wait for another thread's write to the disk.
         self._reading = threading.Lock()
         self._writing = threading.Lock()
         with self._named_failures():
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Under the lock no process is in the middle of a line: an unfinished line was left by a process that died.
+            # No process writes while this one has the lock, so a process that died has left an unfinished line.
             with self._locked() as file:
                 self._refresh()
                 unfinished = os.fstat(file).st_size > self._read_to
         numbers = [*self.damaged, *([self._lines + 1] if unfinished else ())]
         if numbers:
             shown = ", ".join(map(str, numbers[:_SHOWN])) + (", ..." if len(numbers) > _SHOWN else "")
-            text = "%s: %d damaged line(s) passed over (line %s), as a killed run leaves them; these calls are made again"
+            text = "%s: skipped %d damaged line(s) (line %s), probably left by a killed run; these calls are made again"
             _LOG.warning(text, path, len(numbers), shown)
 
     def __len__(self) -> int:
-        """Number of replies."""
+        """Return the number of replies."""
         return len(self._replies)
 
     def get(self, key: str) -> Reply | None:
-        """Return the stored reply to a call, also of another process."""
+        """Return the stored reply to a call, including those of other processes; None without one."""
         if key not in self._replies:
             with self._named_failures():
                 self._refresh()
@@ -85,11 +85,11 @@ class Store:
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
-        """Keep other processes from making a call; whether it may be made, as no other process makes it now.
+        """Claim a call against other processes; yield whether this process may make it.
 
-        The claim ends with the block or the process. Where files cannot be locked, every call may be made.
+        The claim ends with the block or the process. If the file system has no locks, every call may be made.
         """
-        # Not in the file of replies: closing that one would end the claims of this process.
+        # A file of its own, because closing any handle of a file ends this process's locks on it.
         place = zlib.crc32(key.encode())
         try:
             if self._claims is None:
@@ -106,13 +106,13 @@ class Store:
             fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
 
     def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
-        """Store replies. When this returns, the death of the process cannot lose them; nor, with ``sync``, that of the machine.
+        """Store replies, so that they survive the process and, with ``sync``, the machine.
 
-        A key that is there already keeps its first reply.
+        A known key keeps its first reply.
 
         Args:
-            rows: key and reply.
-            sync: wait for the disk; without it :meth:`sync` does that later, for many replies at once.
+            rows: keys and replies.
+            sync: wait for the disk; otherwise call :meth:`sync` later, for many replies at once.
 
         Raises:
             InputError: the file cannot be written (no space, no permission).
@@ -129,7 +129,7 @@ class Store:
             self.sync()
 
     def sync(self) -> None:
-        """Wait until all that was appended is on the disk.
+        """Wait until all appended replies are on the disk.
 
         Raises:
             InputError: the disk fails.
@@ -149,12 +149,12 @@ class Store:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise InputError(
-                f"store of judge replies {self.path}: cannot be used ({reason}); free some space or name another file"
+                f"store of judge replies {self.path}: {reason}; free some space or name another file"
             ) from error
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """The open file, locked against other processes until the block or this process ends."""
+        """Yield the open file, locked against other processes until the block or this process ends."""
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -163,30 +163,30 @@ class Store:
             os.close(file)
 
     def _write(self, file: int, replies: dict[str, Reply]) -> None:
-        """Append whole lines; an unfinished line at the end of the file is closed first."""
+        """Append whole lines, after a line break if the file ends in an unfinished line."""
         text = "".join(map(_line, replies, replies.values()))
         size = os.fstat(file).st_size
-        # What was read ends with a whole line; what follows it, now that no other process writes, was broken off.
+        # Reading stops after the last whole line, and no other process is writing now, so anything after it is an unfinished line.
         unfinished = size != self._read_to
         data = memoryview((("\n" if unfinished else "") + text).encode("ascii"))
         while data:
             data = data[os.write(file, data) :]
         with self._reading:
             if self._read_to == size:
-                # Nothing to read again, then; otherwise the next reading meets these lines and the broken line.
+                # Only this process has written, so these lines need no reading. Otherwise _refresh reads them and the unfinished line.
                 self._replies.update(replies)
                 self._read_to += len(text)
                 self._lines += len(replies)
 
     def _refresh(self) -> None:
-        """Read the whole lines that were added since the last time."""
+        """Read the whole lines that were added since the last call."""
         with self._reading:
             try:
                 size = self.path.stat().st_size
             except FileNotFoundError:
                 size = 0
             if size < self._read_to:
-                # Somebody cut or removed the file; what was read stays known.
+                # The file was truncated or removed; known replies stay known.
                 self._read_to = self._lines = 0
                 self.damaged.clear()
             if size == self._read_to:
@@ -195,7 +195,7 @@ class Store:
                 file.seek(self._read_to)
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
-            # Not splitlines, which ends lines at other bytes too.
+            # Not splitlines, which also splits at other bytes.
             for number, line in enumerate(whole.split(b"\n"), start=self._lines + 1):
                 if not line.strip():
                     continue
@@ -230,7 +230,7 @@ def _row(line: bytes) -> tuple[str, Reply]:
     key, text, *tokens, reason = (row[name] for name in ("key", "reply", *_FIELDS))
     thinking = row.get("thinking", "")
     if not all(isinstance(value, str) for value in (key, text, thinking, reason or "")):
-        raise TypeError("a field is no text")
+        raise TypeError("a field is not text")
     if not all(number is None or type(number) is int for number in tokens):
-        raise TypeError("a number of tokens is none")
+        raise TypeError("a number of tokens is not a whole number")
     return key, Reply(text, tokens[0], tokens[1], reason, likely, thinking)

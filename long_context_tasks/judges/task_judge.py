@@ -1,4 +1,4 @@
-"""A judge for the responses of a task, as the hosts and ``lct judge run`` use it."""
+"""A judge of a task's responses, for the hosts and ``lct judge run``."""
 
 import logging
 import threading
@@ -19,18 +19,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Judging:
-    """A benchmark's functions for a judged task. Rubrics go by name; a judge file may choose one.
+    """A benchmark's functions for a judged task. Rubrics have names; a judge file may choose one.
 
     Attributes:
-        rubric: name to rubric, in the language of the task.
-        requests: case, responses (one per turn, None where there is none through a failure of ours) and rubric name to what
-            the judge is asked: any number of requests for each response that is there; ``meta["turn"]`` says to which one a
-            request belongs.
-        score_turn: case, turn, response, verdicts (on the turn's requests in order, one per seed of the judge for each; none
-            when nothing was judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
-            turn.
-        default: name of the rubric where the judge file names none.
-        metrics: those that need verdicts: without a judge they have no value, not even for a failure of the model.
+        rubric: returns the rubric of a name, in the language of the task.
+        requests: returns the requests to the judge, from case, responses (one per turn; None after a failure of ours) and rubric name. A
+            response may have any number of requests; ``meta["turn"]`` is its turn.
+        score_turn: returns every metric of a turn, from case, turn, response, verdicts (in the order of the turn's requests, one per seed
+            of the judge; empty if nothing was judged), rubric name and status (None, or a failure of ours).
+        default: name of the rubric if the judge file names none.
+        metrics: metrics that need verdicts; without a judge they have no value, not even for a failure of the model.
     """
 
     rubric: Callable[[str], Rubric]
@@ -41,38 +39,33 @@ class Judging:
 
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
-"""Case to the verdicts on each of its turns, in order of its requests, one per seed; empty where nothing was judged."""
+"""Case to the verdicts on each of its turns, in the order of its requests, one per seed; empty if nothing was judged."""
 
 
 @dataclass(frozen=True)
 class TaskJudge:
-    """A judge for the responses of one task.
-
-    Attributes:
-        config: the judge.
-        judging: the benchmark's functions.
-    """
+    """A judge of one task's responses."""
 
     config: JudgeConfig
     judging: Judging
 
     @property
     def rubric_name(self) -> str:
-        """Return the rubric of the judge file, else the benchmark's own choice."""
+        """Name of the rubric: that of the judge file, or the benchmark's default."""
         return self.config.rubric or self.judging.default
 
     def description(self) -> dict[str, Any]:
-        """Return what results say of the judge and of the rubric by which it scored."""
+        """Return the settings of the judge and the name of its rubric, for results."""
         return {**self.config.description(), "rubric": self.rubric_name}
 
     def check(self, task: LoadedTask | None = None) -> None:
-        """Check what can be known before costly work: one tiny call, and whether the judge takes the prompts of the task.
+        """Check the judge before costly work, with one tiny call.
 
         Args:
-            task: whose prompts are checked; none are without it.
+            task: task whose prompts the judge must be able to take; None checks no prompt.
 
         Raises:
-            InputError: see :func:`long_context_tasks.judges.check_judge`; or a prompt that cannot be sent to this judge.
+            InputError: see :func:`long_context_tasks.judges.check_judge`; or a prompt cannot be sent to this judge.
         """
         if task is not None:
             case = task.cases.cases[0]
@@ -83,15 +76,15 @@ class TaskJudge:
     def verdicts(
         self, task: LoadedTask, responses: Mapping[str, Sequence[Response]], *, progress: bool = True
     ) -> tuple[Verdicts, str]:
-        """Judge what there is; an answer that the store holds is not asked for again.
+        """Judge responses, using replies in the store.
 
         Args:
-            task: of the responses.
+            task: task of the responses.
             responses: case to one response per turn.
             progress: show a progress bar on standard error.
 
         Returns:
-            The verdicts, and one line that sums them up.
+            The verdicts, and one line that summarizes them.
         """
         requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []
@@ -112,10 +105,7 @@ class TaskJudge:
 
 
 class BatchedJudge:
-    """A judge for a host that scores each case by itself, in threads: cases that wait are judged together, one batch after the other.
-
-    Each batch is judged as parallel as the judge file says.
-    """
+    """A judge for a host that scores each case in a thread of its own: waiting cases are judged together, one batch after another."""
 
     def __init__(self, judge: TaskJudge, task: LoadedTask) -> None:
         """Judge responses to a task."""
@@ -127,12 +117,12 @@ class BatchedJudge:
     def verdicts(
         self, case: str, responses: Sequence[Response], repeat: int = 0
     ) -> Sequence[Sequence[Verdict]]:
-        """The verdicts on each turn of a case; blocks until they are there. None when judging fails, which is logged.
+        """Wait for the verdicts on each turn of a case and return them; empty if judging fails, which is logged.
 
         Args:
-            case: id.
+            case: id of the case.
             responses: one per turn.
-            repeat: distinguishes several answers to a case.
+            repeat: number of the repeat, which distinguishes several responses to a case.
         """
         self._waiting[repeat, case] = responses
         with self._batch:
@@ -142,7 +132,7 @@ class BatchedJudge:
                 try:
                     found, line = self._judge.verdicts(self._task, batch, progress=False)
                 except Exception:
-                    # Whatever happens here must not cost the answers.
+                    # A failing judge must not lose the responses, which cost more than the verdicts.
                     logger.exception("%s: judging failed", self._task.name)
                 else:
                     logger.info("%s: %s", self._task.name, line)
@@ -151,17 +141,17 @@ class BatchedJudge:
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
-    """Return a task with the judge that the options or the environment name, as that judge scores it.
+    """Return a task as its judge scores it, and the judge that the options or the environment name.
 
     Args:
-        task: any.
-        config: a judge that was read already.
+        task: any task.
+        config: judge, if it has been read already.
 
     Returns:
-        The task, with the metrics of the judge's kind where it has its own, and its judge: None without one, or when the task needs none.
+        The task, with the metrics of the judge's kind if it has its own, and its judge; None without a judge, or if the task needs none.
 
     Raises:
-        InputError: a judge file that cannot be used, a rubric that the benchmark does not have, or a judge that cannot judge the task.
+        InputError: the judge file is invalid, the benchmark lacks the rubric, or the judge cannot judge the task.
     """
     if task.judging is None and task.asked_and_right is None:
         return task, None
@@ -185,11 +175,11 @@ def score_turns(
     """Compute every metric of every turn of a case.
 
     Args:
-        task: of the case.
-        case: with as many turns as there are responses.
+        task: task of the case.
+        case: the case.
         responses: one per turn.
-        verdicts: of the judge on each turn.
-        rubric: name of the rubric that was used; None: nothing was judged, and no turn has points, not even the lowest.
+        verdicts: verdicts on each turn.
+        rubric: name of the rubric that was used; None if nothing was judged, and then no turn has points, not even the lowest.
     """
     if task.judging is None:
         [response] = responses
@@ -203,7 +193,7 @@ def score_turns(
     ]
     if rubric is not None:
         return scores
-    # Were the model's failures scored alone, the mean of an unjudged run would be theirs.
+    # If only the model's failures had scores, they would determine the mean of an unjudged run.
     unjudged = Score(None, NOT_JUDGED)
     return [
         {

@@ -1,4 +1,4 @@
-"""What goes to a judge and what comes back: requests, replies, the score in them, and what they cost."""
+"""Requests to a judge, its replies, the scores in them, and their cost."""
 
 import statistics
 from collections import Counter
@@ -10,7 +10,7 @@ from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.schema import Message
 
 TopLogprobs = tuple[tuple[str, "float | None"], ...]
-"""Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where it is not known)."""
+"""Likely first tokens of a reply with their natural log-probabilities (None if unknown)."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class JudgeRequest:
     """One item to judge.
 
     Attributes:
-        id: names the item in messages and results.
-        messages: the filled judge prompt; the response under judgement is in it.
-        meta: anything the caller wants back beside the verdict; no part of the key.
+        id: id of the item in messages and results.
+        messages: judge prompt, which contains the response to judge.
+        meta: values for the caller; not part of the key.
     """
 
     id: str
@@ -30,14 +30,14 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class Rubric:
-    """How a benchmark's judge prompt is answered.
+    """Scale of a judge prompt, and the functions that read a score from a reply.
 
     Attributes:
-        name: e.g. ``ten_point``.
+        name: such as ``ten_point``.
         low, high: ends of the scale.
-        parse: a reply to its score in that scale, or None when it has none. It sees nothing but the reply.
-        weigh: the log-probabilities at a reply's first place to its score in that scale, or None; for judges that are asked
-            for them (``logprobs``). Without it their replies are parsed all the same.
+        parse: returns the score in the text of a reply; None without one.
+        weigh: returns the score by the log-probabilities of the first token, None without one, for judges with ``logprobs``. If the rubric
+            has no such function, the text is parsed.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Rubric:
     weigh: Callable[[TopLogprobs], float | None] | None = None
 
     def score(self, reply: str) -> float | None:
-        """Return the score in a reply; None also for one outside the scale.
+        """Return the score in a reply; None without a score, and for a score outside the scale.
 
         >>> Rubric("ten_point", 1, 10, float).score("11") is None
         True
@@ -55,12 +55,12 @@ class Rubric:
         return self.score_reply(Reply(reply), weighed=False)
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
-        """Return the score of a reply: weighed by probability where that is asked for, else the score in its text.
+        """Return the score of a reply.
 
         Args:
-            reply: of a judge.
-            weighed: the judge was asked for log-probabilities. A reply without them has no score then: a mean of weighed
-                and unweighed ones would mean nothing.
+            reply: reply of a judge.
+            weighed: weigh scores by their probability. A reply without log-probabilities then has no score, because weighed and
+                unweighed scores must not be averaged.
         """
         if not weighed or self.weigh is None:
             value = self.parse(reply.text)
@@ -70,12 +70,12 @@ class Rubric:
 
 
 class Usage(NamedTuple):
-    """Tokens of some calls.
+    """Number of tokens of some calls.
 
     Attributes:
-        replies: calls that were answered.
-        prompt_tokens, completion_tokens: their sums.
-        uncounted: answered calls for which the endpoint gave no counts (they are missing from the sums).
+        replies: number of answered calls.
+        prompt_tokens, completion_tokens: sums over these calls.
+        uncounted: number of answered calls without counts from the endpoint, which the sums lack.
     """
 
     replies: int = 0
@@ -89,7 +89,7 @@ class Usage(NamedTuple):
         return cls(*map(sum, zip(*usages, strict=True)))
 
     def cost(self, config: JudgeConfig) -> float | None:
-        """Price in the currency of the judge file; None when it names no prices."""
+        """Return the price in the currency of the judge file; None if it has no prices."""
         if config.prompt_price is None and config.completion_price is None:
             return None
         prompt, completion = config.prompt_price or 0.0, config.completion_price or 0.0
@@ -101,11 +101,11 @@ class Reply:
     """One answered call.
 
     Attributes:
-        text: the raw reply; empty when the model said nothing.
-        prompt_tokens, completion_tokens: as the endpoint counts them; None when it does not.
-        finish_reason: the endpoint's word for why the reply ended (``length``: cut at max_tokens).
-        top_logprobs: see :data:`TopLogprobs`; None when they were not asked for or not given.
-        thinking: that the endpoint separated from a reply of no text; empty beside a text.
+        text: raw reply; may be empty.
+        prompt_tokens, completion_tokens: counts of the endpoint; None without counts.
+        finish_reason: the endpoint's reason for the end of the reply (``length``: cut off at max_tokens).
+        top_logprobs: see :data:`TopLogprobs`; None if not requested or not returned.
+        thinking: thinking that the endpoint returned without any text; empty if there is text.
     """
 
     text: str
@@ -117,26 +117,26 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """Return the tokens of this reply."""
+        """Tokens of this reply."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(1, self.prompt_tokens or 0, self.completion_tokens or 0, 0 if known else 1)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one judge says of one item with one seed.
+    """Result of judging one item with one seed.
 
     Attributes:
-        score: in the rubric's own scale; None when there is none, never a substitute such as 0.
-        reason: None, ``unparsable`` (no reply had a score) or ``endpoint_failed`` (a call was never answered).
-        feedback: the raw reply that the score was read from, else the last one; None when none came.
-        replies: all raw replies in order; the official code would have read the first.
-        seed: that was sent.
-        key: of the last call, in the store.
-        usage: of all replies.
-        spent: of the replies that this run paid for (the others were in the store).
-        error: what went wrong at the endpoint.
-        top_logprobs: of the reply in ``feedback``; None without them.
+        score: on the rubric's scale; None without a score, never a substitute such as 0.
+        reason: None, ``unparsable`` (no reply had a score) or ``endpoint_failed`` (a call was not answered).
+        feedback: raw reply with the score, or the last one without a score; None without any reply.
+        replies: all raw replies in order; the official code reads the first.
+        seed: seed in the judge file.
+        key: key of the last call in the store.
+        usage: tokens of all replies.
+        spent: tokens of the replies that this run paid for; the others were in the store.
+        error: error of the endpoint.
+        top_logprobs: those of the reply in ``feedback``.
     """
 
     score: float | None
@@ -152,11 +152,11 @@ class Verdict:
 
     @property
     def attempts(self) -> int:
-        """Replies that were read until one had a score."""
+        """Number of replies that were read."""
         return len(self.replies)
 
     def row(self) -> dict[str, Any]:
-        """Plain values for a host's sample log; equal whether the replies came from the store or not."""
+        """Return plain values for a host's sample log, independent of whether the replies came from the store."""
         row: dict[str, Any] = {
             "score": self.score,
             "reason": self.reason,
@@ -176,13 +176,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """A judge's run in numbers.
+    """Counts and cost of a judge's run.
 
     Attributes:
-        total: verdicts asked for; ``judged`` of them have a score.
-        reasons: reason to count, of the others.
-        usage, spent: of all verdicts, and of what this run paid for. Items with one prompt share one call.
-        cost_spent: price of the latter; None without prices in the judge file.
+        total: number of verdicts.
+        judged: number of verdicts with a score.
+        reasons: number of the other verdicts by reason.
+        usage, spent: tokens of all verdicts, and of those that this run paid for. Items with the same prompt share a call.
+        cost_spent: price of ``spent``; None without prices in the judge file.
     """
 
     total: int
@@ -208,9 +209,9 @@ class Summary:
 
 
 def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Summary:
-    """Count what :func:`~long_context_tasks.judges.run.judge_all` returned."""
+    """Summarize the verdicts of :func:`~long_context_tasks.judges.run.judge_all`."""
     flat = [verdict for row in verdicts for verdict in row]
-    # Items with equal prompts share a call: it is counted once.
+    # Items with the same prompt share a call, which counts once.
     calls = {verdict.key: verdict for verdict in flat}
     spent = Usage.total(verdict.spent for verdict in calls.values())
     return Summary(
@@ -224,7 +225,7 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
 
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
-    """Return the mean of an item's scores, by several seeds of a judge; missing ones are left out.
+    """Return the mean of an item's scores by several seeds of a judge, without missing ones.
 
     >>> mean_score([8.0, 6.0, None]), mean_score([None])
     (7.0, None)

@@ -125,9 +125,9 @@ def test_scales_are_not_mixed(tmp_path: Path) -> None:
     file = write(tmp_path / "scores.jsonl", halved)
     text = compared(file)
     assert "Intra-class" not in text
-    assert "unlike scales (up to 5: prometheus, coarse; up to 10: judge, gold, people)" in text
+    assert "scales (up to 5: prometheus, coarse; up to 10: judge, gold, people)" in text
     text = compared(file, "--panel", "prometheus,coarse")
-    assert "Intra-class correlation of prometheus, coarse" in text and "unlike" not in text
+    assert "Intra-class correlation of prometheus, coarse" in text and "different scales" not in text
     text = compared(file, "--panel", "judge,coarse")
     assert "Intra-class correlation of judge, coarse" in text and "counts that as disagreement" in text
     ends = {"judge": [1, 10], "coarse": [1, 5]}
@@ -139,7 +139,7 @@ def test_scales_are_not_mixed(tmp_path: Path) -> None:
         {"id": key, "cluster": "m", "candidate": "c", "ratings": [1], "scale": scale, "a": 1}
         for key, scale in enumerate(([0, 1], [0, 1], [0, 5]))
     ]
-    with pytest.raises(InputError, match=r"row 3: the scale of people is 0 to 5, before it was 0 to 1"):
+    with pytest.raises(InputError, match=r"row 3: the scale of people is 0 to 5, but was 0 to 1 before"):
         read_ratings([write(tmp_path / "answers.jsonl", answers)])
 
 
@@ -178,7 +178,7 @@ def test_only_the_scores_of_a_file_are_raters(tmp_path: Path) -> None:
         for n in range(12)
     ]
     text = compared(write(tmp_path / "rated.jsonl", rows), "--gold", "gold")
-    assert "no raters, as their rows do not name them: tokens; --raters can add them" in text
+    assert "tokens; --raters can add them" in text
     assert set(re.findall(r"pearson\s+(\S+)\s+(\S+)", text)) == {("j", "k"), ("j", "gold"), ("k", "gold")}
 
 
@@ -207,15 +207,15 @@ ROW = '{"id": 1, "cluster": "m", "a": 2, "b": 2}'
     ("lines", "words", "message"),
     [
         ("{", "", "bad.jsonl, row 1: not JSON"),
-        ("[1]", "", "row 1: a list, not an object"),
+        ("[1]", "", "row 1: found a list"),
         ('{"id": "1", "a": 2, "b": 3}', "", "row 1: no cluster"),
         ('{"cluster": "m", "a": 2, "b": 3}', "", "row 1: no id"),
         ('{"id": 1, "cluster": "m", "a": 2}', "", "needs two raters; found: a"),
         ('{"id": 1, "cluster": "m", "a": 2, "b": NaN}', "", "1: score of b is nan"),
         (ROW + '\n{"id": 2, "cluster": "m", "a": "9", "b": 2}', "", "2: score of a is '9'"),
-        (ROW + '\n{"id": 1, "cluster": "m", "a": 3}', "", "row 2: a of 1 is 3, before it was 2"),
-        (ROW + '\n{"id": 1, "cluster": "n"}', "", "row 2: cluster of 1 is 'n', before it was 'm'"),
-        (ROW, "--raters a,c", "no row has a score of c; there are: a, b"),
+        (ROW + '\n{"id": 1, "cluster": "m", "a": 3}', "", "row 2: a of 1 is 3, but was 2 before"),
+        (ROW + '\n{"id": 1, "cluster": "n"}', "", "row 2: cluster of 1 is 'n', but was 'm' before"),
+        (ROW, "--raters a,c", "no row has a score of c; raters found: a, b"),
         (ROW, "--gold c", "no rater c; there are: a, b"),
         (ROW, "--by model", "1: no field 'model'"),
         (ROW, "--panel a", "agreement needs two raters"),

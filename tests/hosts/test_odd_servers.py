@@ -265,7 +265,7 @@ def test_a_proxy_is_used_and_named_without_its_password(
         check_judge(config)
     assert "secret" not in str(caught.value)
     monkeypatch.setenv(variable, "socks5://anne:secret@127.0.0.1:9")
-    with pytest.raises(InputError, match=r"socks5://127.0.0.1:9 .* does not speak HTTP"):
+    with pytest.raises(InputError, match=r"socks5://127.0.0.1:9 .* does not use HTTP"):
         check_judge(config)
 
 

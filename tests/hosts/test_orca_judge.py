@@ -164,7 +164,7 @@ def test_other_tasks_do_not_mind(judge: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("base_url: http://x/v1", "has no base_url"),
+        ("base_url: http://x/v1", "base_url"),
         ("rubric: gpt", "has no rubric"),
         ("logprobs: 5", "has no logprobs"),
         ("model: /nowhere", "not an ORCA checkpoint"),

@@ -109,7 +109,7 @@ def test_a_judge_without_them_is_told_before_costly_work() -> None:
     with judge_server(lambda *_: Answer("yes")) as server:
         check_judge(JudgeConfig(model="m", base_url=server.url))
         with pytest.raises(
-            InputError, match="gives no log-probabilities; leave logprobs out and take several samples"
+            InputError, match="no log-probabilities; remove logprobs"
         ):
             check_judge(JudgeConfig(model="m", base_url=server.url, logprobs=10))
     with pytest.raises(ValueError, match="must not set logprobs"):

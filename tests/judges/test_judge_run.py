@@ -163,7 +163,7 @@ def test_an_item_with_two_equal_empty_replies_is_not_asked_a_third_time(
     assert len(bodies) == 4
     assert {(row[0].score, row[0].reason, row[0].attempts) for row in verdicts} == {(None, "unparsable", 2)}
     assert "not asked again" in str(verdicts[0][0].error)
-    assert "2 items got two empty replies" in caplog.text
+    assert "2 items got two identical empty replies" in caplog.text
     _, bodies = judged(tmp_path, lambda *_: Answer(), n=2, asks=9)
     assert not bodies
 
@@ -279,7 +279,7 @@ def test_broken_lines_are_skipped_and_closed(tmp_path: Path, caplog: pytest.LogC
     with path.open("a") as file:
         file.write('{"key": "c", "reply": "th')
     store = Store(path)
-    assert "1 damaged line(s) passed over (line 3)" in caplog.text
+    assert "1 damaged line(s) (line 3)" in caplog.text
     store.append([("d", Reply("four")), ("a", Reply("other"))])
     fresh = Store(path)
     assert [fresh.get(key) for key in "abcd"] == [Reply("one"), Reply("two\u2028"), None, Reply("four")]
@@ -295,7 +295,7 @@ def test_a_store_sees_what_others_append(tmp_path: Path) -> None:
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be used"):
+    with pytest.raises(InputError, match="file/s"):
         Store(tmp_path / "file" / "s")
 
 
