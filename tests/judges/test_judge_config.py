@@ -216,9 +216,7 @@ def test_every_kind_registers_itself(name: str) -> None:
 
 
 def test_a_judge_that_reads_no_prompts_writes_no_text() -> None:
-    with pytest.raises(
-        InputError, match=r"judge m: .* kind orca .* name a language model"
-    ):
+    with pytest.raises(InputError, match=r"judge m: .* kind orca .* name a language model"):
         check_judge(OrcaConfig(model="m"), reads_prompts=True)
 
 

@@ -108,9 +108,7 @@ def test_scores_are_weighed_where_they_were_asked_for(
 def test_a_judge_without_them_is_told_before_costly_work() -> None:
     with judge_server(lambda *_: Answer("yes")) as server:
         check_judge(JudgeConfig(model="m", base_url=server.url))
-        with pytest.raises(
-            InputError, match="no log-probabilities; remove logprobs"
-        ):
+        with pytest.raises(InputError, match="no log-probabilities; remove logprobs"):
             check_judge(JudgeConfig(model="m", base_url=server.url, logprobs=10))
     with pytest.raises(ValueError, match="must not set logprobs"):
         JudgeConfig(model="m", base_url="http://x/v1", extra_body={"logprobs": True})
