@@ -101,7 +101,7 @@ class _LazyCommands(TyperGroup):
 
 
 def _unwrap(text: str | None) -> str | None:
-    """Join the lines of each paragraph; typer would break the help where the source does, in any terminal."""
+    """Join the lines of each paragraph, so that the help fits the terminal; typer keeps the line breaks of the source."""
     return text and "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

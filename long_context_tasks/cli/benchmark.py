@@ -45,6 +45,7 @@ def new(
         raise InputError(f"{folder}: already exists; choose another name or folder")
     class_name = "".join(word.capitalize() for word in name.split("_"))
     written = []
+    # All files or none, so that a second call after a full disk can use the same name.
     with whole_folder(folder, remedy=_OTHER) as part:
         for source in sorted(_SKELETON.rglob("*.txt")):
             place = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
@@ -78,6 +79,7 @@ def check(
     from long_context_tasks.benchmarks.checking import check_benchmark, write_reference
     from long_context_tasks.benchmarks.downloads import without_downloads
 
+    # Written first, so that the check compares with the new hashes.
     if write:
         say(f"written: {write_reference(name)}")
     with without_downloads():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MERGE = "merge"
-"""In the place of a builder: put shards together."""
+"""Takes the place of a builder's name to put shards together, which needs none of the builders' options."""
 _PANEL = "All tasks"
 _WIDEST = 140
 """Characters of a table with a column for each task; a wider table gets a row for each task and reason instead."""
@@ -44,7 +44,7 @@ app = typer.Typer(add_completion=False)
 
 
 class _BuildCommand(TyperCommand):
-    """`lct build` with options for the source and the settings of the builder that is named first, else of all builders."""
+    """`lct build` with the options of the builder that is named first; without one, of all builders."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the words, from which :meth:`get_params` takes the builder."""
@@ -130,7 +130,7 @@ def build(
 ) -> None:
     """Build test cases of any length; the hosts run them with the option lct_cases.
 
-    `lct build BUILDER --help` lists the options of one builder. A failed build leaves nothing behind and keeps earlier cases. The bytes do
+    `lct build BUILDER --help` lists the options of one builder. A failed build keeps earlier cases and leaves no partial ones. The bytes do
     not depend on the number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
     """
     from long_context_tasks.benchmarks.building import ready_build
@@ -156,6 +156,7 @@ def build(
         reports = ready.write(folder, _work(running, part))
     _show_reports(reports, ready.settings.measure.name, folder if part else out)
     give(None, folder=folder)
+    # The build writes the agreement into the manifest, where hosts find it as well.
     if typed.get("check_labels") is not None:
         _show_label_quality(folder)
 

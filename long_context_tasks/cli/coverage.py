@@ -67,6 +67,7 @@ def coverage(
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
     from long_context_tasks.tokens import get_tokenizer
 
+    # Before the first call, because a run can cost hours.
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"--out {out}: give the name of a file in a folder that exists")
     config = load_judge(judge)
@@ -150,6 +151,7 @@ def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[Item
     spec = catalogue.parse_task(name)
     if spec.length != catalogue.ANY:
         return split_cases(name, load_task(name, options).cases, _split_of(name), spec.length)
+    # A seeded task is generated for each length, which its file does not have.
     runs = [replace(options, length=parse_length(length)) for length in lengths] or [options]
     return [
         source for run in runs for source in split_cases(name, load_task(name, run).cases, _split_of(name))

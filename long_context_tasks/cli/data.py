@@ -1,8 +1,7 @@
 """`lct data`: fetch the published files of a benchmark and check those that are there."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,14 +16,13 @@ from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.downloads import OnBytes
     from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Fetch published files and check those that are there."
 )
 
-_RECORD = "fetched.json"
+_RECORD = "fetched.json"  # in the folder of the files; addresses and checksums of what was fetched
 CARRIERS = "carriers"
 _WRONG = "WRONG CHECKSUM"
 _MISSING = "missing"
@@ -138,6 +136,7 @@ def _wrong_content(path: Path, name: str) -> str | None:
         size = file.seek(0, 2)
         file.seek(max(0, size - 1024))
         tail = file.read()
+    # A byte order mark or blank lines may come first.
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if name.endswith(".parquet"):
         expected, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
@@ -157,29 +156,13 @@ def _wrong_content(path: Path, name: str) -> str | None:
 
 
 def _alternatives(benchmark: str) -> str:
-    """Return the ways to work without the published files of a benchmark; empty if there are none."""
+    """Return the ways to work without the published files of a benchmark, as the end of an error."""
     from long_context_tasks.benchmarks.published_files import without_data
 
     if benchmark == CARRIERS:
         return ". Without them: name a folder with your own texts with lct_carriers (LCT_CARRIERS)"
     ways = without_data(benchmark)
     return f". Without published files: {', or '.join(ways)}" if ways else ""
-
-
-@contextmanager
-def _progress(name: str) -> Iterator["OnBytes"]:
-    from tqdm import tqdm
-
-    bar: Any = tqdm(
-        desc=name, unit="B", unit_scale=True, unit_divisor=1000, delay=0.5, disable=None, leave=False
-    )
-
-    def on_bytes(done: int, total: int | None) -> None:
-        bar.total = total
-        bar.update(done - bar.n)
-
-    with bar:
-        yield on_bytes
 
 
 @app.command(epilog=examples("lct data fetch BENCHMARK", "lct data fetch BENCHMARK --file 1k,...,16k"))
@@ -234,18 +217,27 @@ def fetch(
 
 def _fetch_one(folder: Path, item: PublishedFile, attempts: int) -> None:
     """Fetch a file and record its checksum."""
+    from tqdm import tqdm
+
     from long_context_tasks.benchmarks.downloads import fetch_file
 
-    check = partial(_wrong_content, name=item.name)
-    with _progress(item.name) as on_bytes:
+    units: Any = {"unit": "B", "unit_scale": True, "unit_divisor": 1000}
+    with tqdm(desc=item.name, delay=0.5, disable=None, leave=False, **units) as bar:
+
+        def on_bytes(size: int, total: int | None) -> None:
+            # A resumed download starts above 0, and the total is known only from the server's answer.
+            bar.total = total
+            bar.update(size - bar.n)
+
         done = fetch_file(
             item.urls,
             folder / item.name,
             sha256=item.sha256,
-            check=check,
+            check=partial(_wrong_content, name=item.name),
             on_bytes=on_bytes,
             attempts=attempts,
         )
+    # Many published files have no published checksum; the record shows later changes of those.
     note = {"url": done.url, "sha256": done.sha256, "size": done.size}
     record = {**_read_record(folder), item.name: note}
     write_whole(folder / _RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")

@@ -90,6 +90,7 @@ def _build(names: Sequence[str], n: int, folder: Path, console: "Console") -> No
 def _run_lm_eval(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
     """Run the tasks with lm-eval; return the folder of the results."""
     place = folder / "lm_eval"
+    # float32, because half precision is slow or missing on processors.
     command = [
         *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
         *("--tasks", ",".join(names), "--apply_chat_template", "--batch_size", "1", "--log_samples"),
@@ -109,6 +110,7 @@ def _run_opencompass(names: Sequence[str], model: Path, folder: Path, console: "
     # All tasks of the demo are of one benchmark, so one config file runs them.
     config = config_folder() / f"eval_{parse_task(names[0]).benchmark}.py"
     command = ["opencompass", str(config), "-w", str(place)]
+    # OpenCompass reuses the responses of an earlier run only if told to continue it.
     if place.is_dir() and any(place.iterdir()):
         command += ["-r", "latest"]
     options = {
@@ -124,6 +126,7 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
     """Run a command of this Python environment with its output in ``log``."""
     shown = [f"{key}={value}" for key, value in environment.items()] + [shlex.join(command)]
     console.print(f"[bold]$[/bold] {' '.join(shown)}", highlight=False, soft_wrap=True)
+    # Of this environment, which need not be on the PATH.
     program = Path(sys.executable).with_name(command[0])
     # The caller's own options (LCT_N, LCT_WINDOW, ...) would change the run.
     kept = {
@@ -131,6 +134,7 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
         for key, value in os.environ.items()
         if not key.startswith("LCT_") or key == "LCT_CACHE_DIR"
     }
+    # Everything is on this machine; offline, the hosts do not wait for the hub.
     variables = {**kept, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     with log.open("w", encoding="utf-8") as file:
         result = subprocess.run(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from long_context_tasks.gate.run import AtLength
 
 app = typer.Typer(add_completion=False)
+# A pipeline that treats any code but 0 as failure must not release on UNDECIDED.
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 2}
 _STACK = "http://HOST:PORT/v1, MODEL@http://..., a YAML file with model and base_url, or a folder of results."
 

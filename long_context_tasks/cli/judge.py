@@ -60,7 +60,7 @@ def run(
 ) -> None:
     """Judge the stored responses of any host, without running the model again.
 
-    Stored replies of a judge are not asked for again, so a stopped run continues where it stopped. Results go into a folder `judged` next
+    Stored replies of a judge are not asked for again, so a stopped run continues. Results go into a folder `judged` next
     to each run; the hosts' own files do not change. Exit code 1 if a run was skipped or the judge gave some responses no score, 2 if it
     gave none a score.
     """
@@ -76,7 +76,10 @@ def run(
     chosen = chosen_runs(found.runs, tasks)
     configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
-        check_judge(config)
+        check_judge(
+            config
+        )  # one short call, so that a wrong key or model is an error before the runs are read
+    # ORCA rates the responses of any task; a language model needs the rubric of a judged task.
     any_task = any(kind_of(config).prepare is not None for config in configs)
     loaded = RunTasks(Places(data_dir, cases))
     ready, skipped = prepare(chosen, loaded, any_task=any_task)
@@ -107,7 +110,7 @@ def run(
 
 
 def named_judges(files: list[Path]) -> "list[JudgeConfig]":
-    """Load the judges of some files, else the judge of the environment.
+    """Load the judges of some files; without files, the judge of the environment.
 
     Raises:
         InputError: no judge is named, or a file is unusable.
@@ -152,7 +155,7 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
 
 
 def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
-    """Print where the results are; exit with 1 if scores are missing, with 2 if all are."""
+    """Print the paths of the results; exit with 1 if scores are missing, with 2 if all are."""
     for outcome in judged:
         say(f"{outcome.path}: {outcome.usage}")
     failed = sum(outcome.unanswered for outcome in judged)
@@ -255,6 +258,7 @@ def _with_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
         for place, (score, traits) in enumerate(zip(table.ratings[gold], table.traits, strict=True))
         if score is not None and traits is not None
     ]
+    # Predictions for a cluster are learned from the other clusters.
     if len({row[-1] for row in rows}) < 2:
         return []
     places, truth, traits, clusters = (list(column) for column in zip(*rows, strict=True))

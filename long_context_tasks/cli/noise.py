@@ -1,7 +1,5 @@
 """`lct noise`: learn the errors of speech recognition and put them into transcripts."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,15 +23,9 @@ def _check_place(out: Path) -> None:
         raise InputError(f"{out}: cannot be written; give the name of a file in a folder that exists")
 
 
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Put the name of a file before an error that does not contain it."""
-    try:
-        yield
-    except InputError as error:
-        if str(path) in str(error):
-            raise
-        raise InputError(f"{path}: {error}") from error
+def _named(path: Path, error: InputError) -> InputError:
+    """Put the name of a file before an error that does not contain it, because the library knows texts and not files."""
+    return error if str(path) in str(error) else InputError(f"{path}: {error}")
 
 
 @app.command(epilog=examples("lct noise learn asr_pairs.jsonl.gz --out rules.jsonl.gz"))
@@ -82,13 +74,16 @@ def learn(
             "--language: rules in the official form cannot hold it; leave out one of the two options"
         )
     rows = tqdm(read_pairs(pairs, sources=source or ()), unit=" pairs", delay=1.0, disable=None, leave=False)
-    with _naming(pairs):
+    try:
         if official is not None:
             lines = official_rules(rows, characters=official == "characters")
             write_rules(out, lines)
+            # The first line holds rates of the corpus.
             give(f"{out}: {len(lines) - 1:,} words, in the official form", file=out, words=len(lines) - 1)
             return
         rules = learn_rules(rows, language=language)
+    except InputError as error:
+        raise _named(pairs, error) from error
     rules.write(out)
     shares = asdict(rules.shares)
     rate = shares.pop("rate")
@@ -135,14 +130,17 @@ def inject(
     if out is not None:
         _check_place(out)
     try:
+        # Bytes, because Python's text mode would change the line ends that the noisy text keeps.
         text = transcript.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{transcript}: cannot be read ({reason}); give a text file in UTF-8") from error
     found = default_rules() if rules is None else Rules.read(rules)
     key = transcript.stem if document is None else document
-    with _naming(transcript):
+    try:
         noisy = inject_noise(text, found, wer, noise_seed(seed, key, wer), mode)
+    except InputError as error:
+        raise _named(transcript, error) from error
     if out is None:
         typer.echo(noisy.text, nl=False)
     else:

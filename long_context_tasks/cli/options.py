@@ -42,6 +42,7 @@ def with_default(name: str) -> type[TyperGroup]:
 
 
 def _is_argument(word: str) -> bool:
+    # A word that only looks like a path counts too, so that a misspelt folder is reported as a missing folder.
     if word.startswith("-"):
         return word not in ("--help", "-h")
     return "/" in word or "\\" in word or word.startswith((".", "~")) or Path(word).exists()
@@ -77,6 +78,7 @@ def typed_options(ctx: typer.Context) -> dict[str, Any]:
 def with_more_options(own: Sequence[Any], options: Iterable[MoreOption]) -> list[Any]:
     """Insert options before --json into the parameters of a command, except those whose name the command has already."""
     taken = {each.name for each in own}
+    # --json and --help end every list of options.
     end = next(place for place, each in enumerate(own) if each.name in ("as_json", "help"))
     return [*own[:end], *_parameters(option for option in options if option.name not in taken), *own[end:]]
 
@@ -112,6 +114,7 @@ def _parameters(options: Iterable[MoreOption]) -> list[Any]:
 
 
 def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
+    # typer passes an option that was not typed as None.
     if value is not None:
         typed_options(ctx)[str(param.name)] = value
 
@@ -124,6 +127,7 @@ def field_options(kind: type) -> list[MoreOption]:
     """Return an option for every described field of a model or dataclass; a field with a panel has no default on the command line."""
     options = []
     for name, field in described_fields(kind).items():
+        # A field of several forms, such as a number or a word, is read as text and checked by its class.
         forms = [form for form in field.get("anyOf", [field]) if form["type"] != "null"]
         kinds = {_KINDS.get(form.get("format", form["type"]), str) for form in forms}
         panel = field.get("panel")
@@ -205,6 +209,7 @@ RunsCases = Annotated[
     ),
 ]
 
+# Some numbers are text here: `resolve_options` reads them, so that the command line and the environment accept the same forms.
 RUN_OPTIONS = (
     MoreOption("cases", Path, "Folder of built cases, for tasks that take them."),
     MoreOption("length", str, "Length of tasks that end in _any, e.g. 24k."),
@@ -267,6 +272,7 @@ JudgeSeeds = Annotated[
     str, typer.Option(help="Seeds of the judges, with commas, instead of those in their files.")
 ]
 
+# The default is in the help, because typer would put it on a line of its own.
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", help="Processes on this machine. Default: 1", show_default=False)
 ]

@@ -14,8 +14,8 @@ import typer
 
 from long_context_tasks.schema.files import json_value, visible
 
-_WIDTH = 200
-_SHOWN_PROBLEMS = 20
+_WIDTH = 200  # of tables in files and pipes, where nothing wraps them
+_SHOWN_PROBLEMS = 20  # a folder of damaged files would scroll the result away
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
@@ -36,7 +36,7 @@ _document = _JsonDocument()
 
 
 def start_output() -> None:
-    """Forget the output of an earlier command of this process."""
+    """Forget the output of an earlier command of this process, as in tests."""
     _document.clear()
 
 
@@ -154,6 +154,7 @@ def _table_document(
     if values is not None:
         found = [dict(row) for row in values]
         return {"title": title, "columns": list(found[0]) if found else list(columns), "rows": found}
+    # Tables for people repeat names such as "95 % interval".
     names = _unique(columns)
     numeric = [bool(place) and column not in text for place, column in enumerate(columns)]
     made = [
@@ -177,7 +178,7 @@ def _unique(columns: Sequence[str]) -> list[str]:
 
 
 def number_of(cell: str) -> str | int | float | None:
-    """Return the number in a cell, None for an empty cell or a dash, else the cell.
+    """Return the number in a cell, None for an empty cell or a dash, and other cells as they are.
 
     >>> number_of("1,024"), number_of("0.50"), number_of("0.1 to 0.2"), number_of("")
     (1024, 0.5, '0.1 to 0.2', None)

@@ -187,6 +187,7 @@ def plan(
     given = {name: typed.pop(name) for name in costs if name in typed}
     chosen = validated(CostOptions, given, "lct plan", places={name: flag_of(name) for name in costs})
     named = models or []
+    # With several models the tokenizer and window of one would be wrong for the others.
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())

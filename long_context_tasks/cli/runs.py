@@ -107,6 +107,7 @@ def _rescored(
     found = runs_below(results)
     skipped = [problem.message for problem in found.problems]
     made: list[Rescored] = []
+    # RunTasks loads a task once for all of its runs.
     again = partial(rescored_run, RunTasks(places), write)
     for run in engine.mapped(again, chosen_runs(found.runs, tasks)):
         for result in run:
@@ -171,7 +172,7 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
 
 
 def _options(ctx: typer.Context) -> "Options":
-    """Resolve the options of a run: as typed, else as in the environment."""
+    """Resolve the options of a run; typed ones come before those of the environment."""
     from long_context_tasks.benchmarks.catalogue import resolve_options
 
     return resolve_options({f"lct_{name}": value for name, value in typed_options(ctx).items()})
@@ -199,7 +200,7 @@ def export(
 ) -> None:
     """Write the exact prompts of a task, one request per row, with the settings that the hosts use.
 
-    A conversation has a row for each turn, in which {{answer_0}} stands for the model's own first answer, and so on. `lct runs score`
+    A conversation has a row for each turn, with {{answer_0}} in place of the model's own first answer, and so on. `lct runs score`
     scores the responses. Options that are not given are read from the environment (LCT_NOISE_MODE and so on).
     """
     from long_context_tasks.hosts.own import export as exporting
@@ -245,7 +246,7 @@ def memorag(
 ) -> None:
     """Answer a task with MemoRAG: clues from a compressed memory of the context retrieve passages, which give the answer.
 
-    For single questions of benchmarks that separate context and question. Options that are not given are read from the environment.
+    It answers single questions of benchmarks that separate context and question. Options that are not given are read from the environment.
     """
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.memorag import MemoRAGSettings, Reader, write_responses

@@ -1,4 +1,4 @@
-"""`lct tasks`: list the tasks, their metrics and the data they need; print where the hosts' task files are."""
+"""`lct tasks`: list the tasks, their metrics and the data they need; print the folders of the hosts' task files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def tasks(
 ) -> None:
     """List the tasks: lengths, headline metric, whether they need a judge, and whether their data is on this machine.
 
-    A line stands for the tasks of all lengths or splits. The hosts take full names (--names, --json). An optional judge adds metrics to
+    Tasks of all lengths or splits share a line. The hosts take full names (--names, --json). An optional judge adds metrics to
     the headline.
     """
     from long_context_tasks.benchmarks.catalogue import members_of, task_options, task_specs
@@ -83,6 +83,7 @@ def tasks(
     if names and not json_wanted():
         say("\n".join(spec.name for spec in chosen))
         return
+    # Options are resolved once per benchmark, not once for each of its hundreds of tasks.
     options = {
         spec.benchmark: task_options(spec.name, {"lct_data_dir": data_dir})
         for spec in {spec.benchmark: spec for spec in chosen}.values()

@@ -1,4 +1,4 @@
-"""`lct plan`: what a user types and reads."""
+"""`lct plan` as a user types it."""
 
 import json
 import os
@@ -31,19 +31,9 @@ def plan(*words: object) -> Said:
 
 
 def test_a_table_with_totals(data: Path) -> None:
-    said = plan(
-        *(
-            "--tasks",
-            f"{TASK},{CONVERSATION}",
-            "--data-dir",
-            data,
-            "--window",
-            "100k",
-            "--model",
-            "some-model",
-        ),
-        *("--rate-prompt", "1000", "--rate-answer", "10", "--prompt-price", "2", "--completion-price", "8"),
-    )
+    costs = ["--rate-prompt", "1000", "--rate-answer", "10", "--prompt-price", "2", "--completion-price", "8"]
+    both = ("--tasks", f"{TASK},{CONVERSATION}", "--data-dir", data)
+    said = plan(*both, "--window", "100k", "--model", "some-model", *costs)
     assert said.code == 0 and not said.err
     lines = {line.split()[0]: line.split()[1:] for line in said.out.splitlines() if line.split()}
     assert lines[TASK][:3] == ["3", "0", "3"] and lines[CONVERSATION][:3] == ["2", "0", "3"]
@@ -70,9 +60,8 @@ def test_json_has_the_numbers_of_the_table(data: Path) -> None:
 def test_what_does_not_fit_is_named(data: Path) -> None:
     said = plan("--tasks", TASK, "--data-dir", data, "--window", "500")
     assert said.code == 0 and f"{TASK}: 3 of 3 cases do not fit the window" in said.out
-    assert (
-        plan("--tasks", TASK, "--data-dir", data, "--window", "500", "--json").rows["total"]["requests"] == 0
-    )
+    rows = plan("--tasks", TASK, "--data-dir", data, "--window", "500", "--json").rows
+    assert rows["total"]["requests"] == 0
 
 
 def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> None:

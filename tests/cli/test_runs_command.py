@@ -1,4 +1,4 @@
-"""`lct runs` on what a host left: scored again, and equal to what is exported and scored beside the host."""
+"""`lct runs` on results of a host: scored again, and equal to responses that are exported and scored outside the host."""
 
 import csv
 import json
@@ -11,14 +11,22 @@ from pathlib import Path
 import pytest
 from judge_server import judge_server
 from needs import needs
-from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs, served_model
+from run_commands import (
+    ADA,
+    CONVERSATION,
+    QA,
+    exported,
+    lct,
+    own_responses,
+    published_data,
+    runs,
+    served_model,
+)
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
 from stub_server import answer_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
-from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.cli import app
 from long_context_tasks.hosts.own.export import fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
@@ -40,7 +48,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @dataclass
 class Left:
-    """What lm-eval left, and what its server was asked."""
+    """Results of lm-eval, and the requests that its server got."""
 
     folder: Path
     sent: Counter[str]
@@ -48,7 +56,7 @@ class Left:
 
 @pytest.fixture(scope="module")
 def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """A plain task, judged questions and a judged conversation; nobody has judged them."""
+    """A plain task, judged questions and a judged conversation, not judged yet."""
     output = tmp_path_factory.mktemp("left")
     with stub_server() as server:
         run_lm_eval(output, [ADA, QA, CONVERSATION], served_model(server.url), {"lct_data_dir": str(data)})
@@ -61,7 +69,7 @@ def results(left: Left, tmp_path: Path) -> Path:
 
 
 def with_another_score(results: Path) -> tuple[str, float]:
-    """A case whose stored score is made another one; its id and that score."""
+    """Change the stored score of a case; return its id and the new score."""
     [path] = results.rglob(f"samples_{ADA}_*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows[0]["strict_accuracy"] = 1 - rows[0]["strict_accuracy"]
@@ -96,20 +104,16 @@ def test_a_dry_run_writes_nothing(results: Path) -> None:
     with_another_score(results)
     before = written(results)
     done = runs("rescore", results, "--dry-run")
-    assert done.code == 0 and written(results) == before
-    assert "nothing was written" in done.out and "written to" not in done.out
-
-
-def test_rescore_as_json(results: Path) -> None:
-    with_another_score(results)
+    assert done.code == 0 and "nothing was written" in done.out and "written to" not in done.out
     done = runs("rescore", results, "--dry-run", "--json", "--tasks", ADA)
     [table] = json.loads(done.out)["tables"]
     changed = {row["metric"]: row["cases_changed"] for row in table["rows"]}
     assert changed.pop("strict_accuracy") == 1 and not any(changed.values())
     assert {row["version_before"] for row in table["rows"]} == {only(results, ADA).version}
+    assert written(results) == before
 
 
-def test_rescore_skips_and_says_why(results: Path, tmp_path: Path) -> None:
+def test_rescore_skips_damaged_runs_and_names_them(results: Path, tmp_path: Path) -> None:
     [damaged] = results.rglob(f"samples_{QA}_*.jsonl")
     damaged.write_bytes(damaged.read_bytes()[:-40])
     [other] = results.rglob(f"samples_{ADA}_*.jsonl")
@@ -131,7 +135,7 @@ def test_rescore_skips_and_says_why(results: Path, tmp_path: Path) -> None:
 
 @pytest.mark.hosts
 def test_opencompass(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own command with a judge; then a result as before a repair: other scores, an old version, other verdicts."""
+    """Run OpenCompass with a judge; then make the result one of an older version with other scores and verdicts."""
     pytest.importorskip("opencompass")
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     options = {"LCT_DATA_DIR": str(data), "LCT_TOKENIZER": str(make_tiny_model(tmp_path / "tiny"))}
@@ -164,7 +168,7 @@ def test_opencompass(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_exported_is_what_was_sent(left: Left, data: Path, tmp_path: Path) -> None:
-    """Byte for byte what the host's server was asked, conversations with the model's own answers in them."""
+    """Compare with the requests of the host byte for byte, conversations with the model's own answers in them."""
     sent: Counter[str] = Counter()
     for task in (ADA, QA, CONVERSATION):
         out = tmp_path / f"{task}.jsonl"
@@ -173,11 +177,8 @@ def test_what_is_exported_is_what_was_sent(left: Left, data: Path, tmp_path: Pat
         answers: dict[str, list[str]] = {}
         for row in exported(out):
             messages = fill(row["messages"], answers.setdefault(row["id"], []))
-            assert (
-                ("{{answer_" in json.dumps(row["messages"]))
-                == (row["turn"] > 0)
-                == (row["prompt_sha256"] is None)
-            )
+            later = row["turn"] > 0
+            assert later == ("{{answer_" in json.dumps(row["messages"])) == (row["prompt_sha256"] is None)
             answers[row["id"]].append(answer_by_hash(messages))
             sent[messages_hash(messages)] += 1
             assert (row["temperature"], row["stop"]) == (0.0, [])
@@ -194,19 +195,8 @@ def test_own_responses_are_scored_like_the_hosts(
     out = tmp_path / "own"
     for task in (ADA, CONVERSATION):
         path = own_responses(task, data, tmp_path)
-        done = runs(
-            "score",
-            task,
-            path,
-            "--data-dir",
-            data,
-            "--model",
-            "org/stub",
-            "--out",
-            out,
-            "--pipeline",
-            "mine 1.0",
-        )
+        words = ("--data-dir", data, "--model", "org/stub", "--out", out, "--pipeline", "mine 1.0")
+        done = runs("score", task, path, *words)
         assert done.code == 0, done.err
         assert ("lct judge run" in done.out) == (task == CONVERSATION)
     for task in (ADA, CONVERSATION):
@@ -215,14 +205,13 @@ def test_own_responses_are_scored_like_the_hosts(
         assert list(turn_scores(ours)) == list(turn_scores(theirs))
         numbers = ({**one.numbers, "n_truncated": 0} for one in (ours, theirs))
         assert next(numbers) == pytest.approx(next(numbers), nan_ok=True)
-        assert [case.responses for case in ours.run.cases()] == [
-            case.responses for case in theirs.run.cases()
-        ]
+        responses, expected = ([case.responses for case in one.run.cases()] for one in (ours, theirs))
+        assert responses == expected
     assert "0 of 2 scored runs changed" in runs("rescore", out).out
     with judge_server(judge_by_seed) as judging:
         file = judge_file(tmp_path / "judge.yaml", judging.url)
-        done = CliRunner().invoke(app, ["judge", "run", str(out), "--judge", str(file)])
-    assert done.exit_code == 0, done.output
+        done = lct("judge", "run", out, "--judge", file)
+    assert done.code == 0, done.err
     collection = collect([out])
     assert not collection.problems and len(find_runs(out).runs) == 2
     assert {(cell.task, cell.judge) for cell in cells_of(collection)} == {

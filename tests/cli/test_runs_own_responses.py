@@ -1,4 +1,4 @@
-"""`lct runs export` and `lct runs score`: requests for a pipeline of one's own, and its responses."""
+"""`lct runs export` and `lct runs score`: requests for a user's own pipeline, and its responses."""
 
 import json
 from collections.abc import Iterator
@@ -52,22 +52,17 @@ def test_export_options_and_gold(data: Path, tmp_path: Path, monkeypatch: pytest
 def test_gold_of_own_cases_and_of_cases_from_a_seed_may_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data's owners decide on their own data only."""
+    """The owners of published data decide on their own data only."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    case = Case(
-        "1",
-        "ethic_recall_books",
-        {"system": "", "user": "u"},
-        (Turn(["Anne"]),),
-        "b",
-        labels={"domain": "books"},
-    )
+    inputs = {"system": "", "user": "u"}
+    case = Case("1", "ethic_recall_books", inputs, (Turn(["Anne"]),), "b", labels={"domain": "books"})
     with CaseWriter(tmp_path / "cases" / "ethic_recall", {}) as writer:
         writer.add_documents([("u", "### Context:\nAnne came.\n### Instruction: list the names")])
         writer.add_cases("ethic_recall_books", [case])
-    own = ("ethic_recall_books", "--cases", tmp_path / "cases")
-    seeded = ("elitr_bench_qa_synthetic", "--length", "1k", "--n", "1")
-    for words in (own, seeded):
+    for words in (
+        ("ethic_recall_books", "--cases", tmp_path / "cases"),
+        ("elitr_bench_qa_synthetic", "--length", "1k", "--n", "1"),
+    ):
         done = runs("export", *words, "--with-gold", "--out", tmp_path / "out.jsonl")
         assert done.code == 0 and "keep the file to yourself" not in done.out, done
         assert exported(tmp_path / "out.jsonl")[0]["gold"]
@@ -80,24 +75,12 @@ def test_conversations_whose_history_is_known_or_cannot_be_left_open(data: Path,
     rows = exported(out)
     assert any(row["turn"] for row in rows) and all(row["prompt_sha256"] for row in rows)
     assert "{{answer_" not in out.read_text() and len(rows[1]["messages"]) > len(rows[0]["messages"])
-    words = (
-        "export",
-        CONVERSATION,
-        "--data-dir",
-        data,
-        "--prompt-style",
-        "vicuna_v1.1",
-        "--out",
-        tmp_path / "v",
-    )
-    refused = runs(*words)
+    words = ("--data-dir", data, "--prompt-style", "vicuna_v1.1", "--out", tmp_path / "v")
+    refused = runs("export", CONVERSATION, *words)
     assert refused.code == 2 and "chat style" in refused.err and not (tmp_path / "v").exists()
-    words = ("export", "elitr_bench_qa_dev_multiturn_goldhistory", *words[2:])
-    assert runs(*words).code == 0 and (tmp_path / "v").exists()
-    [first, second] = [
-        {"role": "user", "content": "{{answer_0}}"},
-        {"role": "assistant", "content": "{{answer_0}}"},
-    ]
+    assert runs("export", "elitr_bench_qa_dev_multiturn_goldhistory", *words).code == 0
+    assert (tmp_path / "v").exists()
+    first, second = ({"role": role, "content": "{{answer_0}}"} for role in ("user", "assistant"))
     assert fill([first, second], ["<think>y</think>x"]) == [first, {"role": "assistant", "content": "x"}]
     assert fill([first, second], [None]) == [first]
 
@@ -117,7 +100,7 @@ def test_candidates_are_exported(tmp_path: Path) -> None:
 def test_nothing_is_left_of_an_export_that_fails(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are made one at a time: the first is written before the second case is rendered."""
+    # Rows are made one at a time: the first is written before the second case is rendered.
     task = load(ADA, resolve_options({"lct_data_dir": str(data)}, {}))
     rows = export_rows(task)
     next(rows)

@@ -65,7 +65,12 @@ def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     [line] = [line for line in lines if "ada_leval_bestanswer_…_synthetic" in line]
     assert line.split() == [
         "ada_leval_bestanswer_…_synthetic",
-        *["1k", "to", "128k,", "any", "strict_accuracy", "no"],
+        "1k",
+        "to",
+        "128k,",
+        "any",
+        "strict_accuracy",
+        "no",
     ]
     [line] = [line for line in lines if "ethic_summarize_… " in line]
     assert line.split() == [
