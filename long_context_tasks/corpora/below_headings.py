@@ -19,7 +19,7 @@ from long_context_tasks.corpora.blocks import (
     is_title,
 )
 from long_context_tasks.corpora.chapters import ARGUMENT, MOST
-from long_context_tasks.corpora.headings import tells
+from long_context_tasks.corpora.headings import narrates
 from long_context_tasks.corpora.layout import Layout
 from long_context_tasks.corpora.printed_text import SENTENCE_END
 
@@ -118,8 +118,8 @@ def _argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
         "short": below
         and blocks[i].size <= _MOST_SHORT_WORDS < below.size
         and text[0] not in f"{QUOTES}—–-"
-        and not tells(text),
-        "present": " " in text and not tells(text),
+        and not narrates(text),
+        "present": " " in text and not narrates(text),
         # Printers set the first word of a chapter in capitals.
         "initial": below
         and is_prose(below)

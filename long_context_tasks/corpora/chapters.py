@@ -39,12 +39,12 @@ from long_context_tasks.corpora.headings import (
     TITLE_MARKS,
     Heading,
     is_closing,
+    narrates,
     run_in_number,
-    tells,
     without_number,
 )
 from long_context_tasks.corpora.layout import Layout
-from long_context_tasks.corpora.numerals import count_in, keyword_of, plain, read, readings
+from long_context_tasks.corpora.numerals import any_keyword, count_in, keyword_of, plain, read, readings
 from long_context_tasks.corpora.pages import WORDS_A_PAGE
 
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
@@ -93,6 +93,8 @@ def find_chapters(
             or (block.gap > layout.gap and _is_title_within(layout.blocks, i))
         ):
             layout.drop(i)
+    for i in _with_unknown_numbers(layout):
+        layout.set_heading(i, Heading("named", title=layout.blocks[i].text))
     _number_introduction(layout)
     _take_titles_below(layout)
     return layout
@@ -214,7 +216,7 @@ def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
         # Arguments have numbers too, but are short and in the present tense.
         or (
             median(blocks[i].size for i in places) < _FEWEST_WORDS_OF_RUN_IN
-            and sum(tells(blocks[i].text) for i in places) < MOST * len(places)
+            and sum(narrates(blocks[i].text) for i in places) < MOST * len(places)
         )
     ):
         return list(blocks)
@@ -268,9 +270,11 @@ def _find_listed(layout: Layout, title: str, listed: frozenset[str], start: int)
     others, longest = listed - own, 2 * max(map(len, listed | own), default=0)
     parts = [re.compile(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}") for name in own]
     for i, block in enumerate(layout.blocks[start:], start):
-        text = plain(block.text) if layout.is_text(i) and len(block.lines) <= MOST_HEADING_LINES else ""
         speech = block.gap < 2 and block.text[:1] in QUOTES and i - 1 not in layout.headings
-        if not text or speech or (len(block.text) > longest and not block.text.isupper()):
+        long = len(block.text) > longest and not block.text.isupper()
+        if len(block.lines) > MOST_HEADING_LINES or speech or long or not layout.is_text(i):
+            continue
+        if not (text := plain(block.text)):
             continue
         above = layout.headings.get(i - 1)
         below_number = above is not None and above.number is not None and not above.title
@@ -368,7 +372,7 @@ def _set_far_apart(layout: Layout) -> list[int]:
         and block.size <= _MOST_WORDS_SET_APART
         and (text := bare(block.text))[:1].isupper()
         and (text[-1].isalpha() or text[-1] in ".)")
-        and not tells(text)
+        and not narrates(text)
         and (
             ((heading := layout.headings.get(i + 1)) is not None and heading.number == 1)
             if sections
@@ -428,6 +432,25 @@ def _is_title_within(blocks: Sequence[Block], i: int) -> bool:
 
 
 # Repairs.
+
+
+def _with_unknown_numbers(layout: Layout) -> list[int]:
+    """Return the lines of a keyword and an unknown word, as in "Fierde Scene", if the headings of this book have two words."""
+    sure = [(i, heading) for i, heading in layout.headings.items() if heading.number and heading.sure]
+    styles = Counter(heading.style for _, heading in sure)
+    # The word is misprinted, or an ordinal in an old spelling.
+    if sum(bare(layout.blocks[i].lines[0]).count(" ") == 1 for i, _ in sure) < _FEWEST:
+        return []
+    return [
+        i
+        for i, block in enumerate(layout.blocks)
+        if layout.is_text(i)
+        and block.gap >= 2
+        and block.size == 2
+        and block.text[0].isupper()
+        and block.text[-1] not in "!?,;:"
+        and styles[any_keyword(block.text)] >= _FEWEST
+    ]
 
 
 def _number_introduction(layout: Layout) -> None:

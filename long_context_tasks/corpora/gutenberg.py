@@ -109,12 +109,13 @@ def clean(text: str) -> Story:
     whole = to_blocks(printed)
     blocks = separate_run_in(without_pages(whole))
     removed["page numbers"] += _words(whole) - _words(blocks)
-    found = _TITLE.search(text, 0, 20_000)
-    title = " ".join(found[1].split()) if found else None
+    titled = _TITLE.search(text, 0, 20_000)
+    title = " ".join(titled[1].split()) if titled else None
 
-    layout, start, stop, listed = _find_story(_candidates(blocks), title or "", marked)
+    found = _find_story(_candidates(blocks), title or "", marked)
+    layout, start, stop = found.layout, found.start, found.stop
     first = _headings_above(layout, start, stop)
-    more = _story_outside(layout, start, stop, listed)
+    more = _story_outside(found)
     inside = {*range(start, stop), *(i for part in more for i in part)}
     for reason, outside in (("front matter", range(start)), ("back matter", range(stop, len(blocks)))):
         removed[reason] += _words(blocks[i] for i in outside if i not in inside)
@@ -187,8 +188,25 @@ def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
 # Where the story begins and ends.
 
 
-def _find_story(candidates: Layout, title: str, marked: bool) -> tuple[Layout, int, int, Set[int]]:
-    """Return the layout with the headings of the book, the first block of the story, the first one after it, and the contents.
+@dataclass(frozen=True)
+class _Found:
+    """A book with its headings.
+
+    Attributes:
+        layout: all blocks of the book.
+        start: first block of the story.
+        stop: first block after it.
+        listed: blocks of tables of contents, and the first one of a list of books.
+    """
+
+    layout: Layout
+    start: int
+    stop: int
+    listed: Set[int]
+
+
+def _find_story(candidates: Layout, title: str, marked: bool) -> _Found:
+    """Find the headings of a book and the bounds of its story.
 
     Args:
         candidates: every possible heading.
@@ -206,13 +224,10 @@ def _find_story(candidates: Layout, title: str, marked: bool) -> tuple[Layout, i
     ]
     layout = find_chapters(candidates, title, titles_listed(front), start)
     start, stop = _bounds(layout, marked)
-    for i, _ in list(layout.ordered()):
-        if i in contents or (i < stop and is_notes(blocks[i])):
-            layout.drop(i)
-    for i in contents:
+    for i in (*contents, *(i for i in range(stop) if i in layout.headings and is_notes(blocks[i]))):
         layout.drop(i)
     end = list_of_books(blocks)
-    return layout, start, stop, contents | ({end} if end is not None else set())
+    return _Found(layout, start, stop, contents | ({end} if end is not None else set()))
 
 
 def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
@@ -389,17 +404,11 @@ def _story_below_front(layout: Layout, limit: int) -> int | None:
 # Parts above and below the story that belong to it.
 
 
-def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> list[range]:
-    """Return the long parts outside the story that belong to it: without a heading of front or back matter, or with talk.
-
-    Args:
-        layout: all blocks of the text.
-        start: first block of the story.
-        stop: first block after it.
-        listed: blocks of tables of contents, and the first one of a list of books.
-    """
+def _story_outside(found: _Found) -> list[range]:
+    """Return the long parts outside the story that belong to it: without a heading of front or back matter, or with talk."""
+    layout, start = found.layout, found.start
     parts: list[list[int]] = []
-    for outside in (range(start), range(stop, len(layout.blocks))):
+    for outside in (range(start), range(found.stop, len(layout.blocks))):
         parts.append([])
         known = False
         for i in outside:
@@ -412,7 +421,7 @@ def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> l
     return [
         range(part[0], prose[-1] + 1)
         for part in parts
-        if part and part[0] not in listed and (prose := _story_in(layout, part, listed))
+        if part and part[0] not in found.listed and (prose := _story_in(layout, part, found.listed))
     ]
 
 

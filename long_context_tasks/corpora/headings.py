@@ -101,7 +101,7 @@ def heading_of(block: Block) -> Heading | None:
     )
 
 
-def tells(text: str) -> bool:
+def narrates(text: str) -> bool:
     """Return whether an English text narrates or speaks, unlike a title or an argument in the present tense."""
     return bool(_NARRATIVE.search(text))
 
@@ -140,7 +140,7 @@ def _continues_as_heading(block: Block, first: str, title: str, mark: str) -> bo
     begins = next((character for character in title if character.isalpha()), "A")
     if (
         block.size > _MOST_WORDS_OF_NUMBERED_TITLE
-        and (_SENTENCES.search(bare(block.text), len(first) - len(title)) or tells(block.text))
+        and (_SENTENCES.search(bare(block.text), len(first) - len(title)) or narrates(block.text))
         and not (is_synopsis(block.text) or is_mostly_capitals(block.text))
     ):
         return False

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from long_context_tasks.corpora.blocks import Block
 from long_context_tasks.corpora.imprint import patterns
 from long_context_tasks.corpora.pages import CUT
+from long_context_tasks.corpora.text_repairs import one_line
 
 # The lines of Project Gutenberg.
 _START = re.compile(
@@ -193,13 +194,14 @@ def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
         text = lines[0]
         for line in lines[1:]:
             text = f"{text}{line}" if text[-1:] in "-—" and _continues_word(text, line) else f"{text} {line}"
-    if any(map(text.__contains__, _MARKUP_CHARACTERS)):
-        text = text.replace(CUT, " ")
-        # Most of these paragraphs only have words in italics, and the other patterns are slow.
-        if "*" in text or "[" in text or "†" in text or "‡" in text:
-            text = _NOTE_MARKS.sub("", text)
-        text = _ITALICS.sub(r"\1", _FRAME.sub(" ", text) if "+-" in text or "|" in text else text)
-    return " ".join(text.split())
+    # Most paragraphs have no marks or only words in italics, and the other patterns are slow.
+    if not any(map(text.__contains__, _MARKUP_CHARACTERS)):
+        return text if text is joined else one_line(text)
+    text = text.replace(CUT, " ")
+    if "*" in text or "[" in text or "†" in text or "‡" in text:
+        text = _NOTE_MARKS.sub("", text)
+    text = _ITALICS.sub(r"\1", _FRAME.sub(" ", text) if "+-" in text or "|" in text else text)
+    return one_line(text)
 
 
 def _continues_word(text: str, line: str) -> bool:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Plan = tuple[tuple[int, Any], ...]
-"""Parts of a sentence, each with its kind: a text, a field (role, form), a choice of plans, or a choice of texts."""
-TEXT, FIELD, CHOICE, WORDS = 0, 1, 2, 3
+"""Parts of a sentence, each with its kind: a text, a field (role, form), or a choice of plans."""
+TEXT, FIELD, CHOICE = 0, 1, 2
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
@@ -90,31 +90,7 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
 
     for name in sources:
         get(name)
-    return {name: tuple(map(_packed, lines)) for name, lines in compiled.items()}
-
-
-def _packed(plan: Plan) -> Plan:
-    """Merge neighbouring texts, so that filling a plan takes fewer steps; the same draws give the same sentence."""
-    parts: list[tuple[int, Any]] = []
-    for kind, payload in plan:
-        part = _choice(tuple(map(_packed, payload))) if kind == CHOICE else (kind, payload)
-        if parts and {parts[-1][0], part[0]} in ({TEXT}, {TEXT, WORDS}):
-            part = _joined(parts.pop(), part)
-        if part[1]:
-            parts.append(part)
-    return tuple(parts)
-
-
-def _choice(options: tuple[Plan, ...]) -> tuple[int, Any]:
-    if all(not option or (len(option) == 1 and option[0][0] == TEXT) for option in options):
-        return WORDS, tuple(option[0][1] if option else "" for option in options)
-    return CHOICE, options
-
-
-def _joined(*both: tuple[int, Any]) -> tuple[int, Any]:
-    first, second = (payload if kind == WORDS else (payload,) for kind, payload in both)
-    texts = tuple(one + other for one in first for other in second)
-    return (WORDS, texts) if WORDS in (both[0][0], both[1][0]) else (TEXT, texts[0])
+    return compiled
 
 
 @cache
@@ -193,8 +169,6 @@ def expand(
     for kind, payload in plan:
         if kind == TEXT:
             out.append(payload)
-        elif kind == WORDS:
-            out.append(payload[int(random() * len(payload))])
         elif kind == FIELD:
             out.append(fill(payload))
         else:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from long_context_tasks.corpora.books import read_books
 
@@ -12,68 +13,7 @@ STORY = [
         range(1, 61), ("waited", "sang", "counted boats", "read her letter", "slept") * 12, strict=True
     )
 ]
-LISTS = {
-    "english": [
-        "BY THE SAME AUTHOR",
-        "THE LOW BRIDGE. Crown 8vo, cloth, 6s.",
-        "“A charming story of the river, and one that every reader of this author's first book will want to have.”--_Evening News._",
-        "THE FORD. Third Edition. 3s. 6d. net.",
-        "LONDON: ROE AND DOE, 7 MILL STREET",
-    ],
-    "american": [
-        "BOOKS BY ANNA ROE",
-        "The Low Bridge. Illustrated by B. Doe. 12mo. $1.50",
-        "The Ford. $1.25 net",
-        "A tale of two brothers who keep an inn at the ford and lose it to the river in one night of rain.",
-    ],
-    "french": [
-        "DU MÊME AUTEUR",
-        "Le Pont bas, roman (4e édition) 1 vol. in-18 3 fr. 50",
-        "Le Gué, nouvelles 3 fr. 50",
-    ],
-    "german": [
-        "Von demselben Verfasser:",
-        "Die niedere Brücke. Roman. 3. Auflage. Geh. M. 3.50",
-        "Die Furt. Geb. M. 4.--",
-    ],
-    "spanish": [
-        "OBRAS DEL MISMO AUTOR",
-        "El puente bajo (novela). 3 pesetas.",
-        "El vado (cuentos). 2 pesetas.",
-    ],
-    "italian": ["DELLO STESSO AUTORE", "Il ponte basso. 2.a edizione L. 3", "Il guado, novelle L. 2"],
-    "portuguese": ["DO MESMO AUTOR", "A ponte baixa, romance 500 réis", "O vau 300 réis"],
-    "dutch": [
-        "VAN DENZELFDEN SCHRIJVER:",
-        "De lage brug. 2e druk. Ing. f 2.90, geb. f 3.50",
-        "Het veer. f 1.50",
-    ],
-    "swedish": ["AV SAMMA FÖRFATTARE:", "Den låga bron. 2:a upplagan. Häft. Kr. 3:50", "Vadet. Kr. 2:75"],
-    "danish": ["AF SAMME FORFATTER:", "Den lave Bro. 2. Oplag. Kr. 3,50", "Vadestedet. Kr. 2,75"],
-    "polish": ["TEGOŻ AUTORA:", "Niski most, powieść. 2 ruble.", "Bród, nowele. 1 rubel."],
-    "russian": ["ТОГО ЖЕ АВТОРА:", "Низкий мост, роман. Ц. 1 р. 50 к.", "Брод. Ц. 75 к."],
-}
-NOTES = [
-    "PRINTED BY ROE AND DOE, 7 MILL STREET, LONDON",
-    "_Printed in Great Britain by Roe & Doe, Ltd., Bristol_",
-    "Bristol: Roe & Doe, Printers",
-    "Paris.--Imprimerie A. Roe, rue du Pont, 7.",
-    "Imp. A. Roe, Lagny",
-    "Achevé d'imprimer le 3 mai 1909 par A. Roe, à Lagny.",
-    "Druck von A. Roe in Leipzig.",
-    "Roßberg'sche Buchdruckerei, Leipzig",
-    "Imprenta de A. Roe, calle del Puente, 7",
-    "Acabóse de imprimir este libro en Madrid, en la imprenta de A. Roe, el día 3 de mayo de 1909.",
-    "Milano -- Tip. A. Roe, via del Ponte, 7",
-    "Finito di stampare il 3 maggio 1909 nello stabilimento A. Roe.",
-    "Porto: Typographia de A. Roe, 1909",
-    "Gedrukt bij A. Roe te Leiden.",
-    "Boekdrukkerij A. Roe, Leiden",
-    "Stockholm, A. Roes Boktryckeri, 1909.",
-    "Trykt hos A. Roe, København",
-    "W drukarni A. Roego w Krakowie.",
-    "Типография А. Роэ, Москва, Мостовая, 7.",
-]
+ADDED = yaml.safe_load((Path(__file__).parent / "golden" / "imprint.yaml").read_text(encoding="utf-8"))
 
 
 def _paragraphs(tmp_path: Path, blocks: list[str]) -> list[str]:
@@ -83,9 +23,9 @@ def _paragraphs(tmp_path: Path, blocks: list[str]) -> list[str]:
     return list(book.paragraphs)
 
 
-@pytest.mark.parametrize("language", LISTS)
+@pytest.mark.parametrize("language", ADDED["lists"])
 def test_a_list_of_books_at_the_end_is_no_story(tmp_path: Path, language: str) -> None:
-    heading, *titles = LISTS[language]
+    heading, *titles = ADDED["lists"][language]
     assert _paragraphs(tmp_path, [*STORY, f"\n\n{heading}", *titles]) == STORY
 
 
@@ -94,41 +34,12 @@ def test_a_list_without_a_heading_of_its_own(tmp_path: Path) -> None:
     assert _paragraphs(tmp_path, [*STORY, *titles]) == STORY
 
 
-@pytest.mark.parametrize("note", NOTES)
+@pytest.mark.parametrize("note", ADDED["notes"])
 def test_a_note_of_the_printer_is_no_story(tmp_path: Path, note: str) -> None:
     assert _paragraphs(tmp_path, [*STORY, f"\n\n{note}"]) == STORY
 
 
-ENDS = [
-    [
-        "“He paid £500,” said Anna. “It cost me 3s. 6d.”",
-        "“Six dollars, or was it $7?”",
-        "They laughed, and the ferry came at last.",
-    ],
-    [
-        "She had printed by then a book of songs for him in London.",
-        "“Printed in 1909,” he read aloud, and shut it.",
-    ],
-    [
-        "The works of the old mill stood still.",
-        "Druckerei? He had never heard the word before, and asked her.",
-    ],
-    [
-        "He wore brown cloth, as the others did.",
-        "“It is in its 5th edition,” he said, “and still wrong.”",
-        "Her last dress was of cloth, too.",
-    ],
-    [
-        "At noon they stood in 12° north and saw land.",
-        "An 8 and a 12 were painted on the bow.",
-        "In-laws met them, 18 of them.",
-    ],
-    ["BY THE LAKE", "There they sat down and did not speak until the sun had gone, and then walked home."],
-    ["“A new list of books, by the same author!” she cried, and read it to him.", "Then they slept."],
-]
-
-
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", ADDED["ends"])
 def test_the_end_of_a_story_stays(tmp_path: Path, end: list[str]) -> None:
     assert _paragraphs(tmp_path, [*STORY, *end])[-2:] == end[-2:]
 
@@ -174,25 +85,6 @@ def test_a_paragraph_that_a_caption_cuts_is_whole_again(tmp_path: Path) -> None:
     assert list(book.paragraphs) == STORY
 
 
-@pytest.mark.parametrize(
-    "aside",
-    [
-        "[Illustration: La barque]",
-        "[Ilustración: La barca]",
-        "[Illustrazione: La barca]",
-        "[Ilustração]",
-        "[Abbildung: Die Fähre]",
-        "[Illustratie: De boot]",
-        "[Ilustracja: Łódź]",
-        "[Иллюстрация: Лодка]",
-        "[Fußnote 1: Die Fähre steht noch heute dort.]",
-        "[Nota 1: La barca está allí todavía.]",
-        "[Note 1: Le bac y est encore.]",
-        "[Voetnoot 1: De boot ligt er nog.]",
-        "[Fotnot 1: Båten ligger där ännu.]",
-        "[Przypis 1: Łódź stoi tam do dziś.]",
-        "[Сноска 1: Лодка стоит там и теперь.]",
-    ],
-)
+@pytest.mark.parametrize("aside", ADDED["asides"])
 def test_captions_and_notes_in_brackets_in_other_languages(tmp_path: Path, aside: str) -> None:
     assert _paragraphs(tmp_path, [*STORY[:30], aside, *STORY[30:]]) == STORY

@@ -122,7 +122,9 @@ def write_meeting(
 
     # Long passages may leave no room for the last ones; then another draft is tried.
     for draft in range(_DRAFTS):
-        writer = _Draft(Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough)
+        writer = _MeetingWriter(
+            Talk(stream(seed, f"meeting {draft}"), rough, size), num_questions, first, rough
+        )
         total = rough if isinstance(num_tokens, int) else num_tokens(writer.questions)
         passages = [_text(lines) for lines in writer.write(total) if lines]
         placed = (
@@ -148,7 +150,7 @@ def _text(lines: Sequence[str]) -> str:
     return "".join([f"{line}\n" for line in lines])
 
 
-class _Draft:
+class _MeetingWriter:
     """A draft of a meeting: its questions, and the passages that settle each of their points, in order."""
 
     def __init__(self, talk: Talk, number: int, first: int, num_tokens: int) -> None:
