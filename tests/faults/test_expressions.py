@@ -9,8 +9,6 @@ from expressions import Attack, Expression, expressions, slow_attack
 
 # Slow ones that stay, each with the reason.
 KNOWN = {
-    "benchmarks.ethic.build.attribute._FIRM": "searches 120 characters",
-    "benchmarks.ethic.build.attribute._PARTICLES": "searches 120 characters",
     "tokens.chunks._LAST_WORD": "searches 12 characters",
     "corpora.debates._CONTINUES": "searches 200 characters",
     "corpora.forms._CUE": "reads 200 characters",

@@ -16,8 +16,8 @@ from statistics import fmean
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
-from long_context_tasks.benchmarks.ethic.synthetic import make_cases
-from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre
+from long_context_tasks.benchmarks.ethic.synthetic import make_cases, tokenizers_of
+from long_context_tasks.benchmarks.ethic.synthetic.maker import Genre, Writings
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, taken
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.recast.renaming import rename
@@ -43,9 +43,9 @@ def options_of(folder: Path, domain: str, number: int) -> tuple[list[str], list[
             paragraphs += map(Paragraph, renamed)
         return LabelledText("", tuple(paragraphs))
 
-    settings = SyntheticSettings(lengths=(LENGTH,), seed=901).fitted()
-    genres = {domain: Genre(lambda seed: partial(write, seed), ())}
-    [made] = make_cases("organize", domain, LENGTH, settings, number, genres)
+    tokenizers = tokenizers_of(SyntheticSettings(lengths=(LENGTH,)))
+    writings = Writings(Genre(lambda seed: partial(write, seed), ()))
+    [made] = make_cases("organize", domain, LENGTH, 901, tokenizers, number, writings)
     shown = dict(_OPTION.findall(made.draft.slots["options"]))
     new = [shown[number] for number in made.draft.gold]
     return new, [_WORD.sub(lambda word: real.get(word[0], word[0]), one) for one in new]

@@ -40,7 +40,7 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
         return BUILDERS
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """See :func:`~long_context_tasks.coverage.items.split_by_documents`."""
+        """Split a case into transcript and question."""
         from long_context_tasks.benchmarks.elitr_bench.prompts import messages
         from long_context_tasks.coverage.items import split_by_documents
 

@@ -1,6 +1,6 @@
-"""A score without a judge where the possible answers are known: a response has to state the right one and no other.
+"""Score answers without a judge if the possible answers are known: a response must state the right one and no other.
 
-Its words are brought into one spelling, so that a value is found however it is written: numbers, clock times, days, tags.
+Texts are normalised to one spelling of numbers, clock times, days and tags, so that a value is found in any notation.
 """
 
 import re
@@ -11,7 +11,7 @@ from long_context_tasks.synthetic.numbers import MONTHS, TENS, UNITS
 
 METRIC = "answer_found"
 INPUT = "stated"
-"""Field of a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
+"""Key in a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
 
 _ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
 _TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*((?!0)\d+|0)\b")
@@ -27,14 +27,17 @@ _SMALL = {
 _LARGE = {"hundred": 100, "thousand": 1000}
 _LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))
 
+# A time of day in four parts. Texts that match, and what they become:
+#   half past two -> 14 30     quarter to 9 in the morning -> 8 45     14:30:00 -> 14 30     9.15 am -> 9 15     ten o'clock -> 10 00
 _HOUR = rf"\d{{1,2}}|{'|'.join(UNITS[1:13])}"
-_CLOCK = re.compile(
-    rf"(?<![\w:.,])(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
-    rf"(?P<hour>{_HOUR})(?:[:h](?P<minute>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?= *[ap]m\b))?(?::[0-5]\d)?"
-    rf"(?: ?h\b)?(?P<oclock> o'clock)?(?: *(?P<half>[ap])m\b| in the (?P<time>morning|afternoon|evening))?(?![\w:])"
+_PAST_OR_TO = r"(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
+_HOUR_AND_MINUTE = rf"(?P<hour>{_HOUR})(?:[:h](?P<minute>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?= *[ap]m\b))?(?::[0-5]\d)?(?: ?h\b)?"
+_HALF_OR_TIME = (
+    r"(?P<oclock> o'clock)?(?: *(?P<half>[ap])m\b| in the (?P<time>morning|afternoon|evening))?(?![\w:])"
 )
+_CLOCK = re.compile(rf"(?<![\w:.,]){_PAST_OR_TO}{_HOUR_AND_MINUTE}{_HALF_OR_TIME}")
 _OFFICE = 7
-"""No meeting speaks of an hour before this one; "2:30" alone is in the afternoon."""
+"""First hour that meetings mention, so a bare "2:30" is in the afternoon."""
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
@@ -54,7 +57,7 @@ _DATE_IN_WORDS = re.compile(
 )
 _ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-# "Sat" and "sun" are words of their own.
+# Without "sat" and "sun", which are other words, too.
 _SHORT_DAYS = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
 _WEEKDAY = {
     **{f"{day}s": day for day in _WEEKDAYS},
@@ -63,7 +66,7 @@ _WEEKDAY = {
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in one spelling: small letters, plain numbers, hours from 0 to 23, no articles.
+    """Return the words of a text in one spelling: lower case, plain numbers, hours from 0 to 23, no articles.
 
     >>> words_of("(Person 3), on the 14th of May at 2:30 p.m., for 1,250 euros and twenty-five people")
     ['person3', 'on', '14', 'may', 'at', '14', '30', 'for', '1250', 'euros', '25', 'people']
@@ -78,14 +81,14 @@ def words_of(text: str) -> list[str]:
     text = _CLOCK.sub(_clock, text)
     text = _SHORT_MONTH.sub(_month, text)
     text = _DATE_IN_WORDS.sub(_date, text)
-    # "Certainly not. PERSON3 will" rules out no person.
+    # "Certainly not. PERSON3 will" does not rule out a person.
     text = _NOT_AT_ALL.sub("no", text)
     found = [_WEEKDAY.get(word, word) for word in _WORD.findall(text) if word not in _LEFT_OUT]
     return _with_numbers(found)
 
 
 def _clock(found: re.Match[str]) -> str:
-    """Return a time of day as hour and minutes, 0 to 23 and two digits; another number as it is."""
+    """Return a time of day as hour (0 to 23) and minutes (two digits); a number that is not a time stays as it is."""
     minutes, half, time = found["minute"] or found["dotted"], found["half"], found["time"]
     if not (minutes or half or time or found["oclock"] or found["part"]):
         return found[0]
@@ -113,14 +116,16 @@ def _date(found: re.Match[str]) -> str:
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
-    """Return the words with a number in figures for each that is spelled out.
+    """Replace numbers that are spelled out by digits.
 
     >>> _with_numbers(["one", "thousand", "two", "hundred", "fifty", "or", "two", "five"])
     ['1250', 'or', '2', '5']
     """
     found: list[str] = []
     whole = part = 0
-    least = 0  # below this the next small number belongs to the one before it; 0 where there is none
+    least = (
+        0  # a smaller number than this continues the one before ("twenty" + "five"); 0 if no number has begun
+    )
     for word in (*words, ""):
         if (small := _SMALL.get(word)) is not None and least and 0 < small < least:
             part += small
@@ -148,11 +153,11 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
 
 _NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))
 _BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
-"""Words between "not" and what is ruled out; articles are left out before. "Not only" rules nothing out."""
+"""Words that may be between "not" and a value that is ruled out. "Not only" does not rule a value out."""
 
 
 def states(words: Sequence[str], forms: Iterable[str]) -> bool:
-    """Return whether a text, as words, has one of the forms in it, word for word, and does not only rule it out.
+    """Return whether the words of a text contain one of the forms without ruling it out.
 
     >>> states(words_of("Not on the 3rd, on May 14th"), ["14 May", "May 14"]), states(words_of("not PERSON3"), ["PERSON3"])
     (True, False)
@@ -175,6 +180,6 @@ def _ruled_out(before: Sequence[str]) -> bool:
 
 
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
-    """Return whether a response without thinking states the right value and no other, by the turn's row of :data:`INPUT`."""
+    """Return whether a response (without thinking) states the right value and no other; ``stated`` is the turn's entry of :data:`INPUT`."""
     words = words_of(response)
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])

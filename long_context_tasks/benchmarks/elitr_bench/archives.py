@@ -1,8 +1,8 @@
-"""Reader of the published archives as they are: encrypted, in memory, nothing is unpacked to disk.
+"""Read the published archives in memory, because they are encrypted to keep the data out of crawls.
 
-``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the
-authors' responses with their scores. All are ZIP files with the published password. Whatever a ZIP would give may also lie
-beside it unpacked (``data/elitr-bench-qa_dev.json``, ``ELITR-English-dev.tar``), and a ZIP may be without a password.
+``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the authors'
+responses with their scores. All are ZIP files with the published password. The content of an archive may also lie unpacked next to it
+(``data/elitr-bench-qa_dev.json``, ``ELITR-English-dev.tar``), and a ZIP file may have no password.
 """
 
 import io
@@ -27,7 +27,7 @@ from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
 PASSWORD = "utter"
-"""The published password (README of utter-project/ELITR-Bench); it keeps the data out of crawls, it is no secret."""
+"""The password in the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out."""
 PASSWORD_VARIABLE = "LCT_ELITR_PASSWORD"
 
 QUESTIONS, CZECH, RESPONSES = "data.zip", "czech.zip", "generated-responses.zip"
@@ -39,7 +39,10 @@ _Type = Literal["who", "what", "when", "howmany"]
 _Position = Literal["B", "M", "E", "S"]
 TYPES, POSITIONS = get_args(_Type), get_args(_Position)
 _MOST_BYTES = 256 << 20
-"""No published member is a tenth of it; more is a damaged or forged archive."""
+"""Maximum size of a member, ten times the largest published one; an archive with more is damaged or forged."""
+_FETCH = (
+    f"fetch it again with `lct data fetch {NAME}`, or remove the copy that is unpacked next to its archive"
+)
 
 
 class _ResponseRow(BaseModel):
@@ -50,16 +53,14 @@ class _ResponseRow(BaseModel):
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question with its gold answer.
+class PublishedQuestion:
+    """A question with its gold answer, both as in the file.
 
     Attributes:
         id: unique within its meeting.
-        type: who, what (why is among them), when or howmany.
-        position: of the answer in the transcript: B, M, E (thirds of it) or S (several places).
-        text: the question, as in the file.
-        answer: the gold answer, as in the file.
-        responses: as a file of responses has them; :meth:`Archives.responses` gives them.
+        type: who, what (which includes why), when or howmany.
+        position: position of the answer in the transcript: B, M, E (thirds of it) or S (several places).
+        responses: in files of responses; use :meth:`Archives.responses` to read them.
     """
 
     id: str
@@ -71,32 +72,30 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class PublishedMeeting:
     """A meeting with its questions, in the order in which a conversation asks them."""
 
     id: str
-    questions: Annotated[tuple[Question, ...], Field(min_length=1)]
+    questions: Annotated[tuple[PublishedQuestion, ...], Field(min_length=1)]
 
 
-class _File(PublishedRow):
+class _QuestionFile(PublishedRow):
     split: str | None = None
-    meetings: Annotated[tuple[Meeting, ...], Field(min_length=1)]
+    meetings: Annotated[tuple[PublishedMeeting, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
-class Response:
+class PublishedResponse:
     """A published response with its scores.
 
     Attributes:
         meeting: id of the meeting.
-        question: with type, position and gold answer.
-        model: as the paper names it.
-        text: the response.
+        model: name of the model as in the paper.
         scores: evaluator (``gpt-4``, ``prometheus``, ``gold-human``, ``silver-human``) to its score, a string as stored.
     """
 
     meeting: str
-    question: Question
+    question: PublishedQuestion
     model: str
     text: str
     scores: Mapping[str, str]
@@ -107,9 +106,9 @@ class Archives:
     """The folder with the published archives.
 
     Attributes:
-        folder: holds the archives under their published names.
-        password: of all of them.
-        task: that reads them, for messages; empty for the paper's tables.
+        folder: folder with the archives under their published names.
+        password: password of all archives.
+        task: task that reads them, for error messages; empty for the paper's tables.
     """
 
     folder: Path
@@ -118,14 +117,14 @@ class Archives:
 
     @classmethod
     def of(cls, options: Options, task: str = "") -> "Archives":
-        """Return the archives that a run's options name; another password comes from ``LCT_ELITR_PASSWORD``."""
+        """Return the archives of a run's options; ``LCT_ELITR_PASSWORD`` may give another password."""
         return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD, task)
 
-    def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[Meeting]:
+    def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[PublishedMeeting]:
         """Return the meetings of a split (dev, test) with their questions, ordered by meeting id.
 
         Raises:
-            InputError: missing or damaged archive, wrong password, or a record of another shape.
+            InputError: an archive is missing or damaged, the password is wrong, or a record has another form.
         """
         setting, file_split = "conv" if conv else "qa", _file_split(split)
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
@@ -134,19 +133,19 @@ class Archives:
             raise InputError(f"{place}: says it is split {row.split!r}, not {file_split!r}; {_FETCH}")
         return sorted(row.meetings, key=lambda meeting: meeting.id)
 
-    def responses(self, name: str) -> list[Response]:
+    def responses(self, name: str) -> list[PublishedResponse]:
         """Return the published responses of a file, in file order.
 
         Args:
-            name: ``qa_dev_st_gpt-4-eval``, ``qa_test2_st_all-eval`` ...; the file's stem without ``elitr-bench-``.
+            name: the file's stem without ``elitr-bench-``, such as ``qa_dev_st_gpt-4-eval`` or ``qa_test2_st_all-eval``.
 
         Raises:
-            InputError: as :meth:`questions`; for an unknown name the known ones are given.
+            InputError: as :meth:`questions`; for an unknown name, the error lists the known ones.
         """
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
         place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
         found = [
-            Response(meeting.id, question, response.model, response.text, _scores(response, place))
+            PublishedResponse(meeting.id, question, response.model, response.text, _scores(response, place))
             for meeting in row.meetings
             for question in meeting.questions
             for response in question.responses
@@ -156,7 +155,7 @@ class Archives:
         return found
 
     def transcripts(self, split: str) -> dict[str, str]:
-        """Return transcripts by meeting id, as the official preparation makes it and its reader reads it, ordered by id.
+        """Return the transcripts by meeting id, sorted by id, as the official code prepares and reads them.
 
         Raises:
             InputError: as :meth:`questions`.
@@ -165,7 +164,7 @@ class Archives:
         file = TRANSCRIPTS[split]
         place, data = self._bytes(file, file.removesuffix(".zip"))
         with _readable(place), tarfile.open(fileobj=io.BytesIO(data)) as tar:
-            # Links, devices and what is forged to look larger than any archive are passed over.
+            # Links, devices, and members that are forged to look larger than any archive are ignored.
             members = (member for member in tar if member.isreg() and member.size <= _MOST_BYTES)
             found = ((member.name, tar.extractfile(member)) for member in members)
             prepared = prepare_transcripts((name, file.read()) for name, file in found if file)
@@ -174,10 +173,10 @@ class Archives:
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
 
     def paths(self, split: str, czech: bool = False) -> list[Path]:
-        """Return the files, packed or plain, that questions and transcripts of a split can come from.
+        """Return the files, packed or unpacked, from which questions and transcripts of a split are read.
 
         Raises:
-            InputError: one is missing.
+            InputError: a file is missing.
         """
         _file_split(split)
         found = []
@@ -194,7 +193,7 @@ class Archives:
         return path
 
     def _bytes(self, file: str, member: str) -> tuple[str, bytes]:
-        """Return a member's place for messages, and its bytes."""
+        """Return a member's place for error messages, and its bytes."""
         plain = self.folder / member
         if plain.is_file():
             return str(plain), plain.read_bytes()
@@ -209,14 +208,14 @@ class Archives:
                 raise InputError(f"{place}: larger than {_MOST_BYTES:,} bytes unpacked; {_FETCH}")
             return place, archive.read(member, pwd=self.password.encode())
 
-    def _read(self, file: str, member: str) -> tuple[str, _File]:
-        """Return a member's place for messages, and its content with unique ids."""
+    def _read(self, file: str, member: str) -> tuple[str, _QuestionFile]:
+        """Return a member's place for error messages, and its content with unique ids."""
         place, data = self._bytes(file, member)
         try:
             content = loads(data)
         except ValueError as error:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
-        row = validated(_File, content, place, remedy=_FETCH)
+        row = validated(_QuestionFile, content, place, remedy=_FETCH)
         ids = [(f"{place}: meeting", meeting.id) for meeting in row.meetings]
         ids += [
             (f"{place}, {each.id}: question", question.id)
@@ -229,30 +228,25 @@ class Archives:
         return place, row
 
 
-_FETCH = (
-    f"fetch it again with `lct data fetch {NAME}`, or remove it where it lies unpacked beside its archive"
-)
-
-
 def _file_split(split: str) -> str:
     if split not in FILE_SPLITS:
-        raise InputError(f"split {split!r} is none of {', '.join(FILE_SPLITS)}")
+        raise InputError(f"split {split!r} is not one of {', '.join(FILE_SPLITS)}")
     return FILE_SPLITS[split]
 
 
 @contextmanager
 def _readable(place: str) -> Iterator[None]:
-    """Turn what zipfile and tarfile raise into one clear error."""
+    """Turn the errors of zipfile and tarfile into an InputError with a remedy."""
     try:
         yield
     except NotImplementedError as error:
         raise InputError(f"{place}: packed in another way than published ({error}); {_FETCH}") from error
-    except RuntimeError as error:  # zipfile: the password does not fit
+    except RuntimeError as error:  # zipfile raises it for a wrong password
         raise InputError(
-            f"{place}: the password does not fit; leave {PASSWORD_VARIABLE} unset for the published one, or {_FETCH}"
+            f"{place}: the password is wrong; leave {PASSWORD_VARIABLE} unset for the published one, or {_FETCH}"
         ) from error
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
-        # One wrong password in 256 passes zipfile's check and shows only here.
+        # One wrong password in 256 passes zipfile's check and fails only here.
         raise InputError(
             f"{place}: damaged or cut short ({error}), or {PASSWORD_VARIABLE} is set to a wrong password; {_FETCH}"
         ) from error
@@ -261,8 +255,8 @@ def _readable(place: str) -> Iterator[None]:
 def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
     """Return the bytes of transcripts by meeting id, by the official rule.
 
-    Every file whose name begins with ``transcript_MAN`` in a folder whose path contains ``dev`` or ``test2`` is the transcript of
-    the meeting that its folder is named after; of several the last one wins. Nothing is cleaned.
+    Every file whose name begins with ``transcript_MAN``, in a folder whose path contains ``dev`` or ``test2``, is the transcript of the
+    meeting that its folder is named after; the last one of several is taken. Nothing is cleaned.
 
     >>> prepare_transcripts([("dev/m1/transcript_MAN_a.txt", b"x"), ("dev/m1/._transcript_MAN_a.txt", b"y")])
     {'m1': b'x'}
@@ -277,13 +271,13 @@ def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 
 
 def read_text(data: bytes, place: str) -> str:
-    """Return UTF-8 text as Python's text mode reads it: CRLF and CR become LF, nothing else changes.
+    r"""Decode UTF-8 as Python's text mode does: CRLF and CR become LF, nothing else changes.
 
-    >>> read_text(b"a\\r\\nb\\rc\\n\\n", "here")
-    'a\\nb\\nc\\n\\n'
+    >>> read_text(b"a\r\nb\rc\n\n", "here")
+    'a\nb\nc\n\n'
 
     Raises:
-        InputError: not UTF-8.
+        InputError: the text is not UTF-8.
     """
     try:
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=None).read()

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import (
-    Builder,
-    TaskReport,
-    Work,
-)
+from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
 from long_context_tasks.benchmarks.elitr_bench.settings import MeetingSettings
 from long_context_tasks.tokens.build_settings import BuildSettings
 

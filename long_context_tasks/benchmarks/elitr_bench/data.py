@@ -1,7 +1,7 @@
-"""Cases of a task from the published archives, or on meetings written from a seed (:mod:`.synthetic`).
+"""Load the cases of a task from the published archives, or on meetings written from a seed (:mod:`.synthetic`).
 
-The archives are decrypted in memory; what is made of them (questions, gold answers, transcripts, noisy transcripts) goes into a
-case folder in the user's cache, the only place where it lies unencrypted. Later runs read that.
+The archives are decrypted in memory. Questions, gold answers and (noisy) transcripts are stored in a case folder in the user's cache,
+the only place where they are unencrypted; later runs read that folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
-from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
-from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
+from long_context_tasks.benchmarks.elitr_bench import answers, prompts, scoring
+from long_context_tasks.benchmarks.elitr_bench.archives import (
+    NAME,
+    Archives,
+    PublishedMeeting,
+    PublishedQuestion,
+)
 from long_context_tasks.benchmarks.elitr_bench.task import (
     EXACT,
     ElitrBenchOptions,
@@ -32,17 +36,9 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     """Return a task by name, with everything that a host needs; its cases are ordered by meeting.
 
     Raises:
-        InputError: an unknown name, missing or damaged archives, a wrong password, or options that do not go with this benchmark.
+        InputError: unknown name, missing or damaged archives, wrong password, or options that do not apply to this benchmark.
     """
     task = parse_name(name)
-    written = task.source == "seed"
-    if written:
-        from long_context_tasks.benchmarks.elitr_bench import synthetic
-
-        options = synthetic.resolve(task, options)
-    else:
-        # Results record what was run: published meetings have the length that they have.
-        options = replace(options, length=None)
     options = replace(
         options,
         prompt_style=options.prompt_style or prompts.CHAT,
@@ -52,29 +48,40 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     )
     style, markers = str(options.prompt_style), bool(options.question_markers)
     prompts.check_style(style, markers)
-    if written:
+    metrics: tuple[str, ...] = scoring.METRICS
+    intervals: tuple[str, ...] = scoring.INTERVALS
+    if task.source == "seed":
+        from long_context_tasks.benchmarks.elitr_bench import synthetic
+
+        options = synthetic.resolve(task, options)
         cases = synthetic.cases_of(task, options)
-        metrics: tuple[str, ...] = scoring.SYNTHETIC_METRICS
-        if options.judge is not None:  # the judge's score is the headline then
-            metrics = (*scoring.METRICS, answer_found.METRIC)
+        n, n_all = options.n or options.subset, len(cases)
+        if options.cases is None:
+            n_all = synthetic.default_cases(task.family)
+        # The judge's score is the headline if there is a judge.
+        metrics = (*metrics, answers.METRIC) if options.judge is not None else scoring.SYNTHETIC_METRICS
+        intervals = (answers.METRIC, *intervals)
     else:
-        cases, metrics = _published(task, options), scoring.METRICS
-    n_all = synthetic.default_cases(task.family) if written and options.cases is None else len(cases.cases)
+        # Results record what was run: published meetings have the length that they have.
+        options = replace(options, length=None)
+        cases = _published(task, options)
+        n, n_all = options.n, len(cases)
     sent = {"history": "gold" if task.gold_history else "own", "style": style, "markers": markers}
-    # Token counts stay only where the sent text was counted.
+    # Stored token counts are those of the plain chat prompt.
     counted = style in (prompts.CHAT, "raw") and not markers and not task.gold_history
+    chosen = (
+        replace(
+            case, task=name, inputs={**case.inputs, **sent}, num_tokens=case.num_tokens if counted else {}
+        )
+        for case in cases.cases[:n]
+    )
     return LoadedTask(
         name=name,
         version=card(NAME).version,
         options=options,
-        cases=cases.selected(
-            replace(
-                case, task=name, inputs={**case.inputs, **sent}, num_tokens=case.num_tokens if counted else {}
-            )
-            for case in cases.cases[: options.n or (options.subset if written else None)]
-        ),
+        cases=cases.selected(chosen),
         metrics=metrics,
-        intervals=(*([answer_found.METRIC] if written else []), *scoring.INTERVALS),
+        intervals=intervals,
         answer_budget=options.answer_budget or task.card.answer_budget,
         render=prompts.messages,
         score=scoring.score_case,
@@ -99,10 +106,10 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
 
 
 def has_data(name: str, options: ElitrBenchOptions) -> bool:
-    """Find the archives of a task.
+    """Return True if the archives of a task are on this machine.
 
     Raises:
-        InputError: they are not on this machine.
+        InputError: one is missing; with the remedies.
     """
     task = parse_name(name)
     Archives.of(options, name).paths(task.split, task.language == "czech")
@@ -120,11 +127,11 @@ def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         )
     archives = Archives.of(options, task.name)
     czech = task.language == "czech"
-    # The password is no part of it, and a wrong one writes no folder.
+    # Without the password: it does not change the cases, and nothing is written with a wrong one.
     made_from: dict[str, Any] = {path.name: file_sha256(path) for path in archives.paths(task.split, czech)}
     if task.wer:
         made_from |= noise_description(options) | {"wer": task.wer, "lct_seed": options.seed}
-    # QA and Conv, single and multi-turn share a folder: their transcripts are the same.
+    # QA and Conv, single and multi-turn share a folder, because their transcripts are the same.
     shared = [word for word in task.words if word == "czech" or word.startswith("wer")]
     folder = cached_folder(
         "_".join([NAME, task.split, *shared]),
@@ -135,7 +142,7 @@ def _published(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
 
 
 def _stored_name(task: ElitrTask, kind: str, *, multi_turn: bool) -> str:
-    """Return the task whose cases those of a task are: the gold history is no part of a case."""
+    """Return the task under whose name the cases of a task are stored; the gold history does not change them."""
     words = [word for word in task.words if word not in ("multiturn", "goldhistory")]
     if multi_turn and kind == "qa":
         words.insert(0, "multiturn")
@@ -149,24 +156,16 @@ def convert(
     made_from: Mapping[str, Any],
     options: ElitrBenchOptions,
 ) -> None:
-    """Turn the archives into a case folder for all tasks of a split, language and word error rate.
+    """Convert the archives into a case folder for all tasks of a split, language and word error rate.
 
     Raises:
-        InputError: see :class:`Archives`; or questions, transcripts and the two settings do not belong together.
+        InputError: see :class:`Archives`; or questions, transcripts and the two settings do not match.
     """
     czech = task.language == "czech"
     settings = {kind: archives.questions(task.split, kind == "conv", czech) for kind in ("qa", "conv")}
     differing = differing_questions(settings["qa"], settings["conv"])
     transcripts = archives.transcripts(task.split)
-    if missing := [meeting.id for meeting in settings["qa"] if meeting.id not in transcripts]:
-        raise InputError(
-            f"{archives.folder}: no transcript of {', '.join(missing)} (there are: {', '.join(transcripts)}); questions and "
-            f"transcripts are of different editions or splits, fetch both with `lct data fetch {NAME}`"
-        )
-    if empty := [meeting.id for meeting in settings["qa"] if not transcripts[meeting.id].strip()]:
-        raise InputError(
-            f"{archives.folder}: the transcript of {', '.join(empty)} is empty; fetch it again with `lct data fetch {NAME}`"
-        )
+    _check_transcripts(archives, settings["qa"], transcripts)
     texts: dict[str, str] = {}
     found: dict[str, Case] = {}
     for meeting in settings["qa"]:
@@ -195,10 +194,24 @@ def convert(
                 for meeting in settings[kind]
             )
             writer.add_cases(name, prompts.counted(whole, texts, [get_tokenizer(CL100K)], together=together))
-    folder.chmod(0o700)  # gold answers in plain text, for this user only
+    folder.chmod(0o700)  # gold answers in plain text are for this user only
 
 
-def _turn(question: Question, differs: bool) -> Turn:
+def _check_transcripts(
+    archives: Archives, meetings: Sequence[PublishedMeeting], transcripts: Mapping[str, str]
+) -> None:
+    if missing := [meeting.id for meeting in meetings if meeting.id not in transcripts]:
+        raise InputError(
+            f"{archives.folder}: no transcript of {', '.join(missing)} (there are: {', '.join(transcripts)}); questions and "
+            f"transcripts are of different editions or splits, fetch both with `lct data fetch {NAME}`"
+        )
+    if empty := [meeting.id for meeting in meetings if not transcripts[meeting.id].strip()]:
+        raise InputError(
+            f"{archives.folder}: the transcript of {', '.join(empty)} is empty; fetch it again with `lct data fetch {NAME}`"
+        )
+
+
+def _turn(question: PublishedQuestion, differs: bool) -> Turn:
     labels = {
         "question_id": question.id,
         "question_type": question.type,
@@ -208,11 +221,13 @@ def _turn(question: Question, differs: bool) -> Turn:
     return Turn(gold=question.answer, question=question.text, labels=labels)
 
 
-def differing_questions(qa: Sequence[Meeting], conv: Sequence[Meeting]) -> set[tuple[str, str]]:
-    """Return meeting and question id of the questions that QA and Conv word differently (section 3 of the paper).
+def differing_questions(
+    qa: Sequence[PublishedMeeting], conv: Sequence[PublishedMeeting]
+) -> set[tuple[str, str]]:
+    """Return meeting and question ids of the questions that QA and Conv word differently.
 
     Raises:
-        InputError: the two do not have the same questions in the same order.
+        InputError: the two do not have the same meetings and questions in the same order.
     """
     single, talk = (
         {(meeting.id, question.id): question.text for meeting in meetings for question in meeting.questions}

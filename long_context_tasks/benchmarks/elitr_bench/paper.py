@@ -1,10 +1,10 @@
-"""What the paper's authors published of their runs: rated answers, and the paper's tables made again from them.
+"""Recompute the paper's tables from the runs that its authors published, and read the ratings of their answers.
 
-``generated-responses.zip`` has one run (one response and one score per question) of 9 of the 12 models. Whatever the paper
-took from a single run comes out of it to the printed digit. Its test-set figures are means over three seeds, of which the
-archive holds one; those are shown as published, with the archive's run beside them.
+``generated-responses.zip`` has one run (one response and one score per question) of 9 of the 12 models. The paper's figures from a
+single run are reproduced to the printed digit. Its test-set figures are means over three seeds, of which the archive has one; they
+are shown as published, next to the archive's run.
 
-Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Table 9 and 10 once.
+Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Tables 9 and 10 once.
 """
 
 from collections import Counter
@@ -14,7 +14,12 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Any, Literal
 
-from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Response
+from long_context_tasks.benchmarks.elitr_bench.archives import (
+    NAME,
+    Archives,
+    PublishedMeeting,
+    PublishedResponse,
+)
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import packaged_yaml
@@ -33,7 +38,7 @@ RESPONSES = {
     "mt_qa_test": "qa_test2_mt_gpt-4-eval",
     "mt_conv_test": "conv_test2_mt_gpt-4-eval",
 }
-"""Setting (single or multi-turn, question set, split) to the file of responses."""
+"""Setting (single or multi-turn, question set, split) to its file of responses."""
 ALL_EVALUATORS = "qa_test2_st_all-eval"
 """The one published file with scores by people."""
 EVALUATORS = ("gpt-4", "prometheus", "gold-human", "silver-human")
@@ -41,18 +46,18 @@ RATERS = ("gold", "silver")
 SEEDS = 3
 _SCALE = (1.0, 10.0)
 _SCALES = {"prometheus": (2.0, 10.0)}
-"""Prometheus' 1 to 5 are doubled in the file."""
+"""In the file, the scores of Prometheus (1 to 5) are doubled."""
 
 
 def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield the published responses as rows of rated answers.
 
     Args:
-        options: whose data folder is read.
-        raters: people whose scores are the ratings: ``gold`` (an expert), ``silver`` (the mean of ten crowd workers); all without any.
+        options: give the data folder.
+        raters: people whose scores are the ratings: ``gold`` (an expert), ``silver`` (the mean of ten crowd workers); both by default.
 
     Raises:
-        InputError: an unknown rater, the file is missing, or a score is no number.
+        InputError: a rater is unknown, the file is missing, or a score is not a number.
     """
     if unknown := [name for name in raters if name not in RATERS]:
         raise InputError(f"--raters {', '.join(unknown)}: raters of {NAME} are {', '.join(RATERS)}")
@@ -75,13 +80,13 @@ def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict
 def machine_scores(
     options: Options,
 ) -> list[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
-    """Return the published scores of each machine judge.
+    """Return the published scores of each judge model.
 
     Returns:
-        Name of the judge, its scores in the order of :func:`rated_answers` (None where there is none), and its scale.
+        Name of the judge, its scores in the order of :func:`rated_answers` (None for a missing one), and its scale.
 
     Raises:
-        InputError: the file is missing, or a score is no number.
+        InputError: the file is missing, or a score is not a number.
     """
     responses = Archives.of(options).responses(ALL_EVALUATORS)
     judges = dict.fromkeys(name for each in responses for name in each.scores if not name.endswith("-human"))
@@ -95,11 +100,11 @@ def machine_scores(
     ]
 
 
-def score(response: Response, evaluator: str = "gpt-4") -> Fraction:
-    """Return a published score, exactly as stored; Prometheus' are doubled there already (2 to 10).
+def score(response: PublishedResponse, evaluator: str = "gpt-4") -> Fraction:
+    """Return a published score exactly as stored, where those of Prometheus are already doubled (2 to 10).
 
     Raises:
-        InputError: the archive has none from this evaluator, or it is no number.
+        InputError: the archive lacks the score, or it is not a number.
     """
     stored = response.scores.get(evaluator)
     try:
@@ -115,17 +120,17 @@ Match = Literal["yes", "no", "published only", "not printed"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperFigure:
     """One figure of the paper.
 
     Attributes:
-        published: as printed, ``low to high`` where the text only gives a range; ``None`` when the paper prints no figure.
-        value: from the archives, unrounded; ``None`` when they do not have what it takes.
-        n: scores in it.
-        interval: 95 %, over meetings.
+        published: as printed, or ``low to high`` if the text gives a range; None if the paper prints no figure.
+        value: recomputed from the archives, unrounded; None if they lack the scores.
+        n: number of scores.
+        interval: 95 % interval over meetings.
         places: decimals of the printed figure.
-        twice: printed after two roundings.
-        reason: why ``value`` is not what the paper printed, although both may be there.
+        twice: whether the printed figure was rounded twice.
+        reason: why ``value`` cannot equal the printed figure.
         note: more about the value.
     """
 
@@ -142,19 +147,19 @@ class Cell:
 
     @property
     def plain(self) -> str | None:
-        """The value rounded half up, once."""
+        """The value rounded half up once."""
         return None if self.value is None else str(round_half_up(self.value, self.places))
 
     @property
     def recomputed(self) -> str | None:
-        """The value in the paper's own rounding."""
+        """The value rounded as in the paper."""
         if self.value is None or not self.twice:
             return self.plain
         return str(round_twice(self.value, self.places))
 
     @property
     def match(self) -> Match:
-        """Whether the paper's figure came out, digit by digit."""
+        """Whether the recomputed figure equals the printed one digit by digit."""
         if self.reason:
             return "published only"
         if self.published is None or self.value is None:
@@ -164,8 +169,8 @@ class Cell:
             return "yes" if low <= self.value <= high else "no"
         return "yes" if self.recomputed == self.published else "no"
 
-    def of(self, responses: Sequence[Response], evaluator: str = "gpt-4") -> "Cell":
-        """Return the cell with the plain mean over responses, meetings pooled; unchanged when there are none."""
+    def of(self, responses: Sequence[PublishedResponse], evaluator: str = "gpt-4") -> "PaperFigure":
+        """Return the figure with the plain mean over responses of all meetings; without a value if there are no responses."""
         if not responses:
             return self if self.reason else replace(self, reason="not in the archive")
         values = [score(response, evaluator) for response in responses]
@@ -174,17 +179,17 @@ class Cell:
 
 
 class Scores:
-    """What the archives hold, read once, by setting."""
+    """The content of the archives by setting, read once."""
 
     def __init__(self, archives: Archives, tokenizer: str | None = None) -> None:
-        """Read nothing before it is asked for; without the LLaMA-2 tokenizer the tokens of Table 1 are not counted."""
+        """Files are read when they are needed. Without the LLaMA-2 tokenizer, the tokens of Table 1 are not counted."""
         self.archives = archives
         self.tokenizer = tokenizer
-        self.responses: Callable[[str], list[Response]] = cache(archives.responses)
-        self.questions: Callable[[str, bool], list[Meeting]] = cache(archives.questions)
+        self.responses: Callable[[str], list[PublishedResponse]] = cache(archives.responses)
+        self.questions: Callable[[str, bool], list[PublishedMeeting]] = cache(archives.questions)
 
-    def of(self, setting: str, model: str) -> list[Response]:
-        """Return the responses of a model in a setting; empty when the archive has none."""
+    def of(self, setting: str, model: str) -> list[PublishedResponse]:
+        """Return the responses of a model in a setting; empty if the archive has none."""
         return [response for response in self.responses(RESPONSES[setting]) if response.model == model]
 
     def differing(self, split: str) -> set[tuple[str, str]]:
@@ -192,7 +197,7 @@ class Scores:
         return differing_questions(self.questions(split, False), self.questions(split, True))
 
     def counts(self, split: str) -> dict[str, int]:
-        """Return what Table 1 counts of a split (dev, test) but its tokens."""
+        """Return the counts of a split (dev, test) in Table 1, except tokens."""
         meetings = self.questions(split, False)
         questions = [question for meeting in meetings for question in meeting.questions]
         return {
@@ -204,7 +209,7 @@ class Scores:
         }
 
     def thousands_of_tokens(self, split: str) -> dict[str, Fraction]:
-        """Return the mean, the least and the most of the transcripts of a split; empty without a tokenizer."""
+        """Return mean, minimum and maximum over the transcripts of a split; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
         tokens = get_tokenizer(self.tokenizer).count_many(list(self.archives.transcripts(split).values()))
@@ -216,7 +221,7 @@ class Scores:
         return {f"thousand tokens (LLaMA-2), {name}": n / 1000 for name, n in found.items()}
 
     def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
-        """Return the scores of the four evaluators for the 390 responses that all of them scored, and their meetings."""
+        """Return the scores of the four evaluators on the 390 responses that all of them scored, and the meetings of these."""
         responses = self.responses(ALL_EVALUATORS)
         raters = {name: [float(score(response, name)) for response in responses] for name in EVALUATORS}
         return raters, [response.meeting for response in responses]
@@ -230,7 +235,7 @@ def published() -> dict[str, Any]:
 
 
 def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield row, column and printed figure of a table, blanks left out."""
+    """Yield row, column and printed figure of a table, without blanks."""
     table = published()[key]
     for row, figures in table["rows"].items():
         for column, printed in zip(table["columns"], figures, strict=True):
@@ -238,24 +243,24 @@ def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
                 yield row, column, printed
 
 
-def _questions(scores: Scores) -> Iterator[Cell]:
+def _questions(scores: Scores) -> Iterator[PaperFigure]:
     for split, row in published()["table1"].items():
         counts: dict[str, int | Fraction] = {**scores.counts(split), **scores.thousands_of_tokens(split)}
         for column, printed in row.items():
             value = Fraction(counts[column]) if column in counts else None
             reason = "" if column in counts else "needs --tokenizer with that of LLaMA-2"
-            yield Cell(split, column, printed, value, places=int("thousand" in column), reason=reason)
+            yield PaperFigure(split, column, printed, value, places=int("thousand" in column), reason=reason)
 
 
-def _settings(scores: Scores) -> Iterator[Cell]:
-    """Dev recomputed, test and mean as published."""
+def _settings(scores: Scores) -> Iterator[PaperFigure]:
+    """Dev is recomputed; test and mean are as published."""
     for row, column, printed in _printed("table2"):
         reason = "" if column.endswith("_dev") else "three seeds"
         responses = [] if column.endswith("_mean") else scores.of(column, row)
-        yield Cell(row, column, printed, twice=not reason, reason=reason).of(responses)
+        yield PaperFigure(row, column, printed, twice=not reason, reason=reason).of(responses)
 
 
-def _labels(scores: Scores) -> Iterator[Cell]:
+def _labels(scores: Scores) -> Iterator[PaperFigure]:
     for row, column, printed in _printed("table3"):
         responses = scores.of("st_qa_test", row)
         chosen = [
@@ -263,64 +268,64 @@ def _labels(scores: Scores) -> Iterator[Cell]:
             for response in responses
             if column in (response.question.type, response.question.position)
         ]
-        yield Cell(row, column, printed, reason="three seeds").of(chosen)
+        yield PaperFigure(row, column, printed, reason="three seeds").of(chosen)
 
 
-def _evaluators(scores: Scores) -> Iterator[Cell]:
+def _evaluators(scores: Scores) -> Iterator[PaperFigure]:
     for row, column, printed in _printed("table4"):
         chosen = [response for response in scores.responses(ALL_EVALUATORS) if response.model == row]
-        yield Cell(row, column, printed, twice=True).of(chosen, column)
+        yield PaperFigure(row, column, printed, twice=True).of(chosen, column)
 
 
-def _bins(scores: Scores) -> Iterator[Cell]:
-    """Means of each bin of gold scores; the figure has no printed numbers."""
+def _bins(scores: Scores) -> Iterator[PaperFigure]:
+    """Mean of each bin of gold scores; the figure has no printed numbers."""
     raters, meetings = scores.by_evaluator()
     for rater in ("gpt-4", "silver-human"):
         for gold, group in means_by_gold_bin(raters[rater], raters["gold-human"], meetings).items():
             note = f"sd {group.sd:.2f}"
-            yield Cell(f"gold {gold}", rater, None, group.mean, group.n, group.interval, note=note)
+            yield PaperFigure(f"gold {gold}", rater, None, group.mean, group.n, group.interval, note=note)
 
 
-def _correlations(scores: Scores) -> Iterator[Cell]:
+def _correlations(scores: Scores) -> Iterator[PaperFigure]:
     raters, meetings = scores.by_evaluator()
     for entry in published()["fig2b"]:
         first, second = entry["pair"]
         found = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson")
-        yield Cell(first, second, entry["published"], found.value, found.n, found.interval)
+        yield PaperFigure(first, second, entry["published"], found.value, found.n, found.interval)
 
 
-def _not_in_the_archives(_: Scores, key: str, column: str, reason: str) -> Iterator[Cell]:
+def _not_in_the_archives(_: Scores, key: str, column: str, reason: str) -> Iterator[PaperFigure]:
     for row, printed in published()[key].items():
-        yield Cell(row, column, printed, reason=reason)
+        yield PaperFigure(row, column, printed, reason=reason)
 
 
-def _search(scores: Scores, key: str) -> Iterator[Cell]:
-    """Of the configurations tried, the archive has only the one that each model kept."""
+def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
+    """The archive has only the configuration that each model kept, not all that were tried."""
     retained = published()[key]["retained"]
     for row, column, printed in _printed(key):
         kept = retained.get(column) == row
-        yield Cell(row, column, printed, twice=True).of(scores.of("st_qa_dev", column) if kept else [])
+        yield PaperFigure(row, column, printed, twice=True).of(scores.of("st_qa_dev", column) if kept else [])
 
 
-def _seeds(scores: Scores) -> Iterator[Cell]:
-    """As published, with whether the archive's run can be one of the three."""
+def _seeds(scores: Scores) -> Iterator[PaperFigure]:
+    """As published, with a note on whether the archive's run can be one of the three."""
     for row, column, (mean, sd) in _printed("table9"):
-        cell = Cell(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
+        cell = PaperFigure(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
         if cell.value is not None:
             fits = could_be_one_run(float(cell.value), float(mean), float(sd), SEEDS)
             cell = replace(cell, note=f"{'can' if fits else 'CANNOT'} be one of the three runs")
         yield cell
 
 
-def _differing(scores: Scores) -> Iterator[Cell]:
-    """Means on the questions whose wording differs between QA and Conv, dev and test pooled; no printed numbers.
+def _differing(scores: Scores) -> Iterator[PaperFigure]:
+    """Mean on the questions that QA and Conv word differently, dev and test pooled; the figure has no printed numbers.
 
-    The figure averages three test runs; the archive has one. The last column is the loss from the Conv wording, question
-    by question, in multi-turn.
+    The figure averages three test runs; the archive has one. The last column is the loss due to the Conv wording in multi-turn, paired
+    by question.
     """
     wanted = {(split, *key) for split in ("dev", "test") for key in scores.differing(split)}
     for model in published()["table2"]["rows"]:
-        found: dict[str, dict[tuple[str, str, str], Response]] = {}
+        found: dict[str, dict[tuple[str, str, str], PublishedResponse]] = {}
         for setting in ("st_qa", "mt_qa", "mt_conv"):
             found[setting] = {
                 key: response
@@ -329,25 +334,25 @@ def _differing(scores: Scores) -> Iterator[Cell]:
                 if (key := (split, response.meeting, response.question.id)) in wanted
             }
             if found[setting]:
-                yield Cell(model, setting, None).of(list(found[setting].values()))
+                yield PaperFigure(model, setting, None).of(list(found[setting].values()))
         if conv := found["mt_conv"]:
             losses = {key: score(response) - score(found["mt_qa"][key]) for key, response in conv.items()}
             ends = cluster_t(list(map(float, losses.values())), [key[1] for key in losses], skewed=False)
             mean = sum(losses.values()) / Fraction(len(losses))
-            yield Cell(model, "mt_conv - mt_qa", None, mean, len(losses), ends)
+            yield PaperFigure(model, "mt_conv - mt_qa", None, mean, len(losses), ends)
 
 
 def middle_test(scores: Scores, model: str) -> WelchTest | None:
-    """Test answers in the middle of the meeting against all others, test, QA single-turn; None without responses of the model."""
+    """Test answers in the middle of the meeting against all others (test, QA, single-turn); None without responses of the model."""
     groups: dict[bool, list[float]] = {True: [], False: []}
     for response in scores.of("st_qa_test", model):
         groups[response.question.position == "M"].append(float(score(response)))
     return welch_test(groups[True], groups[False], "less") if groups[True] else None
 
 
-def _middle(scores: Scores) -> Iterator[Cell]:
+def _middle(scores: Scores) -> Iterator[PaperFigure]:
     for model, printed in published()["table10"].items():
-        cell = Cell(model, "p", printed, places=3)
+        cell = PaperFigure(model, "p", printed, places=3)
         if (test := middle_test(scores, model)) is None:
             yield replace(cell, reason="not in the archive")
             continue
@@ -355,47 +360,51 @@ def _middle(scores: Scores) -> Iterator[Cell]:
         yield replace(cell, value=test.p, n=test.n_first + test.n_second, note=note)
 
 
-_NOISE = partial(_not_in_the_archives, key="table5", column="WER", reason="noisy transcripts not published")
-_ICC = partial(_not_in_the_archives, key="table11", column="ICC", reason="annotators' scores not published")
-_TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[Cell]]]] = {
+_TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
     "table1": ("Table 1: questions", _questions),
     "table2": ("Table 2: mean score by GPT-4, dev and test", _settings),
     "table3": ("Table 3: by question type and answer position, test, QA single-turn", _labels),
     "table4": ("Table 4: mean score by evaluator, test, QA single-turn", _evaluators),
     "fig2a": ("Figure 2a: mean score in each bin of gold human scores", _bins),
     "fig2b": ("Figure 2b: Pearson correlation of evaluators", _correlations),
-    "table5": ("Table 5: WER after noise, by target", _NOISE),
+    "table5": (
+        "Table 5: WER after noise, by target",
+        partial(_not_in_the_archives, key="table5", column="WER", reason="noisy transcripts not published"),
+    ),
     "table7": ("Table 7: configuration search, step 1, dev, QA single-turn", partial(_search, key="table7")),
     "table8": ("Table 8: step 2, repetition penalty, dev, QA single-turn", partial(_search, key="table8")),
     "table9": ("Table 9: mean and standard deviation over seeds, test", _seeds),
     "fig3": ("Figure 3: questions that differ between QA and Conv, dev and test", _differing),
     "table10": ("Table 10: one-tailed Welch test of middle answers", _middle),
-    "table11": ("Table 11: ICC of the annotators", _ICC),
+    "table11": (
+        "Table 11: ICC of the annotators",
+        partial(_not_in_the_archives, key="table11", column="ICC", reason="annotators' scores not published"),
+    ),
 }
-"""Tables and figures with numbers, in the paper's order."""
+"""Tables and figures with numbers, in the paper's order: title, and the function that recomputes them."""
 
 
-def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[Cell]]:
-    """Return the cells of tables and figures, by key as in ``paper.yaml``, in the paper's order.
+def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[PaperFigure]]:
+    """Return the figures of tables by their keys in ``paper.yaml``, in the paper's order.
 
     Raises:
-        InputError: an archive is missing, damaged or of another shape.
+        InputError: an archive is missing or damaged, or has another form.
     """
     return {key: list(cells_of(scores)) for key, (_, cells_of) in _TABLES.items() if key in wanted}
 
 
 def sections(options: Options, only: str = "") -> list[Section]:
-    """Return the tables as a section, with how many figures come out.
+    """Return the tables as a section, with the number of figures that are reproduced.
 
-    Test-set means over three seeds cannot be recomputed from the run that was published: it stands beside them. Intervals are over
+    Test-set means over three seeds cannot be recomputed from the one published run, which is shown next to them. Intervals are over
     meetings.
 
     Args:
-        options: where the data lie, and the LLaMA-2 tokenizer for the tokens of Table 1.
-        only: keys with commas between; empty: all.
+        options: give the data folder, and the LLaMA-2 tokenizer for the tokens of Table 1.
+        only: keys of tables, separated by commas; empty for all.
 
     Raises:
-        InputError: an unknown key; or see :func:`paper_tables`.
+        InputError: unknown key; or see :func:`paper_tables`.
     """
     wanted = [word.strip() for word in only.split(",") if word.strip()]
     if unknown := sorted(set(wanted) - set(_TABLES)):
@@ -411,7 +420,7 @@ def sections(options: Options, only: str = "") -> list[Section]:
     return [Section("paper", "Tables of the paper", shown, notes=(counts,), problems=problems)]
 
 
-def _shown(key: str, cells: Sequence[Cell]) -> Table:
+def _shown(key: str, cells: Sequence[PaperFigure]) -> Table:
     columns = ("row", "column", "recomputed", "rounded once", "n", "95 % interval", "published", "match")
     notes = any(cell.note for cell in cells)
     rows = []
@@ -433,12 +442,12 @@ def _shown(key: str, cells: Sequence[Cell]) -> Table:
     return Table(key, title, (*columns, "note") if notes else columns, tuple(rows), text)
 
 
-# Models of the paper's judges, with the names that its figures give them.
+# Models that the paper used as judges, and their names in its figures.
 _JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
 
 
 def judge_agreement(model: str) -> str:
-    """Return a sentence on what the paper prints on a judge's agreement with people; empty for other models. The site shows it."""
+    """Return a sentence on the paper's figures for a judge's agreement with people, for the site; empty for other models."""
     rater = _JUDGES.get(model.rpartition("/")[2].lower())
     if rater is None:
         return ""

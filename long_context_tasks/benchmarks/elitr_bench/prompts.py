@@ -1,12 +1,12 @@
-"""Prompts to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
+"""Render prompts to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
 
-The official scripts send the same texts in three ways, which are the *styles* here:
+The official scripts send the same texts in three layouts, which are the *styles* here:
 
-* ``chat`` (llama3.1, phi3): the instruction with the transcript opens the first user message; the model's own chat template does
-  the rest. The default: it needs no system message, so it works with every template, and as plain text it is ``raw``.
+* ``chat`` (llama3.1, phi3): the first user message begins with the instruction and the transcript; the model's own chat template does
+  the rest. The default: without a system message it works with every template, and as plain text it is ``raw``.
 * ``gpt``: the instruction is the system message.
 * ``raw``, ``llama-2``, ``vicuna_v1.1``, ``longalign`` (the LLaMA-2 family): one string, put together by hand as in the models'
-  training. It is sent as a single message, and the host must not apply a chat template to it.
+  training. It is sent as a single message, to which the host must not apply a chat template.
 """
 
 import re
@@ -29,9 +29,9 @@ class Conversation:
 
     Attributes:
         system: text before the first message.
-        user, assistant: role tags; a message that is still to come is its bare tag.
-        before: stands between a tag and its message.
-        after_user, after_assistant: follow a message.
+        user, assistant: role tags; a message that is still to come is its tag without a text.
+        before: text between a tag and its message.
+        after_user, after_assistant: text after a message.
     """
 
     system: str
@@ -65,7 +65,7 @@ def template(name: str) -> str:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Put values in place of their names in braces; braces inside a value stay as they are.
+    """Replace names in braces by values; braces inside a value stay as they are.
 
     >>> fill("{a}, {b}, {c}", {"a": "{b}", "b": "2"})
     '{b}, 2, {c}'
@@ -79,22 +79,22 @@ def instruction(transcript: str, language: str = "english") -> str:
 
 
 def opening(passages: Sequence[str], language: str = "english") -> list[str]:
-    """Return all that stands before the first question, in parts that count apart.
+    """Return the text before the first question, in parts whose token counts add up.
 
     Args:
-        passages: of the transcript; each but the last ends in a line break, and none begins with white space.
+        passages: parts of the transcript; each but the last ends in a line break, and none begins with white space.
         language: english or czech.
 
     >>> "".join(opening(["A\\n", "B"])) == instruction("A\\nB") + GAP
     True
     """
-    before, behind = template(f"answer_{language}").split("{transcript}")
-    parts = [*passages[:-1], passages[-1] + behind + GAP]
+    before, after = template(f"answer_{language}").split("{transcript}")
+    parts = [*passages[:-1], passages[-1] + after + GAP]
     return [before + parts[0], *parts[1:]]
 
 
 def asked(question: str, markers: bool = False) -> str:
-    """Return a question as it is sent, with question-answer markers if asked for (Appendix B.2).
+    """Return a question as it is sent, optionally with question-answer markers (Appendix B.2).
 
     >>> asked(" Who? ", markers=True)
     'QUESTION: Who? ANSWER:'
@@ -103,14 +103,13 @@ def asked(question: str, markers: bool = False) -> str:
 
 
 def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None], form: str) -> str:
-    """Return one string for a model of the LLaMA-2 family, ending where the next answer begins.
+    """Return one string for a model of the LLaMA-2 family that ends where the next answer begins.
 
-    The first user message is always there. Anywhere later an empty text, as in the official code, is written as one that is still
-    to come: the bare role tag with nothing after it.
+    An empty text is written like one that is still to come, as the role tag without a text; the official code does the same.
 
     Args:
-        user_texts: one more than answers.
-        answers: earlier ones.
+        user_texts: one more than answers; the first one is not empty.
+        answers: the earlier answers.
         form: one of :data:`CONVERSATIONS`.
 
     >>> conversation_prompt(["Q1", "Q2"], ["A1"], "llama-2")
@@ -136,20 +135,20 @@ def conversation(
     language: str = "english",
     markers: bool = False,
 ) -> list[Message]:
-    """Return what is sent for the last of the questions.
+    """Return the messages that ask the last of the questions.
 
     Args:
-        transcript: the meeting.
-        questions: the earlier ones of the conversation and the one to answer.
-        answers: to the earlier questions. One that is None is left out, so that two user messages follow each other; an empty one
-            is kept. The ``gpt`` script did so; the others never had one.
+        transcript: text of the meeting.
+        questions: the earlier questions of the conversation and the one to answer.
+        answers: answers to the earlier questions. An answer that is None is left out, so that two user messages are adjacent; an empty
+            one is kept. The ``gpt`` script does so; the other scripts never have such answers.
         style: one of :data:`STYLES`.
         language: english or czech.
-        markers: question-answer markers; the ``gpt`` style has none.
+        markers: whether questions have question-answer markers; not available in the ``gpt`` style.
 
     Raises:
-        InputError: an unknown style, or markers with ``gpt``.
-        ValueError: not one question more than answers.
+        InputError: unknown style, or markers with ``gpt``.
+        ValueError: the number of questions is not that of the answers plus one.
     """
     if len(questions) != len(answers) + 1:
         raise ValueError(f"{len(questions)} questions need {len(questions) - 1} answers, not {len(answers)}")
@@ -172,10 +171,10 @@ def check_style(style: str, markers: bool) -> None:
     """Refuse a prompt that no official script sends.
 
     Raises:
-        InputError: an unknown style, or markers with ``gpt``.
+        InputError: unknown style, or markers with ``gpt``.
     """
     if style not in STYLES:
-        raise InputError(f"prompt style {style!r} is none of {', '.join(STYLES)}")
+        raise InputError(f"prompt style {style!r} is not one of {', '.join(STYLES)}")
     if style == GPT and markers:
         raise InputError("the gpt prompt style has no question-answer markers; leave one of the two out")
 
@@ -183,14 +182,13 @@ def check_style(style: str, markers: bool) -> None:
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
-    """Return what is sent for one turn of a case.
+    """Return the messages to send for one turn of a case.
 
     Args:
-        case: its ``inputs`` say which transcript, style, language and history.
+        case: its ``inputs`` give transcript, style, language and history.
         documents: the transcripts.
-        turn: which question.
-        answers: the model's answers to the turns before; thinking is left out of them. With the gold history the gold answers
-            replace them.
+        turn: number of the question.
+        answers: the model's earlier answers, whose thinking is left out. With the gold history, the gold answers replace them.
     """
     inputs = case.inputs
     if inputs["history"] == "gold":
@@ -215,19 +213,17 @@ def counted(
     together: bool,
     passages: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[Case]:
-    """Yield the cases of meetings with the tokens of what is sent in the chat style.
-
-    The tokens of several turns are those of the last one without the model's answers.
+    """Yield the cases of meetings with the number of tokens that are sent in the chat style, without the model's answers.
 
     Args:
-        meetings: as a case each, which holds all questions.
+        meetings: one case per meeting, with all its questions.
         transcripts: by the key in ``inputs``.
-        tokenizers: that count.
-        together: one case of each meeting, a conversation; else one of each question.
-        passages: of transcripts whose parts are counted already, see :func:`opening`.
+        tokenizers: tokenizers to count in.
+        together: whether a meeting is one case, a conversation; otherwise each question is a case.
+        passages: transcripts in parts that are already counted, see :func:`opening`.
     """
     for meeting in meetings:
-        # A run of newlines ends before the question, where a token ends too: counts of the two add up.
+        # The run of newlines before the question ends a token in every tokenizer, so the counts of the two parts add up.
         key = meeting.inputs["transcript"]
         before = opening(passages.get(key) or (transcripts[key],), meeting.inputs["language"])
         spent = {each.name: each.count_parts(before) for each in tokenizers}
@@ -247,24 +243,24 @@ def judge_prompt(
     """Return the judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped.
 
     Args:
-        question: as asked.
-        response: of the model.
+        question: the question as asked.
+        response: text of the model.
         reference: gold answer.
-        judge: ``gpt``: 10-point rubric; ``prometheus``: 5-point rubric.
-        language: of question and reference; Czech rubrics have a score 0 for a response in another language.
+        judge: ``gpt`` for the 10-point rubric, ``prometheus`` for the 5-point rubric.
+        language: language of question and reference; Czech rubrics have a score 0 for a response in another language.
     """
     values = {"question": question, "response": response, "reference": reference}
     return fill(template(f"judge_{judge}_{language}"), {name: text.strip() for name, text in values.items()})
 
 
 def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
-    """Return the judge's messages: GPT gets a system message, Prometheus none."""
+    """Return the judge's messages; only GPT gets a system message."""
     system = [Message("system", template("judge_gpt_system"))] if judge == "gpt" else []
     return [*system, Message("user", prompt)]
 
 
 def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
-    """Return what a judge is sent for one turn of a case."""
+    """Return the messages to a judge for one turn of a case."""
     asked = case.turns[turn]
     texts = str(asked.question), response, str(asked.gold)
     return judge_conversation(judge_prompt(*texts, judge, case.inputs["language"]), judge)

@@ -1,4 +1,4 @@
-"""Scores of ELITR-Bench split as the paper splits them: by question type, answer position, wording, noise and seed.
+"""Split scores of ELITR-Bench as the paper does: by question type, answer position, wording, noise and seed.
 
 :func:`sections` makes the tables of Fig. 1, Fig. 3, Table 9 and Table 10 from scored runs. Intervals are over meetings.
 """
@@ -42,7 +42,7 @@ SETTINGS = {
     ("qa", "multiturn"): "QA, multi-turn",
     ("conv", ""): "Conv, multi-turn",
 }
-"""The three settings of Table 2 and Fig. 3, by task and variant."""
+"""Task and variant to the setting of Table 2 and Fig. 3."""
 _WHO = ("host", "model", "task", "judge", "settings")
 _TEXT = frozenset(("label", "setting", "seeds"))
 
@@ -56,9 +56,9 @@ class ScoredQuestion:
         question: id of the question within the meeting.
         type: who, what, when or howmany.
         position: B, M, E or S.
-        differs: QA and Conv word the question differently.
-        measured_wer: of the transcript, 0 to 1; 0 where no noise was put in.
-        value: the score; None where there is none.
+        differs: whether QA and Conv word the question differently.
+        measured_wer: word error rate of the transcript, 0 to 1; 0 without noise.
+        value: the score, or None.
     """
 
     meeting: str
@@ -71,20 +71,20 @@ class ScoredQuestion:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Of the question, the same in every task of a split."""
+        """Key of the question, which is the same in all tasks of a split."""
         return self.meeting, self.question
 
 
 def figures(questions: Iterable[ScoredQuestion], scale: Scale | None) -> GroupMean:
-    """Return mean, interval and counts of some questions."""
+    """Return mean, interval and counts of questions."""
     listed = list(questions)
     return group_mean([each.value for each in listed], [each.meeting for each in listed], scale)
 
 
 def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[str, GroupMean]:
-    """Return the figures of all questions, of each type, of each answer position, and of those that QA and Conv word differently.
+    """Return the figures of all questions, of each type and answer position, and of those that QA and Conv word differently.
 
-    Labels without a question are left out.
+    Labels without questions are left out.
     """
     parts = {ALL: list(questions)}
     parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
@@ -96,10 +96,10 @@ def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[s
 def paired_difference(
     first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]
 ) -> tuple[int, float, Interval] | None:
-    """Return how much lower one setting is than another over the questions that both have; None where there is none.
+    """Compare two settings over the questions that both have; None if there are none.
 
     Returns:
-        The number of questions, the mean of first minus second, and its interval; not a number for a single meeting.
+        Number of questions, mean of first minus second, and its interval, which is NaN for a single meeting.
     """
     others = {each.key: each.value for each in second if each.value is not None}
     pairs = [
@@ -115,14 +115,14 @@ def paired_difference(
 
 
 @dataclass(frozen=True)
-class _Measured:
+class SettingRuns:
     """All runs of a setting.
 
     Attributes:
-        first: a run of the setting, for what all of them share.
-        runs: the scores of each run and repeat.
-        seeds: that the host was given for each; empty where it is not known.
-        by_judge_seed: mean with each seed of the judge; of a single run that was judged with several.
+        first: one of the runs, for the properties that all share.
+        runs: scores of each run and repeat.
+        seeds: the host's seed of each; empty if it is unknown.
+        by_judge_seed: seed of the judge to the mean, for a single run that was judged with several seeds.
     """
 
     first: ScoredRun
@@ -132,31 +132,33 @@ class _Measured:
 
     @property
     def scale(self) -> Scale | None:
-        """The ends of the metric's scale."""
+        """Ends of the metric's scale."""
         return card(NAME).points.get(self.first.metric, RATES)
 
     @property
     def questions(self) -> list[ScoredQuestion]:
-        """One score for each question, the mean over the runs."""
+        """One score per question, the mean over the runs."""
         return mean_over_repeats(question for run in self.runs for question in run)
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Cells of a table."""
+        """First cells of a table row."""
         return self.first.host, self.first.model, self.first.task, self.first.judge, self.first.how
 
 
-def _measured(runs: Iterable[ScoredRun]) -> list[_Measured]:
-    """Return the scores of runs, those of one setting together; by host, model and task."""
-    found: dict[Hashable, _Measured] = {}
+def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
+    """Group the scores of runs by setting, sorted by host, model and task."""
+    found: dict[Hashable, SettingRuns] = {}
     for run in runs:
         repeats = _repeats(run)
-        same = found.setdefault(run.key, _Measured(run, [], [], run.by_judge_seed))
+        same = found.setdefault(run.key, SettingRuns(run, [], [], run.by_judge_seed))
         same.runs.extend(repeats)
         same.seeds.extend([run.seed] * len(repeats))
 
-    def place(entry: _Measured) -> tuple[str, str, list[tuple[int, str]]]:
-        words = re.findall(r"\d+|\D+", entry.first.task)  # _wer20 stands in front of _wer100
+    def place(entry: SettingRuns) -> tuple[str, str, list[tuple[int, str]]]:
+        words = re.findall(
+            r"\d+|\D+", entry.first.task
+        )  # numbers as numbers, so that _wer20 comes before _wer100
         return (
             entry.first.host,
             entry.first.model,
@@ -167,7 +169,7 @@ def _measured(runs: Iterable[ScoredRun]) -> list[_Measured]:
 
 
 def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
-    """Return the scores of a run with their labels, a list for each repeat of the cases."""
+    """Return the scores of a run with their labels, one list for each repeat of the cases."""
     repeats: dict[int, list[ScoredQuestion]] = {}
     for turn in run.turns():
         labels: Mapping[str, Any] = turn.labels
@@ -193,7 +195,7 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
     """Return a section for each metric of the runs.
 
     Raises:
-        InputError: damaged files, or turns without the labels of the benchmark.
+        InputError: damaged files, or turns without the benchmark's labels.
     """
     metrics = list(dict.fromkeys(run.metric for run in runs))
     found = []
@@ -222,7 +224,7 @@ def _cells(group: GroupMean) -> tuple[str, str, str]:
     return count_text(group.n, group.total), figure_text(group.mean), interval_text(group.interval)
 
 
-def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
+def _labels_table(measured: Sequence[SettingRuns], metric: str) -> Table:
     rows = [
         (*entry.row, label, str(len(entry.runs)), *_cells(group))
         for entry in measured
@@ -232,8 +234,8 @@ def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
     return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
 
 
-def _middle_table(measured: Sequence[_Measured], metric: str) -> Table:
-    """Answers in the middle of the meeting against all others; without a group of fewer than two scores."""
+def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
+    """Test answers in the middle of the meeting against all others, if both groups have two scores or more."""
     rows = []
     for entry in measured:
         groups: dict[bool, list[float]] = {True: [], False: []}
@@ -246,8 +248,8 @@ def _middle_table(measured: Sequence[_Measured], metric: str) -> Table:
     return Table("middle", f"{title}, {metric}", (*_WHO, *TEST_COLUMNS), tuple(rows))
 
 
-def _differing_table(measured: Sequence[_Measured], metric: str) -> Table:
-    """Questions that QA and Conv word differently, in the three settings, dev and test pooled; Conv against QA in multi-turn."""
+def _differing_table(measured: Sequence[SettingRuns], metric: str) -> Table:
+    """Compare the settings on the questions that QA and Conv word differently, dev and test pooled."""
     found: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
     splits: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for entry in measured:
@@ -275,7 +277,7 @@ def _differing_table(measured: Sequence[_Measured], metric: str) -> Table:
 
 
 class _NoisePoint(NamedTuple):
-    """A point of Fig. 1, on the line of host, model, judge, settings, and task without its noise; rates in percent."""
+    """A point of Fig. 1; its line is host, model, judge, settings, and the task without noise; rates are in percent."""
 
     line: tuple[str, ...]
     target: int
@@ -283,8 +285,8 @@ class _NoisePoint(NamedTuple):
     group: GroupMean
 
 
-def _noise_points(measured: Sequence[_Measured]) -> list[_NoisePoint]:
-    """Return the points of the lines that have noise on them, in order of line and measured rate."""
+def _noise_points(measured: Sequence[SettingRuns]) -> list[_NoisePoint]:
+    """Return the points of all lines with noise, sorted by line and measured rate."""
     points = []
     for entry in measured:
         task, who = parse_name(entry.first.task), entry.first
@@ -311,7 +313,7 @@ def _noise_table(points: Sequence[_NoisePoint], metric: str) -> Table:
 
 def _noise_figure(points: Sequence[_NoisePoint], metric: str, *, points_of_a_scale: bool) -> Lines:
     names = list(dict.fromkeys(point.line for point in points))
-    shared, labels = told_apart(names)
+    shared, labels = shared_and_own(names)
     lines = tuple(
         Line(
             label,
@@ -323,16 +325,16 @@ def _noise_figure(points: Sequence[_NoisePoint], metric: str, *, points_of_a_sca
         )
         for name, label in zip(names, labels, strict=True)
     )
-    # The whole scale: a stretched one makes small differences look large.
+    # The axis shows the whole scale, because a stretched one makes small differences look large.
     means = [point.group.mean for point in points]
     ends = (math.floor(min(1.0, *means)), math.ceil(max(10.0, *means))) if points_of_a_scale else (0.0, 1.0)
     return Lines(shared, "measured word error rate, %", metric, lines, *ends)
 
 
-def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
-    """Return what names of several parts share, and what tells each from the others.
+def shared_and_own(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
+    """Return the parts that names share, and for each name the parts in which it differs.
 
-    >>> told_apart([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
+    >>> shared_and_own([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
     ('lm_eval, qa', ['A', 'B'])
     """
     same = [len(set(parts)) == 1 for parts in zip(*lines, strict=True)]
@@ -343,8 +345,8 @@ def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
     ]
 
 
-def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:
-    """Mean and sample standard deviation over runs where there are several, else over the seeds of the judge."""
+def _seeds_table(measured: Sequence[SettingRuns], metric: str) -> Table:
+    """Show mean and sample standard deviation over runs, or over the judge's seeds if there is a single run."""
     rows = []
     for entry in measured:
         if len(entry.runs) == 1:

@@ -1,14 +1,13 @@
-"""Scores from responses and a judge's verdicts: what a judge is asked, and how its replies are read.
+"""Score responses with a judge's verdicts: the requests to the judge, and the reading of its replies.
 
-Scores lie on the scale of the paper, 1 to 10 (0 to 10 in Czech, where 0 says that the response is not in Czech); those of
-Prometheus, 1 to 5, are doubled. The turn is the unit of scoring; a mean is the plain mean over all questions of a split.
+Scores are on the paper's scale, 1 to 10 (0 to 10 in Czech, where 0 means that the response is not in Czech); those of Prometheus, 1 to
+5, are doubled. Every turn is scored; a mean is the plain mean over all questions of a split.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
-from long_context_tasks.benchmarks.elitr_bench import prompts
+from long_context_tasks.benchmarks.elitr_bench import answers, prompts
 from long_context_tasks.judges import (
     JudgeRequest,
     Rubric,
@@ -32,21 +31,21 @@ from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")
-SYNTHETIC_METRICS = (answer_found.METRIC, *METRICS)
-"""Of synthetic cases, whose answers have a score without a judge too."""
+SYNTHETIC_METRICS = (answers.METRIC, *METRICS)
+"""Metrics of synthetic cases, whose answers also have a score without a judge."""
 _END = "</s>"
 
 
 def stored_officially(decoded: str, script: str, context: str = "") -> str:
     r"""Return the response that an official script stores.
 
-    ``rstrip("</s>")`` was meant to remove an end token; it removes any of the characters < / s > from the end.
+    The official ``rstrip("</s>")`` was meant to remove an end token; it removes any of the characters < / s > from the end.
 
     Args:
-        decoded: the tokenizer's text: prompt and response for llama2 and prometheus, else the response alone.
+        decoded: the decoded text: prompt and response for llama2 and prometheus, the response for other scripts.
         script: gpt, llama3.1, phi3, llama2 or prometheus.
-        context: the prompt string, for llama2 and prometheus; what lies between its first and second occurrence counts;
-            everything without one.
+        context: the prompt string, for llama2 and prometheus; the text between its first and second occurrence is stored, or the whole
+            text without a prompt string.
 
     >>> stored_officially("yes</s>", "phi3"), stored_officially("[INST] Q? [/INST] slides</s>", "llama2", "[INST] Q? [/INST]")
     ('ye', 'slide')
@@ -62,18 +61,16 @@ def stored_officially(decoded: str, script: str, context: str = "") -> str:
     return (text if script == "prometheus" else text.rstrip(_END)).strip()
 
 
-def as_stored(response: str, style: str) -> str:
-    """Return what the official script of a prompt style stores of a response: the loss of the last letter included.
-
-    >>> as_stored(" two slides ", "chat"), as_stored(" two slides", "vicuna_v1.1"), as_stored("yes", "gpt")
-    (' two slides ', 'two slide', 'yes')
-    """
-    return stored_officially(response, {"gpt": "gpt", "chat": "phi3"}.get(style, "llama2"))
-
-
 @dataclass(frozen=True)
-class _Kind:
-    """A judge prompt of the paper: its scale, and how its replies are read."""
+class JudgePrompt:
+    """A judge prompt of the paper: its scale, and the parsers of its replies.
+
+    Attributes:
+        high: highest score; the lowest is 1, in Czech 0.
+        factor: brings scores to the paper's scale.
+        parser: takes the ends of the scale and returns the parser of a reply's last score.
+        official: the official parser, which returns text.
+    """
 
     high: int
     factor: int
@@ -81,80 +78,72 @@ class _Kind:
     official: Callable[[str], str]
 
 
-_KINDS: Mapping[str, _Kind] = {
-    "gpt": _Kind(10, 1, last_boxed, official_boxed),
-    "prometheus": _Kind(5, 2, last_result, official_result),
+_JUDGE_PROMPTS: Mapping[str, JudgePrompt] = {
+    "gpt": JudgePrompt(10, 1, last_boxed, official_boxed),
+    "prometheus": JudgePrompt(5, 2, last_result, official_result),
 }
 
 
-def _kind(name: str) -> _Kind:
-    if name not in _KINDS:
+def _judge_prompt(name: str) -> JudgePrompt:
+    if name not in _JUDGE_PROMPTS:
         raise InputError(
-            f"rubric {name!r}: ELITR-Bench has {' and '.join(_KINDS)}; correct it in the judge file"
+            f"rubric {name!r}: ELITR-Bench has {' and '.join(_JUDGE_PROMPTS)}; correct it in the judge file"
         )
-    return _KINDS[name]
+    return _JUDGE_PROMPTS[name]
 
 
 def rubric(name: str = "gpt", language: str = "english") -> Rubric:
-    """Return the rubric that goes with a judge prompt: its scale, and the parser that takes a reply's last score.
+    """Return the rubric of a judge prompt: its scale, and the parser of a reply's last score.
 
     >>> rubric().score(r"It quotes \\\\boxed{10}. Score: \\\\boxed{3}"), rubric("prometheus", "czech").low
     (3.0, 0)
 
     Args:
-        name: gpt: 10 points, ``\\boxed{}``; prometheus: 5 points, ``[RESULT]``.
+        name: ``gpt`` (10 points in ``\\boxed{}``) or ``prometheus`` (5 points after ``[RESULT]``).
         language: english or czech, whose rubrics have a score 0.
 
     Raises:
-        InputError: no such rubric.
+        InputError: unknown rubric.
     """
-    kind = _kind(name)
+    kind = _judge_prompt(name)
     low = 0 if language == "czech" else 1
     label = name if language == "english" else f"{name}_{language}"
     return Rubric(f"elitr_bench_{label}", low, kind.high, kind.parser(low, kind.high))
 
 
 def official_score(reply: str, name: str = "gpt") -> float | None:
-    """Return the first score of a reply by the official rule, on the 10-point scale, whatever its size; None without one.
+    """Return the first score of a reply by the official rule, on the 10-point scale but not limited to it; None without one.
 
     >>> official_score(r"\\\\boxed{95} and \\\\boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
     (95.0, 8.0)
     """
-    stored = _kind(name).official(reply)
-    # More digits than a float holds are no score.
+    stored = _judge_prompt(name).official(reply)
+    # A number with more digits than a float can hold is not a score.
     return float(stored) if not stored.startswith("-") and len(stored) < 300 else None
 
 
-def judge_request(
-    case: Case, turn: int, response: str, name: str = "gpt", *, official: bool = False
-) -> JudgeRequest:
-    """Return the request that asks a judge about a response.
+def judge_request(case: Case, turn: int, response: str, name: str = "gpt") -> JudgeRequest:
+    """Return the request to a judge about a response, without the response's thinking.
 
-    Thinking is left out. An empty response is asked about too: the official metric wants its score. With ``official`` the judge sees
-    what the official script of the case's prompt style would have stored, its lost last letters included.
+    An empty response is included, because the official metric counts its score.
     """
-    text = without_thinking(response).text
-    if official:
-        text = as_stored(text, case.inputs["style"])
     question_id = case.turns[turn].labels["question_id"]
     return JudgeRequest(
         id=f"{case.cluster}_{question_id}",
-        messages=tuple(prompts.judge_messages(case, turn, text, name)),
+        messages=tuple(prompts.judge_messages(case, turn, without_thinking(response).text, name)),
         meta={"case": case.id, "turn": turn},
     )
 
 
-def judge_requests(
-    case: Case, responses: Sequence[str | None], name: str = "gpt", *, official: bool = False
-) -> list[JudgeRequest]:
-    """Return requests for all turns that have a response (None: there is none through a failure of ours).
+def judge_requests(case: Case, responses: Sequence[str | None], name: str = "gpt") -> list[JudgeRequest]:
+    """Return the requests for all turns that have a response; it is None after a failure of ours.
 
     Raises:
-        InputError: no such rubric.
+        InputError: unknown rubric.
     """
-    _kind(name)
+    _judge_prompt(name)
     return [
-        judge_request(case, turn, response, name, official=official)
+        judge_request(case, turn, response, name)
         for turn, response in enumerate(responses)
         if response is not None
     ]
@@ -172,22 +161,22 @@ def score_turn(
 
     Args:
         case: see :mod:`.data`.
-        turn: which of its turns.
-        response: of the model; None without a status counts as empty.
-        verdicts: of the judge, one for each of its seeds, whose mean counts; none before judging.
-        name: of the rubric.
-        status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``): no metric gets a value.
+        turn: number of the turn.
+        response: text of the model; None without a status counts as empty.
+        verdicts: one for each seed of the judge, of which the mean is taken; empty before judging.
+        name: name of the rubric.
+        status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``), after which no metric has a value.
 
     Returns:
-        Every metric of :data:`METRICS`, and that of :mod:`.answers` where the possible answers are known. In ``judge_score`` an
-        empty response has the lowest score that the judge can give, whatever it said, once it was asked;
-        ``official_judge_score`` takes the first reply to each seed by the official rule.
+        Every metric of :data:`METRICS`, and that of :mod:`.answers` if the possible answers are known. Once it is judged, an empty
+        response has the lowest ``judge_score`` of the scale, whatever the judge replied; ``official_judge_score`` takes the first reply
+        for each seed by the official rule.
     """
-    known = answer_found.INPUT in case.inputs
+    known = answers.INPUT in case.inputs
     if status is not None:
         return dict.fromkeys(SYNTHETIC_METRICS if known else METRICS, Score(None, status))
-    case.turns[turn]  # a turn that the case does not have is a mistake of the caller
-    kind = _kind(name)
+    case.turns[turn]  # raises for a turn that the case does not have
+    kind = _judge_prompt(name)
     answer = without_thinking(response or "")
     empty = (ANSWER_CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
     given = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
@@ -201,22 +190,22 @@ def score_turn(
         "answered": Score(float(empty is None), empty),
     }
     if known:
-        found = answer_found.is_found(answer.text, case.inputs[answer_found.INPUT][turn])
-        scores[answer_found.METRIC] = Score(float(found), empty)
+        found = answers.is_found(answer.text, case.inputs[answers.INPUT][turn])
+        scores[answers.METRIC] = Score(float(found), empty)
     return scores
 
 
 def rating(
     scores: Mapping[str, float | None], verdicts: Sequence[float | None], name: str | None = None
 ) -> dict[str, float | None]:
-    """Return the `judge_score` that the scores of verdicts make; nothing for an empty response, whatever they say."""
-    factor = _kind(name or "gpt").factor
+    """Return the ``judge_score`` of the scores of verdicts; nothing for an empty response, which they do not change."""
+    factor = _judge_prompt(name or "gpt").factor
     mean = mean_score([None if score is None else score * factor for score in verdicts])
     return {"judge_score": mean} if scores.get("answered") else {}
 
 
 def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
-    """Return the mean over the seeds that gave a score; without any, the reason."""
+    """Return the mean over the seeds with a score, or the reason if there are none."""
     if not verdicts:
         return Score(None, NOT_JUDGED)
     mean = mean_score(scores)
@@ -230,7 +219,7 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
     """Score a case with one turn before it is judged.
 
     Raises:
-        ValueError: the case is a conversation, whose turns are scored one by one.
+        ValueError: the case is a conversation, whose turns are scored separately.
     """
     if len(case.turns) != 1:
         raise ValueError(f"case {case.id} has {len(case.turns)} turns; score each with score_turn")

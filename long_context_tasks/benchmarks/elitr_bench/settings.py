@@ -7,7 +7,7 @@ from long_context_tasks.tokens.build_settings import BuildSettings
 
 @dataclass(frozen=True)
 class MeetingSettings(BuildSettings):
-    """Settings of synthetic cases: a length is the most tokens of a prompt, without the model's earlier answers."""
+    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt without the model's earlier answers."""
 
     SHORTEST = 1_000
     INSTRUCTION = "some 100"

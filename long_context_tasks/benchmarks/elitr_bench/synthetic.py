@@ -1,7 +1,7 @@
-"""Cases on meetings that are written from a seed: any length, gold answers that the writer knows.
+"""Write cases on meetings from a seed: any length, with gold answers that the writer knows.
 
-A case has the form of the published ones, so that prompts, judges and noise are the same; beside its gold answers it says in which
-forms the right value and the others may be stated, see :mod:`.answers`.
+The cases have the form of the published ones, so prompts, judges and noise are the same. In addition they list the forms in which the
+right value and the others may be stated, see :mod:`.answers`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,7 @@ from functools import partial
 from math import nan
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import (
-    MadeCases,
-    TaskReport,
-    Work,
-    write_task,
-)
+from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, write_task
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
@@ -42,32 +37,32 @@ from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenize
 
 NAME = "elitr_bench"
 CASES = 200
-"""Questions, or conversations, of each length when no number is asked for."""
+"""Default number of questions or conversations of each length."""
 MOST_QUESTIONS = 8
 NANO = f"{NAME}_qa_nano"
-"""The family with more questions on each meeting."""
+"""The family with more questions about each meeting."""
 NANO_QUESTIONS = 16
-"""On a meeting, from 8k on."""
+"""Questions about a meeting from 8k on."""
 NANO_CASES = 320
-"""Of each length, on 20 meetings from 8k on; see docs/nano.md."""
+"""Default number of questions of each length: 20 meetings from 8k on; see docs/nano.md."""
 _MARGIN = 2
 _TRIES = 5
 
 
 def questions_at(length: int, family: str = "") -> int:
-    """Return the number of questions about one meeting: eight (nano: sixteen), fewer about one that is too short for them."""
+    """Return the number of questions about one meeting: eight (nano: sixteen), fewer about a short one."""
     if family == NANO:
         return max(1, min(NANO_QUESTIONS, length // 500))
     return max(1, min(MOST_QUESTIONS, length // 1_000))
 
 
 def default_cases(family: str) -> int:
-    """Return the number of cases of each length when no number is asked for."""
+    """Return the default number of cases of each length."""
     return NANO_CASES if family == NANO else CASES
 
 
 def file_of(family: str, length: int) -> str:
-    """Return the name of the file of one length."""
+    """Return the name of the file with the cases of one length."""
     return f"{family}_{format_length(length)}"
 
 
@@ -78,10 +73,10 @@ def build(
     folder: Path,
     work: Work | None = None,
 ) -> list[TaskReport]:
-    """Write the cases of a family (``elitr_bench_qa_synthetic``) into a case folder, all or nothing; an older one is replaced.
+    """Write the cases of a family such as ``elitr_bench_qa_synthetic`` into a case folder, all or nothing, in place of an older one.
 
     Raises:
-        InputError: a length is too short, or the tokenizer cannot be had.
+        InputError: a length is too short, or the tokenizer is not available.
     """
     work = work or Work()
     number = settings.n or default_cases(family)
@@ -103,9 +98,9 @@ def _is_conv(family: str) -> bool:
 
 
 def _made(family: str, settings: MeetingSettings, length: int, place: int) -> MadeCases:
-    """Return the cases on a meeting: one for each of its questions, or one conversation."""
+    """Return the cases on one meeting: one per question, or one conversation."""
     conv = _is_conv(family)
-    # What is counted here is counted for one meeting only; the tokenizers would remember it for all of them.
+    # Fresh tokenizers, because shared ones would remember the counts of all meetings.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
     tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
     meeting = _meeting(length, settings, place, family, tokenizers[settings.measure.name])
@@ -133,7 +128,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
         replace(case, inputs={**case.inputs, INPUT: group})
         for case, group in zip(counted, [stated] if conv else [[each] for each in stated], strict=True)
     ]
-    # Of the last meeting as many as are wanted.
+    # The last meeting may have more questions than are still needed.
     left = (settings.n or default_cases(family)) - place * len(cases)
     return MadeCases(tuple(cases[:left]), tuple(texts.items()))
 
@@ -141,7 +136,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
 def _meeting(
     length: int, settings: MeetingSettings, place: int, family: str, tokenizer: Tokenizer
 ) -> SyntheticMeeting:
-    """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
+    """Return a meeting whose prompts nearly fill ``length`` tokens; QA and Conv have the same questions."""
     conv, number = _is_conv(family), questions_at(length, family)
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
 
@@ -186,15 +181,15 @@ def _turn(number: int, question: MeetingQuestion, conv: bool) -> Turn:
 
 
 def resolve(task: ElitrTask, options: ElitrBenchOptions) -> ElitrBenchOptions:
-    """Return the options with the length of the cases, and with what built cases say of their making.
+    """Return the options with the length of the cases, and with the settings that built cases were built with.
 
     Raises:
-        InputError: no such cases, or options that contradict them.
+        InputError: the cases are missing, or options contradict them.
     """
     if options.cases is not None:
         return _built(task, options.cases, options.length).resolve(options)
     if options.tokenizer is not None:
-        tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is written
+        tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is written
     return with_length(options)
 
 
@@ -203,10 +198,10 @@ def _built(task: ElitrTask, folder: Path, length: int | None) -> BuiltFile:
 
 
 def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
-    """Return the cases of a synthetic task: built ones, or written once into the cache; noisy ones are kept there, too.
+    """Return the cases of a synthetic task: built ones, or cases that are written into the cache once, like noisy ones.
 
     Raises:
-        InputError: a length that is too short, cases that cannot be read, or noise rules that cannot be used.
+        InputError: a length is too short, the cases cannot be read, or the noise rules cannot be used.
     """
     if options.cases is not None:
         cases = _built(task, options.cases, options.length).read()
@@ -222,10 +217,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
 
 
 def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions) -> CaseSet:
-    """Return the same cases with noisy transcripts.
-
-    Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
-    """
+    """Return the same cases with noisy transcripts; noise changes the length of a text, so some prompts exceed the length."""
     file = file_of(task.family, options.length or DEFAULT_LENGTH)
     wanted = cases.cases[: options.n or options.subset]
     made_from = {

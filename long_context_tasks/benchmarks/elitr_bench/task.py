@@ -1,4 +1,4 @@
-"""What a task asks for: its name, as the card explains it, its options, and the noise of its transcripts."""
+"""The parts of a task's name, its options, and the noise in its transcripts."""
 
 import hashlib
 import json
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from long_context_tasks.noise import Noisy, Rules
 
 EXACT: Literal["exact"] = "exact"
-"""Mode of noise when none is asked for."""
+"""Default mode of noise."""
 
 
 @dataclass(frozen=True)
 class ElitrBenchOptions(Options):
-    """See :class:`~long_context_tasks.schema.Options`.
+    """Common options, and those of prompts and noise.
 
     Attributes:
-        prompt_style: how the prompt is laid out.
-        question_markers: whether questions and answers are marked as such, as for some of the paper's models.
-        noise_mode: ``exact`` reaches the target word error rate as measured and leaves tags alone; ``official`` is the simulator of
-            the paper, which does neither.
-        noise_rules: a file of noise rules; the package's rules without it.
+        prompt_style: layout of the prompt.
+        question_markers: whether questions and answers are marked, as for some of the paper's models.
+        noise_mode: ``exact`` reaches the target word error rate as measured and does not change tags; ``official`` is the paper's
+            simulator, which misses the target and changes tags.
+        noise_rules: file of noise rules; by default, the package's rules.
     """
 
     prompt_style: Text | None = None
@@ -41,22 +41,22 @@ class ElitrTask(TaskSpec):
 
     @property
     def gold_history(self) -> bool:
-        """The gold answers replace the model's own in the history."""
+        """Whether the gold answers replace the model's own in the history."""
         return "goldhistory" in self.words
 
     @property
     def language(self) -> str:
-        """Of questions and answers; the transcripts are English."""
+        """Language of questions and answers; the transcripts are English."""
         return "czech" if "czech" in self.words else "english"
 
     @property
     def wer(self) -> int | None:
-        """Target word error rate of the transcripts in percent; None: as they are."""
+        """Target word error rate of the transcripts in percent; None without noise."""
         return next((int(word.removeprefix("wer")) for word in self.words if word.startswith("wer")), None)
 
     @property
     def words(self) -> list[str]:
-        """Of the variant."""
+        """Words of the variant."""
         return self.variant.split("_") if self.variant else []
 
     def without(self, word: str) -> "ElitrTask":
@@ -65,13 +65,13 @@ class ElitrTask(TaskSpec):
 
 
 def parse_name(name: str) -> ElitrTask:
-    """Return what a task name says.
+    """Parse a task name.
 
     >>> parse_name("elitr_bench_qa_test_multiturn_czech_wer40").wer
     40
 
     Raises:
-        InputError: no such task; the nearest names are given.
+        InputError: unknown task; the error lists the nearest names.
     """
     return ElitrTask(**vars(parse_task(name)))
 
@@ -86,7 +86,7 @@ def _rules(file: Path | None) -> "Rules":
         return Rules.read(file)
     except InputError as error:
         raise InputError(
-            f"lct_noise_rules (LCT_NOISE_RULES): {error}; left out, the rules of the package are used"
+            f"lct_noise_rules (LCT_NOISE_RULES): {error}; without this option, the rules of the package are used"
         ) from error
 
 
@@ -94,16 +94,16 @@ def _rules(file: Path | None) -> "Rules":
 def _rules_sha256(file: Path | None) -> str:
     digest = hashlib.sha256()
     for word, forms in _rules(file).counts.items():
-        # The order of a word's forms matters: a draw goes through them.
+        # In order, because a random draw walks through a word's forms.
         digest.update(json.dumps([word, *forms.items()]).encode())
     return digest.hexdigest()
 
 
 def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
-    """Return what a noisy transcript depends on besides its text, its target and the seed.
+    """Return what a noisy transcript depends on in addition to its text, its target and the seed.
 
     Raises:
-        InputError: rules that cannot be used.
+        InputError: the rules cannot be used.
     """
     return {
         "noise_mode": options.noise_mode or EXACT,
@@ -115,13 +115,13 @@ def noisy(transcript: str, wer: int, meeting: str, options: ElitrBenchOptions) -
     """Return a noisy transcript with its measured word error rate, the same in every process.
 
     Args:
-        transcript: of the meeting.
+        transcript: text of the meeting.
         wer: target, in percent.
-        meeting: its id.
-        options: with the way of making noise, the rules and the seed.
+        meeting: id of the meeting.
+        options: give mode, rules and seed of the noise.
 
     Raises:
-        InputError: rules that cannot be used.
+        InputError: the rules cannot be used.
     """
     from long_context_tasks.noise import inject, noise_seed
 

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import (
-    Builder,
-    TaskReport,
-    Work,
-)
+from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
 from long_context_tasks.benchmarks.ethic.settings import DOCUMENTS, EthicSettings, SyntheticSettings
 from long_context_tasks.recast.carriers import CARRIERS
 from long_context_tasks.tokens.build_settings import BuildSettings

@@ -1,19 +1,14 @@
-"""Rows of the data set: from a local copy, read as a stream, or from the Hugging Face hub.
+"""Read the rows of the data set: from a local copy, as a stream, or from the Hugging Face hub.
 
-A local copy lies in ``LCT_DATA_DIR/ethic``, as one of these leaves it; ``X`` is Recalling, Summarizing, Organizing or Attributing:
-
-* ``X.zip``, an archive of one JSON Lines file, as the hub has it: ``lct data fetch ethic``;
-* ``X.parquet``, ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``: ``Dataset.to_parquet``, ``Dataset.to_json``;
-* ``X/...arrow``: ``Dataset.save_to_disk``;
-* files in a folder ``X``, or whose names begin with ``X``, at any depth: ``huggingface-cli download --local-dir``.
-
-Where there are several kinds, Parquet comes first, then Arrow, then JSON, then archives.
+A local copy is in ``LCT_DATA_DIR/ethic``: for each configuration ``X`` (Recalling, Summarizing, Organizing, Attributing) an archive
+``X.zip`` of one JSON Lines file, as `lct data fetch ethic` and the hub have it, or ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``. The files
+may also be in a folder ``X``, and their names may go on after ``X``. JSON files come before archives.
 """
 
 import ast
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,18 +41,15 @@ CONFIGURATIONS: Mapping[str, str] = {
 }
 COLUMNS = ("ID", "Domain", "System_msg", "User_msg", "Answer")
 _REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}: fetch it again with `lct data fetch {NAME}`, or rename the columns"
-_KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
-_BESIDE = ("dataset_info.json", "state.json", "dataset_dict.json")
-# Rows of long texts; a batch of them is all that is held.
-_BATCH = 4
+_KINDS = ((".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the rows of a task lie: local files, or a data set that the hub's library has loaded.
+class PublishedData:
+    """Rows of a task: local files, or a data set that the hub's library has loaded.
 
     Attributes:
-        files: local ones, in it at any depth; none for a data set of the hub.
+        folder, files: local files at any depth of a folder; no files for a data set of the hub.
     """
 
     name: str
@@ -66,10 +58,10 @@ class Source:
     dataset: Any = None
 
     def made_from(self) -> dict[str, str]:
-        """Return what tells one edition of the data from another."""
+        """Return a fingerprint of the data."""
         if self.dataset is not None:
             return {"hub": HUB, "revision": _revision(), "fingerprint": str(self.dataset._fingerprint)}
-        # Files in different folders may have one name.
+        # With their folders, because files in different folders may have the same name.
         return {
             path.relative_to(self.folder).as_posix(): _sha256(
                 path, path.stat().st_size, path.stat().st_mtime_ns
@@ -78,45 +70,48 @@ class Source:
         }
 
     def rows(self) -> Iterator[tuple[str, Any]]:
-        """Yield all rows in order, a few at a time, each with its place for messages.
+        """Yield all rows in order, each with its place for error messages.
 
         Raises:
-            InputError: a file that cannot be read, or columns that are missing.
+            InputError: a file cannot be read, or columns are missing.
         """
         if self.dataset is not None:
-            yield from _numbered(self.name, self.dataset.column_names, self.dataset)
+            columns = self.dataset.column_names
+            if missing := [column for column in COLUMNS if column not in columns]:
+                raise InputError(
+                    f"{self.name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
+                )
+            for number, values in enumerate(self.dataset, start=1):
+                yield f"{self.name}, row {number}", values
         for path in self.files:
-            if path.suffix in (".parquet", ".arrow"):
-                yield from _table_rows(path)
-            else:
-                yield from json_rows(path, NAME)
+            yield from json_rows(path, NAME)
 
 
 @lru_cache(maxsize=64)
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Of the content of a file, once for as long as size and time stay."""
+    """Hash a file; cached by size and modification time, because the files are large."""
     return file_sha256(path)
 
 
-def source_of(spec: TaskSpec, options: Options) -> Source:
-    """Return the local copy of a task's data, else the hub's data set.
+def source_of(spec: TaskSpec, options: Options) -> PublishedData:
+    """Return the local copy of a task's data, or the hub's data set if there is none.
 
     Raises:
-        InputError: neither is to be had; with the remedies.
+        InputError: neither is available; with the remedies.
     """
     configuration = CONFIGURATIONS[spec.task]
     folder = data_dir(options, NAME)
     if files := local_files(folder, configuration):
-        return Source(str(folder), folder, tuple(files))
+        return PublishedData(str(folder), folder, tuple(files))
     logger.info("no %s in %s; taking %s from the Hugging Face hub", configuration, folder, HUB)
-    return Source(f"{HUB}/{configuration}", dataset=_from_hub(configuration, folder, spec.name))
+    return PublishedData(f"{HUB}/{configuration}", dataset=_from_hub(configuration, folder, spec.name))
 
 
 def check_local(task: str, options: Options, name: str) -> None:
-    """Check that a copy of a task's data is on this machine, in LCT_DATA_DIR or in the cache of the hub's library.
+    """Check that a copy of a task's data is in LCT_DATA_DIR or in the cache of the hub's library.
 
     Raises:
-        InputError: there is none.
+        InputError: it is in neither.
     """
     configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
@@ -127,18 +122,18 @@ def check_local(task: str, options: Options, name: str) -> None:
 
 def _missing(configuration: str, folder: Path, task: str, why: str = "") -> InputError:
     file = f"{configuration.lower()}.zip"
-    return missing_data(f"{folder / file} (or .parquet, .jsonl)", f"{NAME}/{file}", NAME, task, why)
+    return missing_data(f"{folder / file} (or .jsonl)", f"{NAME}/{file}", NAME, task, why)
 
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
-    """Return the files of a configuration in a folder, of one kind, in order of their paths; see the top of this module."""
+    """Return the files of a configuration in a folder, all of one kind and sorted by path; see the top of this module."""
     wanted = configuration.lower()
 
     def belongs(path: Path) -> bool:
         *folders, name = path.relative_to(folder).parts
         hidden = any(part.startswith(".") for part in (*folders, name)) or name.startswith("cache-")
         named = wanted in map(str.lower, folders) or name.lower().startswith(wanted)
-        return named and not hidden and name not in _BESIDE and path.is_file()
+        return named and not hidden and path.is_file()
 
     found = [path for path in sorted(folder.rglob("*")) if belongs(path)] if folder.is_dir() else []
     kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
@@ -146,7 +141,7 @@ def local_files(folder: Path, configuration: str) -> list[Path]:
 
 
 def _revision() -> str:
-    """The hub's commit that the card names, so that a later upload changes no score."""
+    """Return the hub's commit from the card, so that a later upload does not change any score."""
     return str(card(NAME).data["hub"]["revision"])
 
 
@@ -154,49 +149,15 @@ def _from_hub(configuration: str, folder: Path, task: str) -> Any:
     try:
         import datasets
 
-        # Where the hub cannot be reached, what the library has in its cache counts.
+        # If the hub cannot be reached, the library's cache may still have the data.
         with nullcontext() if hub_answers(HUB) else without_downloads():
             return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
-        # The library lets through whatever its HTTP and file layers raise.
-        why = f"{HUB} cannot be had from the Hugging Face hub ({type(error).__name__})"
+        # The library does not wrap the errors of its HTTP and file layers, so any exception may come.
+        why = f"{HUB} is not available from the Hugging Face hub ({type(error).__name__})"
         if isinstance(error, ImportError):
             why = "the hub's library is missing (pip install datasets)"
         raise _missing(configuration, folder, task, why) from error
-
-
-def _numbered(name: str, columns: Sequence[str], rows: Any) -> Iterator[tuple[str, Any]]:
-    """The rows of a table; one without a column is refused as a whole."""
-    if missing := [column for column in COLUMNS if column not in columns]:
-        raise InputError(
-            f"{name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
-        )
-    for number, values in enumerate(rows, start=1):
-        yield f"{name}, row {number}", values
-
-
-def _table_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """The rows of a Parquet file or an Arrow stream."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        # Not memory mapped: what has been read would count as this process's memory to the end.
-        with pyarrow.OSFile(str(path)) as file:
-            if path.suffix == ".parquet":
-                table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
-                names = table.schema_arrow.names
-                there = [name for name in COLUMNS if name in names]
-                batches = table.iter_batches(_BATCH, columns=there, use_threads=False)
-            else:
-                stream = pyarrow.ipc.open_stream(file)
-                names = stream.schema.names
-                batches = (batch.slice(start, 1) for batch in stream for start in range(batch.num_rows))
-            yield from _numbered(str(path), names, (row for batch in batches for row in batch.to_pylist()))
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path}: cannot be read ({type(error).__name__}); the file was cut or is of another kind, fetch it again"
-        ) from error
 
 
 def _known_domain(value: Any) -> str:
@@ -217,7 +178,7 @@ def _id(value: Any) -> str:
 
 
 def _labels(answer: Any) -> list[str]:
-    """A list of texts, also when it was written into a text as JSON or as Python does."""
+    """Return a list of texts, also if it is stored as one text in JSON or Python notation."""
     if isinstance(answer, str) and answer.lstrip().startswith("["):
         for read in (loads, ast.literal_eval):
             try:
@@ -249,15 +210,15 @@ def _whole(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair, which stands for no character") from None
+        raise ValueError("holds half of a surrogate pair, which is not a character") from None
     return text
 
 
 _Text = Annotated[str, AfterValidator(_whole)]
 
 
-class _Row(PublishedRow):
-    """A row of the data; summarizing needs no answer."""
+class EthicRow(PublishedRow):
+    """A row of the data; summarizing does not need the answer."""
 
     ID: Annotated[_Text, BeforeValidator(_id)]
     Domain: Annotated[str, BeforeValidator(_known_domain)]
@@ -266,19 +227,23 @@ class _Row(PublishedRow):
     Answer: Any
 
 
-class _Labels(_Row):
+class LabelsRow(EthicRow):
+    """A row whose answer is a list of labels or ids."""
+
     Answer: Annotated[list[_Text], BeforeValidator(_labels)]
 
 
-class _Order(_Row):
+class OrderRow(EthicRow):
+    """A row whose answer is the order of options."""
+
     Answer: Annotated[list[str], BeforeValidator(_numbers)]
 
 
-_ROWS: Mapping[str, type[_Row]] = {
-    "recall": _Labels,
-    "attribute": _Labels,
-    "organize": _Order,
-    "summarize": _Row,
+_ROWS: Mapping[str, type[EthicRow]] = {
+    "recall": LabelsRow,
+    "attribute": LabelsRow,
+    "organize": OrderRow,
+    "summarize": EthicRow,
 }
 
 
@@ -286,10 +251,10 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     """Return the case of a row, and the texts that it refers to by key.
 
     Returns:
-        None for a domain that the task does not have, which the official code ignores.
+        None for a domain that the task does not have; the official code ignores such rows, too.
 
     Raises:
-        InputError: a column is missing, an unknown domain, or a value of the wrong kind.
+        InputError: a column is missing, the domain is unknown, or a value has the wrong type.
     """
     if isinstance(values, Mapping):
         domain = str(values.get("Domain")).strip().lower()
@@ -298,7 +263,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     row = validated(_ROWS[task], values, place, remedy=_REMEDY)
     gold = row.Answer
     if task == "summarize":
-        # There are no reference summaries, so the markers of what there is to summarize are the right answer's form.
+        # There are no reference summaries; the gold is the markers of the sections to be summarized.
         gold = list(split_sections(context_of(row.User_msg) or "", row.Domain))
         if not gold:
             what = "<Segment n>" if row.Domain == "law" else "<Section n>"
@@ -310,7 +275,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     texts = {user_key: row.User_msg}
     system_key = ""
     if row.System_msg:
-        # The same for many cases.
+        # Keyed by content, because many cases share it.
         system_key = f"system_{text_key(row.System_msg)}"
         texts[system_key] = row.System_msg
     case = Case(
@@ -326,17 +291,17 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
 
 
 def converted(spec: TaskSpec, options: Options) -> Path:
-    """Return the case folder of a task's data with a file for each domain, written into the user's cache where it is not there.
+    """Return the case folder of a task's data, with a file for each domain; it is written into the user's cache once.
 
     Raises:
-        InputError: no data, or damaged data.
+        InputError: the data are missing or damaged.
     """
     source = source_of(spec, options)
     facts = {"files": source.made_from(), "card": card(NAME).version}
     return cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
 
 
-def _convert(source: Source, task: str, folder: Path) -> None:
+def _convert(source: PublishedData, task: str, folder: Path) -> None:
     cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
     foreign = 0
     with CaseWriter(folder, {"made_from": source.made_from()}) as writer:
@@ -349,14 +314,14 @@ def _convert(source: Source, task: str, folder: Path) -> None:
             domain = case.labels["domain"]
             if case.id in cases[domain]:
                 raise InputError(
-                    f"{place}: ID {case.id!r} occurs twice in {domain}; is the copy in {source.name} there twice?"
+                    f"{place}: ID {case.id!r} occurs twice in {domain}; does {source.name} hold two copies?"
                 )
             cases[domain][case.id] = case
             writer.add_documents(texts.items())
         for domain, own in cases.items():
             writer.add_cases(f"{NAME}_{task}_{domain}", own.values())
     if foreign:
-        said = "%s: %d rows of domains that %s does not have are left out"
-        logger.warning(said, source.name, foreign, CONFIGURATIONS[task])
+        message = "%s: %d rows of domains that %s does not have are left out"
+        logger.warning(message, source.name, foreign, CONFIGURATIONS[task])
     if empty := [domain for domain, own in cases.items() if not own]:
         logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

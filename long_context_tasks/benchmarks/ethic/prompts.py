@@ -1,20 +1,23 @@
-"""What is sent, to the byte: the data set's system message and user message, in one of the official layouts; and its parts.
+"""Render prompts to the byte: the data set's system and user message in one of the official layouts; and split them into parts.
 
-The official script sends messages, except to three families of models, for which it writes the whole prompt by hand. Those are
-*styles* here, which ``lct_prompt_style`` names:
+The official script sends messages, except to three families of models, for which it writes the whole prompt by hand. Those layouts
+are *styles* here, selected by ``lct_prompt_style``:
 
-* ``chat``: a system message and a user message; the model's own chat template does the rest. The default.
-* ``folded``: one user message, the system message in front of it; for chat templates that know no system role.
-* ``gemini``: the same text; named apart because it is the official prompt of that family.
-* ``llama-3.1``, ``phi``: one string with the marks of the model's training in it. The host must apply no chat template to it.
+* ``chat``: a system message and a user message, for the model's own chat template. The default.
+* ``folded``: one user message that begins with the system message; for chat templates without a system role.
+* ``gemini``: the same text, under the name of the family for which the official code writes it.
+* ``llama-3.1``, ``phi``: one string with the role marks of the model's training. The host must not apply a chat template to it.
 """
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.files import packaged_text
+
+if TYPE_CHECKING:
+    from long_context_tasks.coverage.items import Parts
 
 CHAT, FOLDED = "chat", "folded"
 GEMINI = "{system_msg}\n\n{user_msg}"
@@ -26,16 +29,16 @@ PLAIN: Mapping[str, str] = {
 }
 STYLES = (CHAT, FOLDED, *PLAIN)
 OWN_TEMPLATE = ("llama-3.1", "phi")
-"""Styles whose text marks the roles itself."""
+"""Styles whose text contains the role marks."""
 _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
-"""Part of a model's name to the style of the official script, in its order."""
+"""Part of a model's name to its style, in the order in which the official script compares them."""
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
 
 
 def template(name: str) -> str:
-    """Return a text as it lies in ``prompts/``."""
+    """Return a text of the folder ``prompts``."""
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
@@ -52,46 +55,48 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
     """Return the messages of a prompt.
 
     Raises:
-        InputError: an unknown style.
+        InputError: unknown style.
     """
     if style not in STYLES:
-        raise InputError(f"prompt style {style!r} is none of {', '.join(STYLES)}; correct lct_prompt_style")
+        raise InputError(
+            f"prompt style {style!r} is not one of {', '.join(STYLES)}; correct lct_prompt_style"
+        )
     if style == CHAT:
         return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
     text = PLAIN.get(style, GEMINI)
-    # Not str.format: the texts may hold braces; and the user message last, so that nothing in it is replaced.
+    # Not str.format, because the texts may contain braces. The user message comes last, so that nothing in it is replaced.
     return [Message("user", text.replace("{system_msg}", system).replace("{user_msg}", user))]
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
-    """Return what is sent for a case."""
+    """Return the messages to send for a case."""
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, user_text(case, documents), inputs.get("style", CHAT))
 
 
 def user_text(case: Case, documents: Documents | Mapping[str, str]) -> str:
-    """Return the user message; it may lie in two parts, the context and what is asked about it."""
+    """Return the user message; it may be stored in two parts, the context and the question about it."""
     keys = case.inputs["user"]
     return documents[keys] if isinstance(keys, str) else "".join(documents[key] for key in keys)
 
 
 def context_of(user_message: str) -> str | None:
-    """Return the context in a user message of the summarizing task; None when it is not laid out so."""
-    _, _, behind = user_message.partition("### Context:\n")
-    end = behind.find("\n\nNow, respond to the instruction", 1)
-    return behind[:end] if end > 0 else None
+    """Return the context in a user message, or None if it does not have the layout of the data."""
+    _, _, after = user_message.partition("### Context:\n")
+    end = after.find("\n\nNow, respond to the instruction", 1)
+    return after[:end] if end > 0 else None
 
 
 def find_markers(text: str, domain: str) -> list[str]:
-    """Return the markers of sections in a text, in its order; in law sections are called segments."""
+    """Return the section markers in a text, in order; in law, sections are called segments."""
     return _MARKERS.get(domain, _MARKER).findall(text)
 
 
 def split_sections(text: str, domain: str) -> dict[str, str]:
-    """Return the stripped text behind each marker, as the official code splits contexts and responses.
+    """Return each marker with the stripped text after it, as the official code splits contexts and responses.
 
-    Text before the first marker is dropped; a marker that occurs twice keeps its last text, at the place of its first.
+    Text before the first marker is dropped. A marker that occurs twice keeps its first position and its last text.
 
     >>> split_sections("Here: <Section 1> One. <Section 2>\\n", "books")
     {'<Section 1>': 'One.', '<Section 2>': ''}
@@ -102,12 +107,15 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
 
 
 def sections_of(case: Case, documents: Documents | Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each section of a summarizing case's context by its marker."""
+    """Return the sections of a summarizing case's context by marker."""
     return split_sections(context_of(user_text(case, documents)) or "", str(case.labels["domain"]))
 
 
-def split_case(case: Case, turn: int, documents: Documents) -> Parts:
-    """Return the context that the user message marks, and what follows it, for information coverage."""
+def split_case(case: Case, turn: int, documents: Documents) -> "Parts":
+    """Split the user message into the marked context and the text after it, for information coverage."""
+    # Imported here, because only the measure of coverage needs it.
+    from long_context_tasks.coverage.items import Parts, split_by_documents
+
     user = messages(case, documents)[-1].content
     context = context_of(user)
     if context is None:

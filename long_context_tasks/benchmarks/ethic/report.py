@@ -1,5 +1,4 @@
-"""Scores of ETHIC split as in the paper's analyses: by context length (5.2), by position (5.3), low against high coverage (5.1);
-and by input length and output length at once, which the paper leaves open.
+"""Split scores of ETHIC as the paper's analyses do: low against high coverage (5.1), context length (5.2) and position (5.3, Fig. 5).
 
 :func:`sections` makes the tables and heat maps from scored runs. Intervals are over clusters (documents), not cases or sections.
 """
@@ -41,49 +40,39 @@ from long_context_tasks.stats.means import (
 from long_context_tasks.tokens import CL100K
 
 BINS = 5
-"""Parts of equal size that a context is cut into for scores by position."""
+"""Number of equal parts of a context in scores by position."""
 _SHORTEST = 1_000
 _MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
-_NO_ITEM = ("", "none")
 
 
-class Span(NamedTuple):
-    """Numbers from ``low`` to below ``high``; a single number where both are equal. Spans sort by size."""
+class LengthSpan(NamedTuple):
+    """Numbers of tokens from ``low`` to below ``high``; one length if both are equal. Spans sort by size."""
 
     low: int
     high: int
 
 
-def doubling(number: int, first: int) -> Span:
-    """Return the span of a number where each span ends at twice its beginning; below ``first`` there is one more.
+def doubling(tokens: int) -> LengthSpan:
+    """Return the span of a number of tokens: below 1k, or from 1k, 2k, 4k ... to twice as many.
 
-    >>> doubling(5_000, 1_000), doubling(999, 1_000), doubling(1, 1)
-    (Span(low=4000, high=8000), Span(low=0, high=1000), Span(low=1, high=2))
+    >>> doubling(5_000), doubling(999)
+    (LengthSpan(low=4000, high=8000), LengthSpan(low=0, high=1000))
     """
-    if number < first:
-        return Span(0, first)
-    low = first << ((number // first).bit_length() - 1)
-    return Span(low, 2 * low)
+    if tokens < _SHORTEST:
+        return LengthSpan(0, _SHORTEST)
+    low = _SHORTEST << ((tokens // _SHORTEST).bit_length() - 1)
+    return LengthSpan(low, 2 * low)
 
 
-def length_text(span: Span) -> str:
-    """Return a span of tokens as tables show it.
+def length_text(span: LengthSpan) -> str:
+    """Return a span as tables show it.
 
-    >>> length_text(Span(4_000, 8_000)), length_text(Span(4_000, 4_000)), length_text(Span(0, 1_000))
+    >>> length_text(LengthSpan(4_000, 8_000)), length_text(LengthSpan(4_000, 4_000)), length_text(LengthSpan(0, 1_000))
     ('4k to 8k', '4k', 'under 1k')
     """
     if not span.low:
         return f"under {format_length(span.high)}"
     return " to ".join(map(format_length, dict.fromkeys(span)))
-
-
-def count_span_text(span: Span) -> str:
-    """Return a span of counts as tables show it.
-
-    >>> count_span_text(Span(4, 8)), count_span_text(Span(1, 2))
-    ('4 to 7', '1')
-    """
-    return str(span.low) if span.high <= span.low + 1 else f"{span.low} to {span.high - 1}"
 
 
 def position_text(place: int, bins: int) -> str:
@@ -96,60 +85,57 @@ def position_text(place: int, bins: int) -> str:
 
 
 @dataclass(frozen=True)
-class Scored:
-    """The score of a case, or of a label or section in it, with what it is split by.
+class ScoredItem:
+    """The score of a case, or of a label or section in it, with the properties by which scores are split.
 
     Attributes:
-        key: of the case, label or section, the same in every run.
+        key: key of the case, label or section, the same in every run.
         domain: books, debates, medicine or law.
-        cluster: the document or group that it comes from, the unit of intervals.
-        length: the length that a built case was built for; for published data a span of the prompt's tokens.
-        value: the score; None where there is none.
-        tokens: of the whole prompt, in cl100k.
-        items: items of the right answer (labels, ids, options, sections); 0 where nothing is to be listed.
-        context: tells whether two cases show the same context; empty where it is not known.
-        position: of a label or section, from 0 (beginning of the context) to 1 (end).
+        cluster: the document or group of documents, the unit of intervals.
+        length: the length that a built case was built for; for published data, a span of the prompt's tokens.
+        value: the score, or None.
+        tokens: number of cl100k tokens of the whole prompt.
+        context: key of the context, equal for cases that show the same one; empty if unknown.
+        position: position of a label or section, from 0 (beginning of the context) to 1 (end).
     """
 
     key: tuple[Hashable, ...]
     domain: str
     cluster: str
-    length: Span
+    length: LengthSpan
     value: float | None
     tokens: int = 0
-    items: int = 0
     context: str = ""
     position: float = 0.0
 
 
-def scored_case(case: Case, value: float | None, context: str = "") -> Scored:
+def scored_case(case: Case, value: float | None, context: str = "") -> ScoredItem:
     """Return a score with the labels of its case; for ``context`` see :func:`context_key`."""
     domain, tokens = str(case.labels["domain"]), int(case.num_tokens.get(CL100K, 0))
     built = case.labels.get("length")
-    return Scored(
+    return ScoredItem(
         key=(domain, case.id),
         domain=domain,
         cluster=case.cluster,
-        length=doubling(tokens, _SHORTEST) if built is None else Span(int(built), int(built)),
+        length=doubling(tokens) if built is None else LengthSpan(int(built), int(built)),
         value=value,
         tokens=tokens,
-        items=len([item for item in case.turns[0].gold if str(item).strip().casefold() not in _NO_ITEM]),
         context=context,
     )
 
 
 def context_key(user_message: str) -> str:
-    """Return a short name for the context in a user message, without the markers of its sections; empty where there is none."""
+    """Return a hash of the context in a user message without its section markers; empty without a context."""
     context = context_of(user_message)
     if context is None:
         return ""
     return hashlib.sha256(_MARKER.sub("", context).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def label_parts(case: Case, response: str | None) -> list[Scored]:
-    """Return whether a recalling response lists each label (1) or not (0), by the chunk that first names it.
+def label_parts(case: Case, response: str | None) -> list[ScoredItem]:
+    """Return for each label whether a recalling response lists it (1) or not (0), with the position of the first chunk that names it.
 
-    Responses are read as for ``strict_recall``. Empty for published cases, which do not say where their labels are.
+    Responses are read as for ``strict_recall``. Published cases, which do not record where their labels are, give an empty list.
     """
     [turn] = case.turns
     places = turn.labels.get("first_chunk")
@@ -165,11 +151,11 @@ def label_parts(case: Case, response: str | None) -> list[Scored]:
     ]
 
 
-def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[Scored]:
+def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[ScoredItem]:
     """Return the scores of the sections of a summarizing case; see ``summaries.section_scores``.
 
     Raises:
-        InputError: the verdicts are not those of the response.
+        InputError: the verdicts do not belong to the response.
     """
     return [
         _part(case, section.index, section.position, section.mean)
@@ -177,19 +163,19 @@ def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict])
     ]
 
 
-def _part(case: Case, index: int, position: float, value: float | None) -> Scored:
+def _part(case: Case, index: int, position: float, value: float | None) -> ScoredItem:
     whole = scored_case(case, value)
     return replace(whole, key=(*whole.key, index), position=position)
 
 
-K = TypeVar("K", Span, tuple[Span, Span], tuple[Span, int])
+K = TypeVar("K", LengthSpan, tuple[LengthSpan, int])
 
 
 def figures_by(
-    scored: Sequence[Scored], key: Callable[[Scored], K], scale: Scale | None
+    scored: Sequence[ScoredItem], key: Callable[[ScoredItem], K], scale: Scale | None
 ) -> dict[K, GroupMean]:
-    """Return the figures of each group of scores, in order of the keys."""
-    groups: dict[K, list[Scored]] = {}
+    """Return the figures of each group of scores, sorted by key."""
+    groups: dict[K, list[ScoredItem]] = {}
     for score in scored:
         groups.setdefault(key(score), []).append(score)
     return {
@@ -200,50 +186,43 @@ def figures_by(
     }
 
 
-def by_length(cases: Sequence[Scored], scale: Scale | None = RATES) -> dict[Span, GroupMean]:
+def by_length(cases: Sequence[ScoredItem], scale: Scale | None = RATES) -> dict[LengthSpan, GroupMean]:
     """Return figures by context length (5.2), shortest first."""
     return figures_by(cases, lambda case: case.length, scale)
 
 
-def by_length_and_items(
-    cases: Sequence[Scored], scale: Scale | None = RATES
-) -> dict[tuple[Span, Span], GroupMean]:
-    """Return figures by context length and, within it, by the number of items of the right answer: input against output."""
-    return figures_by(cases, lambda case: (case.length, doubling(case.items, 1)), scale)
-
-
-def by_position(parts: Sequence[Scored], bins: int = BINS) -> dict[Span, dict[int, GroupMean]]:
-    """Return figures by context length and part of the context (from 0; parts without a label or section are left out): Fig. 5.
+def by_position(parts: Sequence[ScoredItem], bins: int = BINS) -> dict[LengthSpan, dict[int, GroupMean]]:
+    """Return figures by context length and part of the context, as in Fig. 5; parts without a label or section are left out.
 
     Labels of one document are not independent, so a single document has no interval.
     """
-    table: dict[Span, dict[int, GroupMean]] = {}
+    table: dict[LengthSpan, dict[int, GroupMean]] = {}
     groups = figures_by(parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), None)
     for (length, place), group in groups.items():
         table.setdefault(length, {})[place] = group
     return table
 
 
-def of_domain(scored: Sequence[Scored]) -> Mapping[str, Sequence[Scored]]:
-    """Return the scores of each domain; where there are several domains, those of all first."""
+def of_domain(scored: Sequence[ScoredItem]) -> Mapping[str, Sequence[ScoredItem]]:
+    """Return the scores of each domain; if there are several domains, those of all come first."""
     domains = dict.fromkeys(score.domain for score in scored)
     parts = {"all": scored} if len(domains) > 1 else {}
     return {**parts, **{domain: [score for score in scored if score.domain == domain] for domain in domains}}
 
 
 def compare(
-    low: Sequence[Scored], high: Sequence[Scored], scale: Scale | None = RATES
+    low: Sequence[ScoredItem], high: Sequence[ScoredItem], scale: Scale | None = RATES
 ) -> tuple[GroupMean, GroupMean, GroupMean] | None:
-    """Compare low and high coverage (5.1) over equal contexts that both have a score for.
+    """Compare low and high coverage (5.1) over the contexts for which both have a score.
 
     Args:
-        low: of a counterpart; its scores are rates.
-        high: of the other task.
-        scale: of the scores of ``high``.
+        low: scores of a counterpart, which are rates.
+        high: scores of the other task.
+        scale: scale of the scores of ``high``.
 
     Returns:
-        Figures of low, of high, and of high minus low, context by context; None where no context is equal. The interval of a
-        difference of rates lies within -1 and 1.
+        Figures of low, of high, and of high minus low, paired by context; None if no context is equal. The interval of a difference of
+        rates is limited to -1 and 1.
     """
     others = {
         (case.key, case.context): case.value for case in high if case.context and case.value is not None
@@ -258,7 +237,7 @@ def compare(
     lows, highs, clusters = zip(*pairs, strict=True)
     loss = group_mean([there - here for here, there, _ in pairs], clusters)
     if scale == RATES and loss.interval is not None:
-        # The limit stands second, so that an end that is no number stays one.
+        # The limit is the second argument, so that an end that is NaN stays NaN.
         ends = Interval(max(loss.interval.low, -1.0), min(loss.interval.high, 1.0))
         loss = replace(loss, interval=ends)
     return group_mean(lows, clusters, RATES), group_mean(highs, clusters, scale), loss
@@ -266,57 +245,57 @@ def compare(
 
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
 _SIDES = ("low task", "low metric", "high task", "high metric", "high judge")
-_TEXT = frozenset((*_WHO, "length", "items", "position", "of", *_SIDES))
-# They choose cases and not how these are asked: cases differ in their ids.
+_TEXT = frozenset((*_WHO, "length", "position", "of", *_SIDES))
+# These options choose cases; they do not change how a case is asked.
 _CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
 _RECALL, _SUMMARIZE = "recall", "summarize"
-# Counterpart to tasks that have the same contexts; those of the other tasks are shorter or made otherwise.
+# Counterpart to the tasks with the same contexts; contexts of the other tasks are shorter or made in another way.
 _HIGH = {
     "single_qa": (_RECALL,),
     "multi_qa": (_RECALL,),
     "focused_summary": (_SUMMARIZE, _RECALL),
 }
 _CAPTIONS = {
-    _SUMMARIZE: "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
+    _SUMMARIZE: "Mean score of the sections (1 to 5) in this part of the context; a section left out has 1.",
     _RECALL: "Percent of the names or numbers recalled, by the part of the context that first names them.",
 }
 
 
 @dataclass
-class Measured:
+class MeasuredTask:
     """All runs of a task with one model, judge and settings, over all domains that were run.
 
     Attributes:
-        first: a run of them, for what all share.
-        spec: of its task.
-        cases, parts: scores; where there are several runs, the means over them.
-        without_verdicts: some summaries have scores, and the files do not hold the judge's replies.
+        first: one of the runs, for the properties that all share.
+        spec: task of the first run.
+        cases, parts: scores of cases, and of labels or sections; means over runs if there are several.
+        without_verdicts: whether some summaries have scores but the files lack the judge's replies.
     """
 
     first: ScoredRun
     spec: TaskSpec
-    cases: list[Scored] = field(default_factory=list)
-    parts: list[Scored] = field(default_factory=list)
+    cases: list[ScoredItem] = field(default_factory=list)
+    parts: list[ScoredItem] = field(default_factory=list)
     without_verdicts: bool = False
 
     @property
     def how(self) -> str:
-        """The settings in words, but for the choice of cases."""
+        """The settings as text, without the choice of cases."""
         return settings_text(self.first.settings, _CHOICES)
 
     @property
     def whose(self) -> tuple[str, ...]:
-        """Host, model and settings, but for the choice of cases and the folder of built ones."""
+        """Host, model and settings, without the choice of cases and the folder of built ones."""
         how = settings_text(self.first.settings, (*_CHOICES, "lct_cases"))
         return self.first.host, self.first.model, how
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Cells of a table, without the domain."""
+        """First cells of a table row, without the domain."""
         return self.first.host, self.first.model, self.spec.family, self.first.judge, self.how
 
     def figures(self, group: GroupMean) -> tuple[str, ...]:
-        """Return the cells of n, mean and interval."""
+        """Return the cells for n, mean and interval."""
         places = 2 if self.first.points else 3
         return (
             count_text(group.n, group.total),
@@ -328,7 +307,7 @@ class Measured:
         """Add the scores of a run's cases, and of their labels or sections.
 
         Raises:
-            InputError: damaged files, cases that the task does not have, or data that are not here.
+            InputError: damaged files, cases that the task does not have, or missing data.
         """
         task = run.load()
         comparable = task.options.cases is not None and self.spec.task in (*_HIGH, _SUMMARIZE, _RECALL)
@@ -354,19 +333,17 @@ class Measured:
                     else:
                         self.parts += section_parts(case, text, stored_verdicts(turn.verdicts))
             except (KeyError, TypeError, ValueError) as error:
-                raise InputError(
-                    f"{named}: its scores cannot be laid beside its cases ({error!r})"
-                ) from error
+                raise InputError(f"{named}: its scores do not match its cases ({error!r})") from error
 
 
-def measure(runs: Sequence[ScoredRun]) -> tuple[list[Measured], list[str]]:
-    """Return the scores of runs, those of one setting over all domains and lengths together, and why some are left out.
+def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
+    """Group the scores of runs by setting, over all domains and lengths; and return notes on runs that are left out.
 
     Raises:
-        InputError: damaged files, cases that the task does not have, or data that are not here, for whatever run; synthetic cases
-            that are too many to be written, for all of them.
+        InputError: damaged files, cases that the task does not have, or missing data in any run; or the synthetic cases of all runs are
+            too many to be written.
     """
-    found: dict[Hashable, Measured] = {}
+    found: dict[Hashable, MeasuredTask] = {}
     left_out: list[NotInCache] = []
     for run in runs:
         try:
@@ -374,7 +351,7 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[Measured], list[str]]:
         except NotInCache as error:
             left_out.append(error)
             continue
-        new = Measured(run, parse_task(run.task))
+        new = MeasuredTask(run, parse_task(run.task))
         key = (run.host, run.model, new.spec.family, run.version, run.judge, new.how, run.metric)
         found.setdefault(key, new).add(run)
     if left_out and not found:
@@ -387,14 +364,14 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[Measured], list[str]]:
 
 
 def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
-    """Return one section: low against high coverage, length, position, heat maps of Fig. 5, input against output length.
+    """Return one section: coverage, length, position, and the heat maps of Fig. 5.
 
     Args:
-        runs: of any model, task and setting.
-        bins: parts of a context, for scores by position.
+        runs: runs of any model, task and setting.
+        bins: number of parts of a context in scores by position.
 
     Raises:
-        InputError: damaged files, or data of a task that are not here.
+        InputError: damaged files, or the data of a task are missing.
     """
     measured, left_out = measure(runs)
     bare = [entry for entry in measured if entry.without_verdicts]
@@ -414,7 +391,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
 
 
 def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
-    """Return the heat maps alone: runs of tasks that have none are not read.
+    """Return only the heat maps; runs of tasks without one are not read.
 
     Raises:
         InputError: see :func:`sections`.
@@ -423,9 +400,9 @@ def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
     return [heat_map(entry, bins) for entry in measure(mapped)[0] if entry.parts]
 
 
-def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
-    """Return the scores by context length, by position, and by input and output length, and a heat map of sections."""
-    length, position, heat, items = [], [], [], []
+def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:
+    """Return the scores by context length and by position, and the mean scores of sections as in Fig. 5."""
+    length, position, heat = [], [], []
     for entry in measured:
         points, metric = entry.first.points, entry.first.metric
         scale = card(NAME).points.get(metric, RATES)
@@ -435,10 +412,6 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
                 tokens = [case.tokens for case in cases if case.length == span]
                 mean = f"{sum(tokens) / len(tokens):,.0f}"
                 length.append((*who, length_text(span), mean, metric, *entry.figures(group)))
-            if entry.spec.task not in _HIGH:
-                for (span, count), group in by_length_and_items(cases, scale).items():
-                    number = count_span_text(count)
-                    items.append((*who, length_text(span), number, metric, *entry.figures(group)))
         for domain, parts in of_domain(entry.parts).items():
             of = "section score" if points else "labels recalled"
             for span, places in by_position(parts, bins).items():
@@ -450,12 +423,10 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
                     heat.append((*who, str(sum(group.n for group in places.values())), *cells))
     ending = ("n", "score", "95 % interval")
     across = [position_text(at, bins) for at in range(bins)]
-    output = "items of the right answer: labels, options, ids, sections"
     tables = (
         ("length", "by context length (5.2)", ("mean tokens", "metric", *ending), length),
         ("position", "by position in the context (5.3)", ("position", "of", *ending), position),
         ("heat_map", "mean scores of sections by position (Fig. 5)", ("sections", *across), heat),
-        ("items", f"input against output length ({output})", ("items", "metric", *ending), items),
     )
     return [
         Table(key, title, (*_WHO, "length", *columns), tuple(rows), _TEXT)
@@ -463,8 +434,8 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
     ]
 
 
-def coverage_table(measured: Sequence[Measured]) -> Table:
-    """Return low- against high-coverage tasks on the same contexts, at each length (Fig. 4) and, where there are several, at all."""
+def coverage_table(measured: Sequence[MeasuredTask]) -> Table:
+    """Compare low- and high-coverage tasks on the same contexts at each length (Fig. 4), and at all if there are several."""
     rows = []
     for low in measured:
         for high in measured:
@@ -480,7 +451,7 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
                 for length, own in parts.items():
                     if found := compare(own, high.cases, scale):
                         n, *low_cells = low.figures(found[0])
-                        # Points and rates have no difference.
+                        # A difference between points and rates has no meaning.
                         loss = ("", "") if points else high.figures(found[2])[1:]
                         who = (*low.whose, domain, length, n)
                         low_side = (low.spec.family, low.first.metric, *low_cells)
@@ -495,8 +466,8 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
     return Table("coverage", title, columns, tuple(rows), _TEXT)
 
 
-def heat_map(measured: Measured, bins: int) -> HeatMap:
-    """Return the scores of labels or sections by place in the context and its length, all domains together (Fig. 5)."""
+def heat_map(measured: MeasuredTask, bins: int) -> HeatMap:
+    """Return the scores of labels or sections by position and length of the context, all domains together (Fig. 5)."""
     table = by_position(measured.parts, bins)
     scale, low, high = (1, 1.0, 5.0) if measured.first.points else (100, 0.0, 100.0)
     values: list[list[float | None]] = []

@@ -82,7 +82,7 @@ def test_what_is_missing_is_named_with_remedies(folder: Path) -> None:
             InputError, match=r"czech\.zip is missing.*lct data fetch elitr_bench.*LCT_DATA_DIR"
         ):
             read("dev", czech=True)
-        with pytest.raises(InputError, match="split 'train' is none of dev, test"):
+        with pytest.raises(InputError, match="split 'train' is not one of dev, test"):
             read("train")
     assert archives.paths("dev")
     with pytest.raises(InputError, match=r"holds no .*conv_dev.* \(it has: .*qa_dev_st_all-eval\.json\)"):

@@ -109,7 +109,7 @@ def test_a_file_that_somebody_put_there(server: Server, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(b"something else")
     result = fetch("--file", "data.zip")
-    assert result.exit_code == 2 and f"{path}: its content is not the published one" in result.stderr
+    assert result.exit_code == 2 and f"{path}: its content differs" in result.stderr
     assert path.read_bytes() == b"something else" and not server.asked
     assert fetch("--file", "data.zip", "--force").exit_code == 0
     assert path.read_bytes() == server.files["/data.zip"]

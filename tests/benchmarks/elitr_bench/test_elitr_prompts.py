@@ -84,7 +84,7 @@ def test_a_turn_needs_as_many_answers_as_came_before(answers: list[str]) -> None
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"style": "alpaca"}, "'alpaca' is none of chat, gpt, raw"),
+        ({"style": "alpaca"}, "'alpaca' is not one of chat, gpt, raw"),
         ({"style": "gpt", "markers": True}, "no question-"),
     ],
 )

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from other_tokenizers import other_tokenizer
 
-from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Question, Response
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives, PublishedQuestion, PublishedResponse
 from long_context_tasks.benchmarks.elitr_bench.paper import (
-    Cell,
+    PaperFigure,
     Scores,
     middle_test,
     paper_tables,
@@ -23,11 +23,11 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.stats.means import round_half_up, round_twice
 
 MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
-Tables = dict[str, list[Cell]]
+Tables = dict[str, list[PaperFigure]]
 SEEDS = ("published only", "three seeds")
 
 
-def at(cells: list[Cell], row: str, column: str) -> Cell:
+def at(cells: list[PaperFigure], row: str, column: str) -> PaperFigure:
     [found] = [cell for cell in cells if (cell.row, cell.column) == (row, column)]
     return found
 
@@ -240,7 +240,7 @@ def test_published_figures_are_complete() -> None:
 
 
 def test_a_figure_that_does_not_come_out_says_no() -> None:
-    cell = Cell("m", "c", "8.53", Fraction(1202, 141), twice=True)
+    cell = PaperFigure("m", "c", "8.53", Fraction(1202, 141), twice=True)
     assert (cell.recomputed, cell.plain, cell.match) == ("8.53", "8.52", "yes")
     assert replace(cell, twice=False).match == "no"
     assert replace(cell, published="8.5 to 8.6").match == "yes"
@@ -251,8 +251,8 @@ def test_a_figure_that_does_not_come_out_says_no() -> None:
 
 @pytest.mark.parametrize("stored", ["", "nine", "nan"])
 def test_a_score_that_is_no_number_is_named(stored: str) -> None:
-    question = Question("3", "who", "B", "q", "a")
-    response = Response("meeting_en_dev_001", question, "GPT-4", "r", {"gpt-4": stored})
+    question = PublishedQuestion("3", "who", "B", "q", "a")
+    response = PublishedResponse("meeting_en_dev_001", question, "GPT-4", "r", {"gpt-4": stored})
     with pytest.raises(InputError, match=r"meeting_en_dev_001, question 3, GPT-4: score of gpt-4"):
         score(response)
     with pytest.raises(InputError, match=r"score of prometheus is None"):

@@ -26,15 +26,13 @@ from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build import sources
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
-from long_context_tasks.benchmarks.ethic.build.attribute import Cited, find_citations, mask
+from long_context_tasks.benchmarks.ethic.build.attribute_law import Cited, find_citations, mask
 from long_context_tasks.benchmarks.ethic.build.sources import (
     cited_cases,
     included_elsewhere,
     places,
-    read_sources,
 )
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
-from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli.coverage import item_sources
@@ -278,57 +276,6 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
     assert list(report.tokens) == [case.num_tokens[str(tmp_path)] for case in cases.cases]
 
 
-FEW = "the context has fewer chunks or paragraphs than --items"
-
-
-@pytest.mark.parametrize("domain", ["books", "law"])
-def test_sections_in_any_number_of_one_context(documents: Path, tmp_path: Path, domain: str) -> None:
-    own = {"items": (2, 5, 9, 500), "domain": domain, "chunk_tokens": 400}
-    [report] = build("ethic_summarize", documents, tmp_path / "x", **own)
-    found = cases_of(tmp_path / "x", f"ethic_summarize_{domain}")
-    assert len({case.id for case, _ in found}) == len(found) == 3 * report.clusters
-    assert report.dropped[FEW] == report.clusters
-    of_cluster: dict[str, list[tuple[int, str]]] = {}
-    for case, user in found:
-        sections = split_sections(context_of(user), domain)
-        n = len(sections)
-        assert list(sections) == case.turns[0].gold and all(sections.values())
-        assert case.labels["num_sections"] == case.labels["answer_items"] == n
-        assert case.id.endswith(f"_4k_{n}items")
-        of_cluster.setdefault(case.cluster, []).append((n, context_key(user)))
-    for members in of_cluster.values():
-        assert [n for n, _ in members] == [2, 5, 9] and len({key for _, key in members}) == 1
-
-
-def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -> None:
-    with oracle(tmp_path) as (_, annotator):
-        own = {"items": (2, 4, 50), "domain": "books", "chunk_tokens": 400, "n": 1}
-        [report] = build("ethic_organize", documents, tmp_path / "x", annotator=annotator, **own)
-    assert report.dropped[FEW] == 1
-    (few, asked_few), (more, asked_more) = cases_of(tmp_path / "x", "ethic_organize_books")
-    assert [len(case.turns[0].gold) for case in (few, more)] == [2, 4] and few.id != more.id
-    assert context_key(asked_few) == context_key(asked_more)
-    options = in_the_order_of_the_context(few, asked_few)
-    assert set(options.values()) < set(in_the_order_of_the_context(more, asked_more).values())
-
-
-@pytest.mark.parametrize(
-    ("family", "items", "said"),
-    [
-        ("ethic_summarize", "2;4", "--items, item 1 must be a whole number"),
-        ("ethic_summarize", "1,4", "--items, item 1 must be at least 2"),
-        ("ethic_recall", "4", "ethic_recall takes no --items"),
-        ("ada_leval_bestanswer_synthetic", "4", "takes no --items"),
-    ],
-)
-def test_items_that_cannot_be_had_are_refused(
-    documents: Path, tmp_path: Path, family: str, items: str, said: str
-) -> None:
-    source = () if "synthetic" in family else ("--documents", documents)
-    printed = lct("build", family, *source, "--length", "4k", "--items", items, "--out", tmp_path, code=2)
-    assert said in " ".join(printed.split())
-
-
 @pytest.mark.parametrize(
     ("domain", "mark"), [("books", "<Section 9>"), ("books", "<Section 2>"), ("law", "<Segment 1>")]
 )
@@ -426,33 +373,6 @@ def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
     best = found["Cohen_2006_ADHD"]
     assert best is not None and best[0].id == "Cohen_2006_AtypicalAntipsychotics" and len(best[1]) == 63
     assert found["Bannach-Brown_2019"] is None
-
-
-@pytest.mark.usefixtures("_read_once")
-def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path: Path) -> None:
-    source = shared / "data" / "court_opinions"
-    for group in read_sources(source, "law", Counter()):
-        sizes = [sum(len(text.text.split("\n")[-1]) for text in own) for own in group.documents]
-        assert sizes == sorted(sizes)
-    out = tmp_path / "ethic_summarize"
-    words = ("build", "ethic_summarize", "--documents", source, "--length", "4k,8k,16k", "--out", tmp_path)
-    printed = lct(*words)
-    cases = CaseSet.read(out, "ethic_summarize_law")
-    titles = {
-        case.id: re.findall(r"^Case: ", user, re.MULTILINE)
-        for case, user in cases_of(out, "ethic_summarize_law")
-    }
-    means = []
-    for length, least in (("4k", 79), ("8k", 83), ("16k", 68)):
-        found = [case for case in cases.cases if case.id.endswith(f"_{length}")]
-        assert len(found) >= least
-        documents = [case.labels["num_documents"] for case in found]
-        assert min(documents) >= 2 and documents == [len(titles[case.id]) for case in found]
-        means.append(sum(documents) / len(documents))
-        assert re.search(rf"ethic_summarize_law {length} .* {means[-1]:.1f} +\n", printed)
-    assert means == sorted(means) and means[-1] > 2.9
-    kept = json.loads((out / "manifest.json").read_text())["tasks"]["ethic_summarize_law"]["figures"]
-    assert [kept[length]["documents"] for length in ("4k", "8k", "16k")] == means
 
 
 def test_real_citations_of_a_target_are_masked(real_opinions: list[Opinion]) -> None:

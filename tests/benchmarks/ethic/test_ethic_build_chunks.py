@@ -10,23 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Work
-from long_context_tasks.benchmarks.ethic.build.attribute import choose_pages
-from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
+from long_context_tasks.benchmarks.ethic.build.attribute_law import choose_pages
+from long_context_tasks.benchmarks.ethic.build.contexts import split_sections
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
     NOT_CHOSEN,
-    Offer,
-    Window,
+    Candidate,
     choice_key,
     first_chunks,
-    plan_cases,
+    first_fitting,
+    plan_contexts,
     plan_windows,
-    window,
 )
-from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Source
+from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, EthicSource
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.synthetic.maker import even_sections
 from long_context_tasks.corpora.opinions import Opinion
-from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of, sentence_ends
 
@@ -63,14 +62,14 @@ def test_chunks_keep_every_letter_in_order_and_their_size(texts: list[str], cap:
 def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[int]) -> None:
     tokenizer = cl100k()
     chunks = first_chunks(map(Text, texts), cap, max(budgets), tokenizer)
-    small, large = (window(chunks, budget) for budget in sorted(budgets))
+    small, large = (first_fitting(chunks, budget) for budget in sorted(budgets))
     assert sum(chunk.tokens for chunk in large) <= max(budgets)
     assert sum(chunk.tokens for chunk in small) <= min(budgets)
     short = [piece for chunk in small for piece in chunk.pieces]
     assert [piece for chunk in large for piece in chunk.pieces][: len(short)] == short
     # All chunks but the last are those of the source.
     assert [chunk.text for chunk in small[:-1]] == [chunk.text for chunk in chunks[: len(small) - 1]]
-    whole = window(chunks, max(budgets), fill=False)
+    whole = first_fitting(chunks, max(budgets), fill=False)
     assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunks[: len(whole)]]
 
 
@@ -84,8 +83,8 @@ def test_opinions_take_turns_and_longer_contexts_hold_shorter_ones() -> None:
             patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
             patch.setattr(EthicSettings, "budget", lambda _, length: length - 500)
             own = EthicSettings(lengths=(4000, 8000), chunk_tokens=1000, min_document=0)
-            plan = plan_windows([Source("s", "", "law", tuple(texts))], own, Work())
-        found = [[piece for chunk in one.chunks for piece in chunk.pieces] for one in plan.windows]
+            plan = plan_windows([EthicSource("s", "", "law", tuple(texts))], own, Work())
+        found = [[piece for chunk in one.chunks for piece in chunk.pieces] for one in plan.contexts]
         assert all([piece.part for piece in one] == sorted(piece.part for piece in one) for one in found)
         assert set(found[0]) <= set(found[1])
         counts = (Counter(piece.part for piece in one) for one in found)
@@ -124,11 +123,6 @@ def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
     assert len(counted) == len(set(counted)) == 1000
 
 
-@pytest.mark.parametrize("context", ["", " \n\n "])
-def test_nothing_has_no_chunks(context: str) -> None:
-    assert split_context(context, cl100k()) == []
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -159,25 +153,22 @@ def test_sentences_stay_whole_and_citations_too() -> None:
     assert len(pieces) > 3 and all(len(piece.text) % (len(sentence) + 1) == len(sentence) for piece in pieces)
 
 
+class Named(Candidate[str]):
+    """A candidate whose context is its id."""
+
+    def context(self, length: int) -> str:
+        return self.id
+
+
 def test_n_sources_are_chosen_by_the_seed_alike_at_every_length() -> None:
     names = [f"s{number}" for number in range(40)]
 
     def chosen(seed: int, n: int | None, own: list[str], key: bool = True) -> list[str]:
         settings = EthicSettings(lengths=(4000,), seed=seed, n=n)
-        windows = {name: Window(Source(name, "", "books", ()), 4000, ()) for name in own}
-        plan = plan_cases(
-            [
-                Offer(
-                    name,
-                    10**5,
-                    lambda _, name=name: windows[name],
-                    choice_key(settings, "books", name) if key else "",
-                )
-                for name in own
-            ],
-            settings,
+        plan = plan_contexts(
+            (Named(name, 10**5, choice_key(settings, "books", name) if key else "") for name in own), settings
         )
-        kept = [window.source.id for window in plan.windows]
+        kept = list(plan.contexts)
         assert kept == [name for name in own if name in kept]
         assert plan.dropped[4000][NOT_CHOSEN] == len(own) - len(kept) and plan.order == tuple(own)
         return kept
@@ -185,7 +176,7 @@ def test_n_sources_are_chosen_by_the_seed_alike_at_every_length() -> None:
     assert chosen(0, 10, names) != chosen(1, 10, names) and len(chosen(0, 10, names)) == 10
     assert set(chosen(0, 5, names)) < set(chosen(0, 10, names))
     assert chosen(0, 40, names) == chosen(0, None, names) == names
-    # Where a longer length has fewer sources, the preferred ones are the same.
+    # If a longer length has fewer sources, the preferred ones are the same.
     longer = [name for name in names if name not in chosen(0, 5, names)]
     assert chosen(0, 5, longer) == [name for name in chosen(0, 10, names) if name in longer]
     # Without keys the order decides.
@@ -202,7 +193,7 @@ def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: flo
     """Paragraphs of any size in words, which the tokenizer counts."""
     tokenizer = Tokenizer("words", lambda texts: [text.split() for text in texts])
     sources = [
-        Source(str(number), "", "books", tuple(Text("word " * size) for size in sizes))
+        EthicSource(str(number), "", "books", tuple(Text("word " * size) for size in sizes))
         for number, sizes in enumerate(documents)
     ]
     with pytest.MonkeyPatch.context() as patch:
@@ -210,7 +201,7 @@ def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: flo
         own = EthicSettings(lengths=(1000, 2000), min_document=0, min_fill=min_fill)
         plan = plan_windows(sources, own, Work(), fill=fill)
         for length in own.lengths:
-            there = [one for one in plan.windows if one.length == length]
+            there = [one for one in plan.contexts if one.length == length]
             assert len(there) + plan.dropped[length].total() == len(sources)
             for one in there:
                 assert one.chunks and one.tokens <= own.budget(length)
@@ -218,11 +209,11 @@ def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: flo
 
 
 def test_a_paragraph_over_the_budget_gives_no_window() -> None:
-    sources = [Source("s", "", "debates", (Text("one two three " * 250), *[Text("short")] * 2000))]
+    sources = [EthicSource("s", "", "debates", (Text("one two three " * 250), *[Text("short")] * 2000))]
     for min_fill in (0.0, 0.8):
         own = EthicSettings(lengths=(1000, 4000), min_document=0, min_fill=min_fill)
         plan = plan_windows(sources, own, Work())
-        assert [one.length for one in plan.windows] == [4000] and plan.dropped[1000] == {LOOSE: 1}
+        assert [one.length for one in plan.contexts] == [4000] and plan.dropped[1000] == {LOOSE: 1}
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,8 +7,8 @@ from ethic_oracle import oracle, user_messages, write_documents
 
 from long_context_tasks.benchmarks.ethic.build import build
 from long_context_tasks.benchmarks.ethic.build.contexts import evidence
-from long_context_tasks.benchmarks.ethic.build.drafts import Window
-from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.benchmarks.ethic.build.drafts import ContextWindow
+from long_context_tasks.benchmarks.ethic.build.sources import EthicSource
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.schema import CaseSet
@@ -39,11 +39,11 @@ def test_a_question_and_its_answer_are_those_of_all_lengths(
         assert len(cases.cases) == 6 and [len(found) for found in books.values()] == [1, 1]
 
 
-def contexts(*shown: str) -> list[Window]:
+def contexts(*shown: str) -> list[ContextWindow]:
     """Contexts of one source, each given as chunks of documents: ``a1 a2|b1`` has two chunks."""
     return [
-        Window(
-            Source("x", "X", "law", ()),
+        ContextWindow(
+            EthicSource("x", "X", "law", ()),
             1000 * length,
             tuple(
                 Chunk(tuple(Piece(name, 9, ord(name[0])) for name in chunk.split()))

@@ -19,7 +19,7 @@ from long_context_tasks.benchmarks.ethic.build.annotator import (
     parse_spans,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.attribute import (
+from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     MARK,
     TARGET_MARK,
     Cited,
@@ -28,7 +28,7 @@ from long_context_tasks.benchmarks.ethic.build.attribute import (
     mask,
     may_refer,
 )
-from long_context_tasks.benchmarks.ethic.build.drafts import fill
+from long_context_tasks.benchmarks.ethic.build.drafts import fill_slots
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import score_qa
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
@@ -151,7 +151,7 @@ def test_what_is_filled_in_is_not_searched_for_slots(passage: str, query: str) -
     prompt = evaluator_prompt(passage + "<query>", query + "<context>")
     assert f"\n\n{passage}<query>\n\nQuery:" in prompt and f"\n\n{query}<context>\n\nScore Rubrics:" in prompt
     assert prompt.endswith("Final Score : {{a single score only}}")
-    assert fill("<options>", {"options": passage}) == passage
+    assert fill_slots("<options>", {"options": passage}) == passage
 
 
 def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:
     for (domain, labels), own in zip(rows, read, strict=True):
         assert (parse_labels("; ".join(map(str, labels)) or "None", domain) or []) == own
     path.write_text(json.dumps({"domain": "medicine", "passage": "x", "labels": ["twelve of them"]}))
-    with pytest.raises(InputError, match=r"hand.jsonl, line 1: 'twelve of them' is no label"):
+    with pytest.raises(InputError, match=r"hand.jsonl, line 1: 'twelve of them' is not a label"):
         read_labelled_chunks(path)
 
 
@@ -185,43 +185,6 @@ def test_instructions_are_those_of_the_paper(shared: Path) -> None:
         assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name
 
 
-def test_a_citation_in_several_reporters_and_of_a_firm_is_one_mark() -> None:
-    text = (
-        "See Dames & Moore v. Regan, 453 U.S. 654, 668-69, 101 S.Ct. 2972, 69 L.Ed.2d 918 (1981), as before."
-    )
-    assert masked_of(text, [])[0] == "See [CITATION], as before."
-    assert masked_of(text, [], Cited(["101 S.Ct. 2972"])) == ("See [TARGET CITATION], as before.", 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("See Doe v. Roe, 17 F.3d 462, 467 (1st Cir.1994) (citing it).", "See [CITATION] (citing it)."),
-        ("In Doe v. Roe, 17 F.3d 462, 463-64 & nn.16-17 (1st Cir. 1994), no.", "In [CITATION], no."),
-        ("Doe v. Roe, 399 F.3d 724, 735- 36 (1st Cir. 2005). Then 12 left.", "[CITATION]. Then 12 left."),
-        ("Under 18 U.S.C. § 5032, no. Id. § 5031.", "Under 18 U.S.C. § 5032, no. Id. § 5031."),
-        ("So said. Accord Roe v. City of Rye, supra, at 146; no.", "So said. Accord [CITATION]; no."),
-        ("So said (following Roe v. City of Rye, supra). No.", "So said (following [CITATION]). No."),
-        ("Doe v. Roe, 2001 ME 37, ¶¶ 10, 14 & n.3, 767 A.2d 310, no.", "[CITATION], no."),
-        ("It was by Congress. In re Gault, supra, at 4.", "It was by Congress. [CITATION]."),
-        ("Doe v. Roe held. In Brown, 12 F.3d at 4, no.", "Doe v. Roe held. In [CITATION], no."),
-        (
-            "He left. See, e.g., Sch. Union No. 37 v. United Nat'l Ins. Co., 617 F.3d 5 (2010).",
-            "He left. See, e.g., [CITATION].",
-        ),
-        ("See Doe v. Roe, 2007 WL 998, at *3-*4. 2007 WL 998, at *5. So.", "See [CITATION]. [CITATION]. So."),
-        ("It would. See de la Torre v. Roe, 15 F.3d 12 (1st Cir. 1994).", "It would. See [CITATION]."),
-        ("In Doe v. Roe, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280, no.", "In [CITATION], no."),
-        (
-            "Case: Doe v. Roe\n7 F.3d 2 (2010) Jane DOE v. ROE.",
-            "Case: Doe v. Roe\n[CITATION] Jane DOE v. ROE.",
-        ),
-    ],
-)
-def test_marks_take_pages_notes_and_courts_with_them_and_leave_statutes(text: str, masked: str) -> None:
-    assert masked_of(text, [])[0] == masked
-
-
 GIFFORD = Cited(["482 F.3d 600"], "Gifford v. Harrow Mills LLC")
 FULL = "Gifford v. Harrow Mills, LLC, 482 F.3d 600 (1st Cir. 2007). "
 T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
@@ -230,57 +193,56 @@ T, C, U = TARGET_MARK, MARK, "[UNSURE CITATION]"
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        ("482 F.3d at 616. Id. at 617. 482 F. 3d, at 600.", f"{T}. {T}. {T}."),
-        # Other volumes, and pages before the target's.
-        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {U}."),
-        # Another case of the volume, cited behind as well, that begins before the page or not.
-        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{U}; {T}. {C}."),
-        ("Pell v. Roe, 482 F.3d 610. Gifford, 482 F.3d at 610. Pell, 482 F.3d at 9.", f"{C}. {U}. {U}."),
-        # The name before it decides nothing but says when nothing is sure.
-        ("Pell v. Roe, 9 F.3d 700. Gifford, 482 F.3d at 616. Court, 482 F.3d at 6.", f"{C}. {T}. {U}."),
-        ("Pell v. Roe, 9 F.3d 700. 9 F.3d at 7. Pell, 482 F.3d at 616.", f"{C}. {C}. {U}."),
-        ("Roe v. Ullring, 482 F.3d at 616. Indeed, 482 F.3d at 616.", f"{U}. Indeed, {T}."),
-        (
-            "Roe v. Gifford, 9 F.3d 1 (1990). Gifford, supra, at 2. Unlike Harrow Mills, supra, at 3, no.",
-            f"{C}. {U}. Unlike {T}, no.",
-        ),
-        # What eyecite cannot place behind the target, or places over a rule that it does not know.
-        ("Gifford, 482 F.3d at 5. Id. at 6. Id. at 601.", f"{U}. {U}. {U}."),
-        ("Id. at 9. Pell v. Roe, 9 F.3d 700. Id. at 701. Id. at 9.", f"{U}. {C}. {C}. {C}."),
-        ("So says U.S.S.G. 2L1.2. Id. at 601. Id.", f"So says U.S.S.G. 2L1.2. {T}. {T}"),
-        ("So says U.S.S.G. 2L1.2. Id.", f"So says U.S.S.G. 2L1.2. {U}"),
-        ("18 U.S.C. § 922. Id. at 5. In Gifford at 601, no.", f"18 U.S.C. § 922. {C}. In {T}, no."),
-        # Reporters of one citation.
-        ("Gifford, 482 F.3d 600, 5 Me. 8. 5 Me. at 9. 6 Me. at 9.", f"{T}. {T}. {C}."),
-        # Before it was printed, or the decision below: the annotator says.
-        ("Gifford v. Harrow Mills, 2010 WL 27, at *6. 2010 WL 27, at *7. Id.", f"{U}. {U}. {U}"),
+        ("See Doe v. Roe, 17 F.3d 462, 467 (1st Cir.1994) (citing it).", f"See {C} (citing it)."),
+        ("In Doe v. Roe, 17 F.3d 462, 463-64 & nn.16-17 (1st Cir. 1994), no.", f"In {C}, no."),
+        ("Doe v. Roe, 399 F.3d 724, 735- 36 (1st Cir. 2005). Then 12 left.", f"{C}. Then 12 left."),
+        ("Under 18 U.S.C. § 5032, no. Id. § 5031.", "Under 18 U.S.C. § 5032, no. Id. § 5031."),
+        ("So said (following Roe v. City of Rye, supra). No.", f"So said (following {C}). No."),
+        ("It was by Congress. In re Gault, supra, at 4.", f"It was by Congress. {C}."),
+        ("See, e.g., Sch. Union No. 37 v. United Nat'l Ins. Co., 617 F.3d 5 (2010).", f"See, e.g., {C}."),
+        ("See Doe v. Roe, 2007 WL 998, at *3-*4. 2007 WL 998, at *5. So.", f"See {C}. {C}. So."),
+        ("It would. See de la Torre v. Roe, 15 F.3d 12 (1st Cir. 1994).", f"It would. See {C}."),
+        ("In Doe v. Roe, 2003 VT 8, ¶¶ 4, 6 & n.3, 176 Vt. 15, 833 A.2d 1280, no.", f"In {C}, no."),
+        ("Case: Doe v. Roe\n7 F.3d 2 (2010) Jane DOE v. ROE.", f"Case: Doe v. Roe\n{C} Jane DOE v. ROE."),
     ],
 )
-def test_a_later_citation_is_the_targets_only_if_nothing_speaks_against_it(text: str, masked: str) -> None:
-    assert mask(FULL + text, find_citations(FULL + text, GIFFORD))[0] == f"{T}. {masked}"
-
-
-def test_without_a_known_citation_all_that_may_be_the_targets_is_unsure() -> None:
-    text = FULL + "482 F.3d at 616. Id. at 617. Pell v. Roe, 9 F.3d 700. 9 F.3d at 701. 7 F.3d at 1."
-    cited = Cited((), GIFFORD.title)
-    assert mask(text, find_citations(text, cited))[0] == f"{U}. {U}. {U}. {C}. {C}. {U}."
-    spans = [*find_citations(text, cited), *find_quotes(text, ["Gifford v. Harrow Mills, LLC, 482 F.3d 600"])]
-    assert mask(text, spans)[0] == f"{T}. {U}. {U}. {C}. {C}. {U}."
+def test_a_mark_covers_names_pages_notes_and_court_but_no_statute(text: str, masked: str) -> None:
+    assert masked_of(text, [])[0] == masked
 
 
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
+        ("482 F.3d at 616. Id. at 617. 482 F. 3d, at 600.", f"{T}. {T}. {T}."),
+        # Other volumes, and pages before the target's.
+        ("483 F.3d at 616. 482 F.2d at 616. 482 F.3d at 5.", f"{C}. {C}. {C}."),
+        # Another case of the volume that begins before the page or after it.
+        ("482 F.3d at 710; 482 F.3d at 610. Pell v. Roe, 482 F.3d 700 (2d Cir. 2007).", f"{U}; {T}. {C}."),
+        # A name that contradicts the place.
+        ("Gifford, 482 F.3d at 5. Id. at 6. Pell, 482 F.3d at 616.", f"{U}. {U}. {U}."),
+        # Only a name, which the annotator has to attribute.
         (
-            "2003 VT 8, ¶¶ 4-6. Id. ¶ 5; id. at ¶ 6. 2003 VT 8, at ¶ 12 n.3. So ¶ 4.",
-            f"{T}. {U}; {U}. {T}. So ¶ 4.",
+            "Roe v. Pell, 9 F.3d 1 (1990). Gifford, supra, at 2. In Gifford at 601, no.",
+            f"{C}. {U}. In {U}, no.",
         ),
-        ("176 Vt. at 17. 2003 VT 9, ¶¶ 4, 6 & 9, held 12 so. Id. ¶ 9.", f"{T}. {C}, held 12 so. {C}."),
-        ("2009 ND 4, ¶ 4, 767 N.W.2d 310, 311. 12 left.", f"{C}. 12 left."),
-        ("17 F.3d 4, 7 (1990). Id. ¶ 9. See 2011-Ohio-55, at ¶ 13 (2011), no.", f"{C}. {C}. See {C}, no."),
+        # "Id." before the target's first page, after another case, a statute, or a rule that eyecite does not know.
+        ("Id. at 9. Pell v. Roe, 9 F.3d 700. Id. at 701.", f"{U}. {C}. {C}."),
+        ("18 U.S.C. § 922. Id. at 605.", f"18 U.S.C. § 922. {C}."),
+        ("So says U.S.S.G. 2L1.2. Id. at 601. Id.", f"So says U.S.S.G. 2L1.2. {T}. {T}"),
+        ("So says U.S.S.G. 2L1.2. Id.", f"So says U.S.S.G. 2L1.2. {U}"),
+        # Other reporters of the target.
+        ("Gifford, 482 F.3d 600, 5 Me. 8. 5 Me. at 9. 6 Me. at 9.", f"{T}. {T}. {C}."),
+        # Before it was printed, or the decision below.
+        ("Gifford v. Harrow Mills, 2010 WL 27, at *6. 2010 WL 27, at *7. Id.", f"{U}. {U}. {U}"),
     ],
 )
-def test_paragraphs_behind_a_mark_are_masked_with_it(text: str, masked: str) -> None:
-    text = f"Gifford v. Harrow Mills, 2003 VT 8, ¶ 4, 176 Vt. 15, 833 A.2d 1280 (2003). {text}"
-    cited = Cited(["833 A.2d 1280"], GIFFORD.title)
-    assert mask(text, find_citations(text, cited))[0] == f"{T}. {masked}"
+def test_a_later_citation_is_the_targets_by_volume_and_page(text: str, masked: str) -> None:
+    assert mask(FULL + text, find_citations(FULL + text, GIFFORD))[0] == f"{T}. {masked}"
+
+
+def test_without_a_citation_string_the_annotator_attributes_citations() -> None:
+    text = FULL + "482 F.3d at 616. Id. at 617. Pell v. Roe, 9 F.3d 700."
+    spans = find_citations(text, Cited((), GIFFORD.title))
+    assert mask(text, spans)[0] == f"{U}. {U}. {U}. {C}."
+    spans += find_quotes(text, ["Gifford v. Harrow Mills, LLC, 482 F.3d 600"])
+    assert mask(text, spans)[0] == f"{T}. {U}. {U}. {C}."

@@ -18,10 +18,9 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.report import (
-    Scored,
-    Span,
+    LengthSpan,
+    ScoredItem,
     by_length,
-    by_length_and_items,
     by_position,
     compare,
     context_key,
@@ -37,34 +36,26 @@ from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.schema import Case, LoadedTask, Options, Turn
 from long_context_tasks.schema.report import mean_over_repeats
 
-FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
+FOUR, EIGHT = LengthSpan(4000, 4000), LengthSpan(8000, 8000)
 
 
-def scored_one(id: str, value: float | None, domain: str = "books", **more: Any) -> Scored:
-    made = Scored((domain, id), domain, f"books_{id}", FOUR, value, tokens=3_500, items=3, context="c")
+def scored_one(id: str, value: float | None, domain: str = "books", **more: Any) -> ScoredItem:
+    made = ScoredItem((domain, id), domain, f"books_{id}", FOUR, value, tokens=3_500, context="c")
     return replace(made, **more)
 
 
 def test_a_built_case_has_its_length_and_a_published_one_a_span() -> None:
-    case = Case("1", "t", {}, (Turn(["a", "None", "b"]),), "c", {"cl100k": 5_000}, None, {"domain": "law"})
-    assert (scored_case(case, 0.5).length, scored_case(case, 0.5).items) == (Span(4_000, 8_000), 2)
+    case = Case("1", "t", {}, (Turn(["a"]),), "c", {"cl100k": 5_000}, None, {"domain": "law"})
+    assert scored_case(case, 0.5).length == LengthSpan(4_000, 8_000)
     assert scored_case(replace(case, labels={"domain": "law", "length": 8_000}), 0.5).length == EIGHT
-    assert scored_case(replace(case, turns=(Turn(["none"]),)), 0.5).items == 0
 
 
-def test_lengths_ascend_and_input_and_output_length_are_apart() -> None:
-    cases = [
-        scored_one("a", 0.1, items=5, length=EIGHT),
-        scored_one("b", 0.9, items=1),
-        scored_one("c", None, items=1),
-        scored_one("d", 0.5, items=5),
-        scored_one("e", 0.3, items=7),
-    ]
-    lengths, both = by_length(cases), by_length_and_items(cases)
+def test_lengths_ascend() -> None:
+    cases = [scored_one("a", 0.1, length=EIGHT)]
+    cases += [scored_one(name, value) for name, value in (("b", 0.9), ("c", None), ("d", 0.5))]
+    lengths = by_length(cases)
     assert list(lengths) == [FOUR, EIGHT]
-    assert (lengths[FOUR].mean, lengths[FOUR].n, lengths[FOUR].total) == (pytest.approx(1.7 / 3), 3, 4)
-    assert list(both) == [(FOUR, Span(1, 2)), (FOUR, Span(4, 8)), (EIGHT, Span(4, 8))]
-    assert both[FOUR, Span(4, 8)].mean == pytest.approx(0.4)
+    assert (lengths[FOUR].mean, lengths[FOUR].n, lengths[FOUR].total) == (pytest.approx(0.7), 2, 3)
 
 
 def test_intervals_are_over_documents() -> None:
@@ -87,7 +78,7 @@ def test_runs_of_one_case_are_one_score() -> None:
 
 def test_positions() -> None:
     parts = [
-        Scored(("books", case, place), "books", f"books_{case}", FOUR, value, position=place)
+        ScoredItem(("books", case, place), "books", f"books_{case}", FOUR, value, position=place)
         for case, place, value in (("a", 0.0, 1.0), ("a", 0.19, 0.0), ("a", 1.0, 0.5), ("b", 0.5, None))
     ]
     [(length, places)] = by_position(parts).items()
@@ -110,9 +101,9 @@ def test_low_and_high_are_compared_on_equal_contexts_only() -> None:
 
 
 def test_an_interval_of_a_difference_stays_in_its_range() -> None:
-    def cases(*values: float) -> list[Scored]:
+    def cases(*values: float) -> list[ScoredItem]:
         return [
-            Scored((number,), "books", f"b{number}", Span(4000, 4000), value, context="c")
+            ScoredItem((number,), "books", f"b{number}", LengthSpan(4000, 4000), value, context="c")
             for number, value in enumerate(values)
         ]
 
@@ -197,7 +188,7 @@ def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: A
     for task in ("recall_books", "recall_debates", "summarize_books"):
         write(tmp_path / "runs", f"ethic_{task}", options, forgets_the_end, rate)
     found = tables(tmp_path)
-    assert set(found) == {"length", "position", "heat_map", "items"}
+    assert set(found) == {"length", "position", "heat_map"}
     task = load_task("ethic_recall_books", options)
     scores = [scores["strict_f1"].value or 0 for *_, scores in scored(task, forgets_the_end, None)]
     long = [
@@ -225,8 +216,6 @@ def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: A
         assert (row["task"], row["domain"], row["judge"]) == ("ethic_summarize", "books", "stub")
         assert_falls(row)
     assert {row["length"] for row in found["heat_map"]} == {"4k", "8k"}
-    items = [row for row in found["items"] if row["task"] == "ethic_recall" and row["domain"] == "all"]
-    assert sum(int(row["n"]) for row in items) == 8
 
 
 def test_lengths_that_ran_apart_and_seeds_are_one_setting(tmp_path: Path, options: Options) -> None:
@@ -252,14 +241,12 @@ def test_published_cases_lie_in_spans_and_their_labels_have_no_place(
         write_opencompass(tmp_path / "runs", f"ethic_{task}", published, lambda task, case: "A1, 2, [1]")
     (tmp_path / "data").rename(tmp_path / "moved")
     found = tables(tmp_path, "--data-dir", tmp_path / "moved")
-    assert set(found) == {"length", "items"}
+    assert set(found) == {"length"}
     assert [(row["task"], row["domain"], row["length"], row["n"]) for row in found["length"]] == [
         ("ethic_attribute", "law", "under 1k", "3"),
         ("ethic_organize", "books", "under 1k", "3"),
         ("ethic_recall", "books", "under 1k", "3"),
     ]
-    items = [(row["items"], row["n"]) for row in found["items"] if row["task"] == "ethic_attribute"]
-    assert items == [("0", "1"), ("4 to 7", "2")]
 
 
 def knows_little(task: LoadedTask, case: Case) -> str:
@@ -282,12 +269,6 @@ def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path
     assert (row["low"], row["high task"]) == ("1.000", "ethic_recall")
     assert 0.5 < float(row["high"]) < 0.9
     assert float(row["high - low"]) == pytest.approx(float(row["high"]) - 1)
-    assert {row["task"] for row in found["items"]} == {"ethic_recall"}
-
-
-def test_official_scores(tmp_path: Path, options: Options) -> None:
-    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
-    assert {row["metric"] for row in tables(tmp_path, "--metric", "official")["length"]} == {"official_f1"}
 
 
 def test_summaries_that_nobody_has_judged_are_named(tmp_path: Path, options: Options) -> None:
@@ -342,12 +323,6 @@ def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> 
     path.write_text("\n".join([json.dumps(row), *path.read_text().splitlines()[1:]]) + "\n")
     result = lct(tmp_path / "runs")
     assert result.exit_code == 2 and "case another, which the task does not have" in result.output
-
-
-def test_bad_words(tmp_path: Path) -> None:
-    assert "no run that can be used" in lct(tmp_path).output
-    result = lct(tmp_path / "nothing")
-    assert result.exit_code == 2 and "does not exist" in result.output
 
 
 def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from long_context_tasks.benchmarks.ethic.prompts import context_of, user_text
-from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build, make_cases, questions_at
+from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
+from long_context_tasks.benchmarks.ethic.synthetic import build, make_cases, questions_at, tokenizers_of
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Writings
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
@@ -43,8 +45,8 @@ def test_all_questions_and_recall_show_one_context() -> None:
 
 
 def test_sections_cover_the_context() -> None:
-    settings = SyntheticSettings((8000,), seed=5).fitted().fresh()
-    made = make_cases("sections", "medicine", 8000, settings, 0)
+    tokenizers = tokenizers_of(SyntheticSettings((8000,)))
+    made = make_cases("sections", "medicine", 8000, 5, tokenizers, 0, Writings(GENRES["medicine"]))
     assert len(made) == 8
     shown = "".join(one.text for own in made for one in own.paragraphs)
     assert "".join(shown.split()) == "".join(str(context_of(made[0].draft.user)).split())

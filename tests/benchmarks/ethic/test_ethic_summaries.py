@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from judge_server import Answer, judge_server
 
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring import SUMMARY_METRICS, SUMMARY_POINTS, official
 from long_context_tasks.benchmarks.ethic.scoring.summaries import (
-    METRICS,
-    POINTS,
     judge_message,
     judge_requests,
     judgement,
@@ -47,7 +45,7 @@ def weighed(**chances: float) -> Verdict:
 
 
 def points(scores: Any) -> list[float | None]:
-    return [scores[name].value for name in METRICS]
+    return [scores[name].value for name in SUMMARY_METRICS]
 
 
 def test_what_is_asked() -> None:
@@ -130,16 +128,16 @@ def test_a_response_without_sections_has_the_lowest_score_with_a_reason(
 ) -> None:
     assert judge_requests(CASE, [response or ""], documents=DOCUMENTS) == []
     scores = score_turn(CASE, 0, response)
-    assert {(scores[name].value, scores[name].reason) for name in POINTS} == {(1.0, reason)}
+    assert {(scores[name].value, scores[name].reason) for name in SUMMARY_POINTS} == {(1.0, reason)}
     assert scores["judged_share"].value is None
 
 
 def test_what_is_missing_through_us_has_no_score() -> None:
     assert {s.reason for s in score_turn(CASE, 0, "x", status="does_not_fit").values()} == {"does_not_fit"}
     waiting = score_turn(CASE, 0, TWO)
-    assert {waiting[name].reason for name in POINTS} == {"not_judged"}
+    assert {waiting[name].reason for name in SUMMARY_POINTS} == {"not_judged"}
     failed = score_turn(CASE, 0, TWO, [verdict(3.0)] * 5 + [verdict(None, reason="endpoint_failed")])
-    assert {(failed[name].value, failed[name].reason) for name in POINTS} == {(None, "judge_failed")}
+    assert {(failed[name].value, failed[name].reason) for name in SUMMARY_POINTS} == {(None, "judge_failed")}
     # A reply without a rating leaves the mean, and the share tells of it.
     partly = score_turn(CASE, 0, TWO, [verdict(3.0)] * 5 + [verdict(None)])
     assert partly["relevance"].value == 2 and partly["judged_share"].value == pytest.approx(5 / 6)

@@ -1,31 +1,30 @@
-"""Raw documents to ETHIC-style cases of any length: the way in for the command line.
+"""Build ETHIC cases of any length from raw documents: the entry point of the command line.
 
-A family's case folder holds one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label
-``length`` tells them apart.
+The case folder of a family has one file for each domain, such as ``ethic_recall_books``, with the cases of all lengths; their label
+``length`` distinguishes them.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import (
-    TaskReport,
-    Work,
-)
+from long_context_tasks.benchmarks.building import TaskReport, Work
 from long_context_tasks.benchmarks.ethic.build.annotator import (
     Annotator,
     label_quality,
     load_annotator,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.attribute import build_attribute_law, build_attribute_medicine
+from long_context_tasks.benchmarks.ethic.build.attribute import build_attribute_medicine
+from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
 from long_context_tasks.benchmarks.ethic.build.contexts import (
     build_counterparts,
     build_organize,
     build_recall,
     build_summarize,
 )
-from long_context_tasks.benchmarks.ethic.build.drafts import Built, write
+from long_context_tasks.benchmarks.ethic.build.drafts import DomainCases, write
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
@@ -48,33 +47,24 @@ def build(
     folder: Path,
     work: Work | None = None,
 ) -> list[TaskReport]:
-    """Build the cases of a family into a case folder, all or nothing.
+    """Build the cases of a family into a case folder, all or nothing, in place of an older one.
 
-    What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was. A case folder that is
-    there already is replaced.
+    The annotator's answers are stored outside the folder, so that a build continues where an earlier one was stopped.
 
     Raises:
-        InputError: documents that cannot be used, an annotator that does not answer, or no case at all.
+        InputError: the documents cannot be used, the annotator does not answer, or no document yields a case.
     """
     work = work or Work()
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
-    task = family.split("_")[1]
-    found = places(source, settings.domain)
-    wrong = [domain for domain in found if domain not in DOMAINS[task]]
-    if wrong and (settings.domain is not None or len(wrong) == len(found)):
-        raise InputError(
-            f"{family} has no cases of {wrong[0]}, only of {', '.join(DOMAINS[task])}; give other documents, or --domain if their form "
-            "was mistaken"
-        )
-    own = {domain: path for domain, path in found.items() if domain in DOMAINS[task]}
+    domains = _domains(family, source, settings.domain)
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
-    if settings.items and task not in ("organize", "summarize"):
-        raise InputError(f"{family} takes no --items; its answers are as long as the text makes them")
     if labelled and family != "ethic_recall":
         raise InputError(f"{family} takes no --check-labels; it measures the labels of ethic_recall")
-    # Attributing cases of medicine can do without an annotator where every review has a background.
-    only_medicine = family == "ethic_attribute" and list(own) == ["medicine"] and settings.annotator is None
+    # Attributing cases of medicine need no annotator if every review has a background.
+    only_medicine = (
+        family == "ethic_attribute" and list(domains) == ["medicine"] and settings.annotator is None
+    )
     annotator = None
     if family != "ethic_summarize" and not only_medicine:
         annotator = load_annotator(settings.annotator, family)
@@ -87,29 +77,47 @@ def build(
         "label_quality": [] if annotator is None else label_quality(labelled, annotator),
     }
     left_out: Counter[str] = Counter()
-    # Nothing is written before everything is annotated, which may take long and be stopped.
+    # Annotating takes long and may be stopped, so nothing is written before it has ended.
     built = [
-        task_cases
-        for domain, path in own.items()
-        for task_cases in _build_domain(family, domain, path, settings, annotator, work, left_out)
+        cases
+        for domain, path in domains.items()
+        for cases in _build_domain(family, domain, path, settings, annotator, work, left_out)
     ]
-    notes = [f"left out of the documents: {count} {what}" for what, count in left_out.items()]
+    notes = [f"left out of the documents: {count} {reason}" for reason, count in left_out.items()]
     notes += annotator.notes() if annotator is not None else []
     if annotator is None and settings.annotator is not None:
         notes += [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
     with work.writer(folder, options) as writer:
-        reports = [report for task_cases in built for report in write(task_cases, settings, writer)]
+        reports = [report for cases in built for report in write(cases, settings, writer)]
         if not writer.tasks:
-            why = "; ".join([*(note for report in reports for note in report.notes), *notes])
-            remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
-            if annotator is not None and annotator.unusable:
-                remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
-            raise InputError(f"{source}: {why}. {remedy}")
-    encodings = {name: found for path in own.values() for name, found in encodings_of(path).items()}
+            raise InputError(f"{source}: {_why_empty(reports, notes, annotator)}")
+    encodings = {name: found for path in domains.values() for name, found in encodings_of(path).items()}
     return [
         *reports[:-1],
         replace(reports[-1], notes=(*reports[-1].notes, *notes), encodings=encodings),
     ]
+
+
+def _domains(family: str, source: Path, domain: str | None) -> dict[str, Path]:
+    """Return the domains of the documents that the task has, each with its folder."""
+    known = DOMAINS[family.split("_")[1]]
+    found = places(source, domain)
+    wrong = [name for name in found if name not in known]
+    # A folder of all domains may well have some that the task lacks.
+    if wrong and (domain is not None or len(wrong) == len(found)):
+        raise InputError(
+            f"{family} has no cases of {wrong[0]}, only of {', '.join(known)}; give other documents, or --domain if their form "
+            "was mistaken"
+        )
+    return {name: path for name, path in found.items() if name in known}
+
+
+def _why_empty(reports: Sequence[TaskReport], notes: Sequence[str], annotator: Annotator | None) -> str:
+    why = "; ".join([*(note for report in reports for note in report.notes), *notes])
+    remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
+    if annotator is not None and annotator.unusable:
+        remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
+    return f"{why}. {remedy}"
 
 
 def _build_domain(
@@ -118,15 +126,16 @@ def _build_domain(
     path: Path,
     settings: EthicSettings,
     annotator: Annotator | None,
-    progress: Work,
+    work: Work,
     left_out: Counter[str],
-) -> list[Built]:
+) -> list[DomainCases]:
+    """Plan, annotate and draft the cases of a domain; ``left_out`` counts the documents that readers leave out."""
     if family == "ethic_attribute" and domain == "medicine":
-        return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, progress)]
+        return [build_attribute_medicine(list(read_reviews(path, left_out)), settings, annotator, work)]
     sources = read_sources(path, domain, left_out)
     if family == "ethic_summarize":
-        return build_summarize(sources, domain, settings, progress)
+        return build_summarize(sources, domain, settings, work)
     assert annotator is not None
     if family == "ethic_attribute":
-        return [build_attribute_law(list(read_opinions(path, left_out)), settings, annotator, progress)]
-    return _ANNOTATED[family](sources, domain, settings, annotator, progress)
+        return [build_attribute_law(list(read_opinions(path, left_out)), settings, annotator, work)]
+    return _ANNOTATED[family](sources, domain, settings, annotator, work)

@@ -1,6 +1,6 @@
-"""Ask a model for labels, summaries, spans and questions; what it has answered once is never asked again.
+"""Ask a model for labels, summaries, spans and questions, and read its answers.
 
-Its labels are read here too, merged over chunks, and compared with a person's.
+Labels are parsed here, merged over chunks, and compared with those that a person gave.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 
-from long_context_tasks.benchmarks.ethic.build.drafts import fill
+from long_context_tasks.benchmarks.ethic.build.drafts import fill_slots
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.numbers import LEADING_NONE
@@ -38,49 +38,52 @@ from long_context_tasks.tokens.chunks import sentence_ends
 MOST_SENTENCES = 5
 _QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")
 NAMES = frozenset(("books", "debates"))
-"""Domains whose labels are names; those of the others are numbers."""
+"""Domains whose labels are names; the labels of the others are numbers."""
 MOST_WORDS = 4
-"""Words of an item of names or counts, at most; a longer one is a sentence, and the answer no list."""
+"""Maximum number of words in an item of a list of names or counts; a longer item is a sentence, so the answer is not a list."""
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
 _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
-_TITLE = re.compile(
-    "mr|mrs|ms|miss|dr|sir|lady|lord|captain|madam|madame|speaker|hon|rev|prof|mister|mistress|messrs|mme|mlle|monsieur|"
-    "mademoiselle|doctor|professor|reverend|honourable|squire|queen|princess|duchess|countess|viscount|emperor|empress|president|"
-    "senator|archbishop|colonel|lieutenant|sergeant|admiral|uncle|aunt|ma['’]am|esq|esquire|mp|qc|kc|ph\\.?d|m\\.d"
+
+_TITLES_LISTED = (
+    "mr mrs ms miss dr sir lady lord captain madam madame speaker hon rev prof mister mistress messrs mme mlle monsieur mademoiselle "
+    "doctor professor reverend honourable squire queen princess duchess countess viscount emperor empress president senator "
+    "archbishop colonel lieutenant sergeant admiral uncle aunt ma'am ma’am esq esquire mp qc kc phd ph.d m.d"
 )
-_RANK = re.compile(
-    "king|prince|duke|count|earl|baron|marquis|prime|minister|secretary|chancellor|chief|judge|justice|right|bishop|cardinal|pope|"
-    "father|mother|brother|sister|master|general|major|corporal|commander|inspector|constable|baroness|dame|governor|mayor|premier|"
-    "sheriff|pastor|chairman|chairwoman|commissioner|councillor|congressman|congresswoman"
+_RANKS_LISTED = (
+    "king prince duke count earl baron marquis prime minister secretary chancellor chief judge justice right bishop cardinal pope "
+    "father mother brother sister master general major corporal commander inspector constable baroness dame governor mayor premier "
+    "sheriff pastor chairman chairwoman commissioner councillor congressman congresswoman"
 )
-"""Words that are titles before a name; alone, or behind a name, they may be names (John Major)."""
-_SMALL = frozenset(("the", "a", "an", "of"))
-"""Words that are no part of a name, wherever they are."""
+_TITLES = frozenset(_TITLES_LISTED.split())
+"""Titles, which are never labels."""
+_RANKS = frozenset(_RANKS_LISTED.split())
+"""Titles before a name that are names themselves on their own or after another name (John Major)."""
+_NOT_NAMES = frozenset(("the", "a", "an", "of"))
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
-"""Words that only sentences have."""
+"""Words that occur only in sentences, not in lists."""
 
 
 class Annotator:
-    """A model and the store of its answers.
+    """A model and the store of its answers, so that nothing is paid for twice.
 
     Attributes:
-        unusable, cut: answers of no use, and answers that ended at ``max_tokens``.
-        invented: names that do not occur in their passage, and were left out.
+        asked, unusable, cut: number of answers, of those that could not be used, and of those that ended at ``max_tokens``.
+        invented: number of names that do not occur in their passage and were left out.
     """
 
     def __init__(self, config: JudgeConfig, store: Store) -> None:
-        """See :func:`load_annotator` for the usual way to make one."""
+        """Use :func:`load_annotator`, which also checks the model."""
         self.config, self._store = config, store
         self.asked = self.unusable = self.cut = self.invented = 0
 
     def texts(self, prompts: Sequence[str], usable: Callable[[str], object] = str.strip) -> list[str | None]:
-        """Return an answer to each prompt, without the model's thinking; None where none of several answers could be used.
+        """Return an answer to each prompt, without the model's thinking, or None if no answer could be used.
 
-        Empty answers, refusals and thinking that never ended cannot, whatever ``usable`` says.
+        Empty answers, refusals and unfinished thinking are not usable, whatever ``usable`` returns.
 
         Raises:
-            InputError: the endpoint failed; what it answered is kept, so the same command goes on from there.
+            InputError: the endpoint failed; its answers so far are stored, so the same command continues from there.
         """
         asked = ask_all(
             [(Message("user", prompt),) for prompt in prompts],
@@ -104,31 +107,31 @@ class Annotator:
         ]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Return labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.
+        """Return the labels of the recalling task in each passage (appendix B.1), or None if the model did not write a list.
 
-        Names that do not occur in the passage are left out; a list of nothing else is none.
+        Names that do not occur in the passage are left out; a list of only such names counts as None.
         """
         filled = _filled(f"build_recall_{domain}", passages)
         answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
         read = [None if answer is None else parse_labels(answer, domain) for answer in answers]
-        if domain not in NAMES:  # numbers may stand there in words
+        if domain not in NAMES:  # the passage may have numbers in words
             return read
         kept = [labels and occurring(labels, passage) for labels, passage in zip(read, passages, strict=True)]
         self.invented += sum(len(labels or ()) for labels in read) - sum(len(labels or ()) for labels in kept)
         return [own if own or not labels else None for own, labels in zip(kept, read, strict=True)]
 
     def summaries(self, passages: Sequence[str]) -> list[str | None]:
-        """Return a summary of each passage in at most five sentences, as one line; longer ones lose the rest."""
+        """Return a summary of each passage as one line; longer ones are cut to five sentences."""
         answers = self.texts(_filled("build_summary", passages))
         return [None if answer is None else first_sentences(answer) for answer in answers]
 
     def pairs(self, name: str, passages: Sequence[str]) -> list[tuple[str, str] | None]:
-        """Return a question and its answer from each passage; None where the model did not write both."""
+        """Return a question about each passage and its answer, or None if the model did not write both."""
         answers = self.texts(_filled(name, passages), lambda text: parse_pair(text) is not None)
         return [None if text is None else parse_pair(text) for text in answers]
 
     def notes(self) -> list[str]:
-        """Return what the user should know of the answers."""
+        """Return notes for the user on answers that were cut, left out or could not be used."""
         end = f"ended at max_tokens ({self.config.max_tokens}); raise it, or labels may be missing"
         notes = {
             f"{self.cut} of {self.asked} answers {end}": self.cut,
@@ -140,14 +143,14 @@ class Annotator:
 
 def _filled(name: str, passages: Sequence[str]) -> list[str]:
     prompt = template(name)
-    return [fill(prompt, {"passages": passage}) for passage in passages]
+    return [fill_slots(prompt, {"passages": passage}) for passage in passages]
 
 
 def load_annotator(path: Path | None, family: str) -> Annotator:
-    """Load the annotator of ``--annotator`` and check it with a tiny call.
+    """Load the annotator of ``--annotator`` and check it with a short call.
 
     Raises:
-        InputError: none is named, a bad file, or a model that does not answer.
+        InputError: ``path`` is None, the file is invalid, or the model does not answer.
     """
     config = load_judge(path)
     if config is None:
@@ -167,11 +170,11 @@ def _is_answer(reply: str) -> bool:
 def parse_labels(answer: str, domain: str) -> list[str] | None:
     """Return the labels in an annotator's answer, each once, in its order; empty for "None".
 
-    The prompts ask for single words or bare numbers, so a full name gives its parts, and of a number only the digits (in law
-    also letters next to them) stay; what has no letter, or no digit, is no label. A heading before a colon is passed over.
+    The prompts ask for single words or bare numbers. A full name therefore gives its parts, and a number gives its digits (in law,
+    also the letters next to them). Items without a letter or digit, and a heading before a colon, are left out.
 
     Returns:
-        None for an answer that is no list: sentences, or no label and no "None" either.
+        None if the answer is not a list: it has sentences, or neither a label nor "None".
 
     >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and the Squire Trelawney.", "books")
     ['Elizabeth', 'Bennet', 'Darcy', 'Trelawney']
@@ -183,7 +186,7 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     text = final_answer(unwrapped(answer))
     if LEADING_NONE.match(text):
         return []
-    # Only in law may a comma in a number separate two of them, as a volume and a page.
+    # In law a comma in a number may also separate two of them, such as volume and page.
     if domain == "medicine" or (domain == "law" and re.search(r"[;\n]", text)):
         text = THOUSANDS.sub("", text)
     items = []
@@ -194,8 +197,8 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     if any(_is_sentence(words, domain) for words in items):
         return None
     labels = merge_labels(_item_labels(words, domain) for words in items)
-    # Titles alone are a list without a name.
-    titled = (_is_title(word) or _is_rank(word) for words in items for word in words)
+    # A list of titles is a list without a name, not a failure.
+    titled = (_plain(word) in _TITLES | _RANKS for words in items for word in words)
     return labels if labels or any(titled) else None
 
 
@@ -204,23 +207,21 @@ def _is_sentence(words: Sequence[str], domain: str) -> bool:
         # Names of cases and statutes may be long.
         return not _VERBS.isdisjoint(words)
     names = domain in NAMES
-    own = [word for word in words if not (_is_title(word) or (names and word.lower() in _SMALL))]
+    own = [
+        word for word in words if _plain(word) not in _TITLES and not (names and word.lower() in _NOT_NAMES)
+    ]
     if len(own) > MOST_WORDS or not _VERBS.isdisjoint(own):
         return True
     no_name = names and all(word[0].islower() for word in own)
     return len(words) > 1 and bool(own) and (no_name or (len(own) > 1 and own[0].lower() == "no"))
 
 
-def _is_title(word: str) -> bool:
-    return _TITLE.fullmatch(word.strip(AROUND).lower()) is not None
-
-
-def _is_rank(word: str) -> bool:
-    return _RANK.fullmatch(word.strip(AROUND).lower()) is not None
+def _plain(word: str) -> str:
+    return word.strip(AROUND).lower()
 
 
 def _item_labels(words: Sequence[str], domain: str) -> list[str]:
-    """The labels in an item: every name in it, the first count, or all numbers of a citation."""
+    """Return the labels in an item: every name, the first count, or all numbers of a citation."""
     if domain == "law":
         # "F.3d" and "2d" are series, named by their letters; "922(g)" and "1983" are numbers.
         plain = (re.sub(r"[^0-9A-Za-z]", "", word) for word in words)
@@ -228,13 +229,13 @@ def _item_labels(words: Sequence[str], domain: str) -> list[str]:
     stripped = [word.strip(AROUND) for word in words]
     if domain == "medicine":
         return [word for word in stripped if re.fullmatch(r"\d+", word, re.ASCII)][:1]
-    names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped if word.lower() not in _SMALL)
-    own = [name for name in names if re.search(r"[^\W\d_]", name) and not _is_title(name)]
-    return own if len(words) == 1 else list(dropwhile(_is_rank, own))
+    names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped if word.lower() not in _NOT_NAMES)
+    own = [name for name in names if re.search(r"[^\W\d_]", name) and _plain(name) not in _TITLES]
+    return own if len(words) == 1 else list(dropwhile(lambda name: _plain(name) in _RANKS, own))
 
 
 def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
-    """Merge the labels of all chunks without duplicates, in order of first mention; case does not tell two labels apart."""
+    """Merge the labels of all chunks without duplicates (ignoring case), in order of first mention."""
     merged: dict[str, str] = {}
     for label in (label for labels in lists for label in labels):
         if (key := label.lower()) != NONE:
@@ -243,7 +244,7 @@ def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def occurring(labels: Iterable[str], passage: str) -> list[str]:
-    """Return the labels that occur in a passage as words, in any case and with any apostrophe.
+    """Return the labels that occur in a passage as whole words, ignoring case and the form of apostrophes.
 
     >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
     ["O'Neil", 'anne']
@@ -254,12 +255,12 @@ def occurring(labels: Iterable[str], passage: str) -> list[str]:
 
 
 def gold_labels(labels: Sequence[str]) -> list[str]:
-    """Return labels as a case has them: "None" where there are none, as the instruction asks for."""
+    """Return the labels of a case: "None" if the list is empty, as the instruction asks for."""
     return list(labels) or [official.NONE]
 
 
 def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
-    """Measure the agreement of two label sets; two empty ones agree.
+    """Measure the agreement of two label sets; two empty sets agree.
 
     >>> label_f1(["anne"], ["Anne", "Jane"]).precision
     1.0
@@ -268,7 +269,7 @@ def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
 
 
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
-    """Return the first sentences of a text, as one line.
+    """Return the first sentences of a text as one line.
 
     >>> first_sentences("Mr. One met Dr. Two. They left!\\nWhy?", 2)
     'Mr. One met Dr. Two. They left!'
@@ -279,7 +280,7 @@ def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
 
 
 def parse_pair(text: str) -> tuple[str, str] | None:
-    """Return question and answer from an annotator's two lines; None unless both are there.
+    """Return question and answer from an annotator's two lines, or None if one is missing.
 
     >>> parse_pair("Question: Who?\\nAnswer: Anne.")
     ('Who?', 'Anne.')
@@ -293,7 +294,7 @@ def parse_pair(text: str) -> tuple[str, str] | None:
 
 
 def parse_spans(answer: str) -> list[str]:
-    """Return the spans that an annotator copied, each on a line.
+    """Return the spans that an annotator copied, one per line.
 
     >>> parse_spans("- United States v. Gifford\\nNone")
     ['United States v. Gifford']
@@ -307,7 +308,7 @@ _EXAMPLE = '{"domain": "books", "passage": "...", "labels": []}'
 
 
 class LabelledChunk(Checked):
-    """A chunk that a person labelled; its labels are read as an annotator's are, so that "1,204" is 1204 in both."""
+    """A chunk that a person labelled; its labels are parsed like an annotator's, so that "1,204" is 1204 in both."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -320,7 +321,7 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
     """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
 
     Raises:
-        InputError: no such file, an empty one, or a row of another form.
+        InputError: the file is missing or empty, or a row has another form.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; correct --check-labels")
@@ -330,7 +331,7 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
         read = [parse_labels(str(label), chunk.domain) for label in chunk.labels]
         if None in read:
             wrong = chunk.labels[read.index(None)]
-            raise InputError(f"{place}: {wrong!r} is no label; write names or numbers alone")
+            raise InputError(f"{place}: {wrong!r} is not a label; write only names or numbers")
         chunks.append(chunk.model_copy(update={"labels": merge_labels(own or () for own in read)}))
     if not chunks:
         raise InputError(f"{path}: holds no labelled chunks; write {_EXAMPLE}")
@@ -340,7 +341,7 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
 def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list[dict[str, Any]]:
     """Measure the agreement of an annotator with hand-made labels in each domain (Table B): means over chunks, 0 to 1.
 
-    Chunks without an answer are outside the mean; a domain without any answer has no row.
+    Chunks without an answer do not enter the mean; a domain without any answer has no row.
     """
     from long_context_tasks.stats.means import interval_of_mean
 
@@ -353,7 +354,7 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
             for labels, chunk in zip(found, own, strict=True)
             if labels is not None
         ]
-        # What several people say of a chunk is not independent.
+        # Several people may have labelled one chunk; their labels are not independent.
         passages = [chunk.passage for labels, chunk in zip(found, own, strict=True) if labels is not None]
         if n := len(scores):
             row = {

@@ -1,39 +1,39 @@
-"""Cases from the first chunks of documents: recalling, organizing, summarizing, and their low-coverage counterparts.
+"""Build cases from the first chunks of documents: recalling, organizing, summarizing, and their low-coverage counterparts.
 
-Sections 3.2, 3.3 and 5.1. The counterparts ask about one or two chunks of the very contexts that recalling is built from, the same
-question about all contexts of a source, so that only the length varies:
-single-document QA (books, debates) about one chunk, multi-document QA (medicine, law) about chunks of two documents, query-focused
-summarization about two chunks of any domain. The annotator writes question and answer.
+The cases follow sections 3.2, 3.3 and 5.1 of the paper. The counterparts ask about one or two chunks of the very contexts that
+recalling is built from: single-document QA (books, debates) about one chunk, multi-document QA (medicine, law) about chunks of two
+documents, query-focused summarization about two neighbouring chunks in any domain. A document has the same question at all lengths,
+so that only the length varies. The annotator writes question and answer.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
-    Built,
-    Draft,
-    Plan,
-    Window,
+    CaseDraft,
+    ContextPlan,
+    ContextWindow,
+    DomainCases,
+    NoCase,
     plan_windows,
     shuffled,
 )
-from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.benchmarks.ethic.build.sources import EthicSource
 from long_context_tasks.benchmarks.ethic.prompts import find_markers
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 T = TypeVar("T")
-FEW = "the context has fewer chunks or paragraphs than --items"
 _SINGLE_QA, _MULTI_QA, _FOCUSED_SUMMARY = "single_qa", "multi_qa", "focused_summary"
 _PROMPTS = {
     _SINGLE_QA: ("build_single_qa", "build_answer_question"),
     _MULTI_QA: ("build_multi_qa", "build_answer_question"),
     _FOCUSED_SUMMARY: ("build_focused_summary", "build_answer_query"),
 }
-"""Kind of counterpart to the prompt that asks the annotator, and that of the case."""
+"""Kind of counterpart to the annotator's prompt and the case's prompt."""
 
 
 def _pieces(chunks: Iterable[Chunk]) -> list[Piece]:
@@ -41,48 +41,53 @@ def _pieces(chunks: Iterable[Chunk]) -> list[Piece]:
 
 
 def _context(chunks: Iterable[Chunk]) -> tuple[str, ...]:
-    """Chunks as a prompt shows them, in strings that count apart."""
+    """Return chunks as a prompt shows them, in strings whose token counts add up."""
     return tuple(f"{piece.text}{JOINT}" for piece in _pieces(chunks))
 
 
-def _draft(window: Window, prompt: str, gold: Any, labels: dict[str, Any], **more: Any) -> Draft:
+def _draft(window: ContextWindow, prompt: str, gold: Any, labels: dict[str, Any], **more: Any) -> CaseDraft:
     own = {
         "title": window.source.title,
         "num_chunks": len(window.chunks),
         "num_documents": len({piece.part for piece in _pieces(window.chunks)}),
     }
     more = {"context": _context(window.chunks), **more}
-    return Draft(window.source.id, window.length, prompt=prompt, gold=gold, labels=own | labels, **more)
+    return CaseDraft(window.source.id, window.length, prompt=prompt, gold=gold, labels=own | labels, **more)
 
 
-def _answers(
-    plan: Plan[Window], ask: Callable[[Sequence[str]], Sequence[T | None]]
-) -> Iterable[tuple[Window, list[T] | None]]:
-    """Ask about each distinct chunk once; yield every window with its answers, None where one is missing."""
-    texts = list(dict.fromkeys(chunk.text for window in plan.windows for chunk in window.chunks))
+def _annotated(
+    plan: ContextPlan[ContextWindow], ask: Callable[[Sequence[str]], Sequence[T | None]]
+) -> Iterator[tuple[ContextWindow, list[T] | None]]:
+    """Yield every window with the answers on its chunks, or None if one is missing; each distinct chunk is asked about once."""
+    texts = list(dict.fromkeys(chunk.text for window in plan.contexts for chunk in window.chunks))
     known = dict(zip(texts, ask(texts), strict=True))
-    for window in plan.windows:
+    for window in plan.contexts:
         found = [answer for chunk in window.chunks if (answer := known[chunk.text]) is not None]
         yield window, found if len(found) == len(window.chunks) else None
 
 
 def build_recall(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
-) -> list[Built]:
-    """Build cases whose gold are the labels of their chunks, merged without duplicates.
+    sources: Iterable[EthicSource],
+    domain: str,
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Work,
+) -> list[DomainCases]:
+    """Build cases whose gold is the merged labels of their chunks.
 
-    The turn's label ``first_chunk`` holds for every label the chunk (from 0) in which it is first found.
+    The turn's label ``first_chunk`` lists, for every gold label, the number of the first chunk that has it (from 0).
     """
-    plan = plan_windows(sources, settings, progress)
-    made: list[tuple[int, Draft | str]] = [
-        (window.length, "a chunk has no labels" if labels is None else recall_draft(window, labels))
-        for window, labels in _answers(plan, lambda texts: annotator.labels(domain, texts))
-    ]
-    return [Built("recall", domain, plan, made)]
+    built = DomainCases("recall", domain, plan_windows(sources, settings, progress))
+    for window, labels in _annotated(built.plan, lambda texts: annotator.labels(domain, texts)):
+        with built.counting(window.length):
+            if labels is None:
+                raise NoCase("a chunk has no labels")
+            built.drafts.append(recall_draft(window, labels))
+    return [built]
 
 
-def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
-    """Return the case of a context whose chunks have these labels."""
+def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> CaseDraft:
+    """Draft the case of a context from the labels of each of its chunks."""
     merged = merge_labels(labels)
     found: dict[str, int] = {}
     for place, own in enumerate(labels):
@@ -94,86 +99,74 @@ def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
 
 
 def build_organize(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
-) -> list[Built]:
-    """Build cases that show the summaries of their chunks in random order; the gold are the options' numbers in the text's order.
+    sources: Iterable[EthicSource],
+    domain: str,
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Work,
+) -> list[DomainCases]:
+    """Build cases that show the summaries of their chunks in random order; the gold is the option numbers in the text's order.
 
-    As the options take room too, a context has as many whole chunks as fit together with their summaries, at least two. With
-    ``items`` that context is shown with the summaries of so many of its chunks, a larger number with those of the smaller ones too.
+    A context has as many whole chunks as fit together with their summaries, at least two.
     """
-    plan = plan_windows(sources, settings, progress, fill=False)
-    made: list[tuple[int, Draft | str]] = []
-    for window, summaries in _answers(plan, annotator.summaries):
-        fitting = "a chunk has no summary" if summaries is None else _fitting(window, summaries, settings)
-        if isinstance(fitting, str):
-            made.append((window.length, fitting))
-            continue
-        for items in settings.items or (len(fitting),):
-            enough = items <= len(fitting)
-            draft = organize_draft(window, fitting, items, settings) if enough else FEW
-            made.append((window.length, draft))
-    return [Built("organize", domain, plan, made)]
+    built = DomainCases("organize", domain, plan_windows(sources, settings, progress, fill=False))
+    for window, summaries in _annotated(built.plan, annotator.summaries):
+        with built.counting(window.length):
+            if summaries is None:
+                raise NoCase("a chunk has no summary")
+            built.drafts.append(_fitting(window, summaries, settings))
+    return [built]
 
 
-def _fitting(window: Window, summaries: list[str], settings: EthicSettings) -> list[str] | str:
-    """The summaries of as many chunks as fit a length together with them; or why these make no case."""
+def _fitting(window: ContextWindow, summaries: list[str], settings: EthicSettings) -> CaseDraft:
+    """Return the draft with as many chunks as fit a length together with their summaries."""
     for count in range(len(summaries), 1, -1):
-        own = summaries[:count]
-        draft = organize_draft(window, own, count, settings)
+        draft = organize_draft(window, summaries[:count], settings.seed)
         if draft.tokens_in(settings.measure) > window.length:
             continue
-        if len(set(own)) < count:
-            return "two chunks have the same summary"
+        if len(set(summaries[:count])) < count:
+            raise NoCase("two chunks have the same summary")
         filled = sum(chunk.tokens for chunk in window.chunks[:count])
         filled += settings.measure.count(draft.slots["options"])
-        return own if filled >= settings.min_fill * settings.budget(window.length) else LOOSE
-    return "fewer than two chunks fit with their summaries"
+        if filled < settings.min_fill * settings.budget(window.length):
+            raise NoCase(LOOSE)
+        return draft
+    raise NoCase("fewer than two chunks fit with their summaries")
 
 
-def organize_draft(window: Window, summaries: Sequence[str], items: int, settings: EthicSettings) -> Draft:
-    """Return a case with the chunks of all summaries, and some of these as options."""
-    seed = (settings.seed, "organize", window.source.domain, window.source.id, window.length)
-    chosen = sorted(shuffled(len(summaries), *seed, "options")[:items])
-    shown = shuffled(items, *seed)
-    options = "\n".join(f"[{number}] {summaries[chosen[at]]}" for number, at in enumerate(shown, start=1))
+def organize_draft(window: ContextWindow, summaries: Sequence[str], seed: int) -> CaseDraft:
+    """Draft a case with the first chunks of a window, one for each summary; the summaries are its options."""
+    number = len(summaries)
+    shown = shuffled(number, seed, "organize", window.source.domain, window.source.id, window.length)
+    options = "\n".join(f"[{place}] {summaries[at]}" for place, at in enumerate(shown, start=1))
     return _draft(
         window,
         "build_organize",
-        [str(shown.index(at) + 1) for at in range(items)],
-        {"num_chunks": len(summaries)},
-        context=_context(window.chunks[: len(summaries)]),
+        [str(shown.index(at) + 1) for at in range(number)],
+        {"num_chunks": number},
+        context=_context(window.chunks[:number]),
         slots={"options": options},
-        items=items if settings.items else None,
     )
 
 
 def build_summarize(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, progress: Work
-) -> list[Built]:
-    """Build cases whose context is split into marked sections of whole chunks; the gold are the markers.
-
-    With ``items`` the same context is split into so many sections of whole paragraphs.
-    """
-    plan = plan_windows(sources, settings, progress)
-    made: list[tuple[int, Draft | str]] = []
-    for window in plan.windows:
-        paragraphs = [Chunk((piece,)) for piece in _pieces(window.chunks)]
+    sources: Iterable[EthicSource], domain: str, settings: EthicSettings, progress: Work
+) -> list[DomainCases]:
+    """Build cases whose context is split into marked sections of whole chunks; the gold is the markers."""
+    built = DomainCases("summarize", domain, plan_windows(sources, settings, progress))
+    for window in built.plan.contexts:
         size = settings.section_tokens or max(settings.chunk_tokens, window.length // 8)
-        for items in settings.items or (None,):
-            if items is None:
-                draft = sections_draft(window, split_sections(window.chunks, size))
-            elif len(paragraphs) < items:
-                draft = FEW
-            else:
-                draft = sections_draft(window, even_sections(paragraphs, items), items)
-            made.append((window.length, draft))
-    return [Built("summarize", domain, plan, made)]
+        with built.counting(window.length):
+            built.drafts.append(sections_draft(window, split_sections(window.chunks, size)))
+    return [built]
 
 
-def sections_draft(
-    window: Window, sections: Sequence[Sequence[Chunk]], items: int | None = None
-) -> Draft | str:
-    """Return a case with these sections; or why there is none."""
+def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -> CaseDraft:
+    """Draft a case with these sections.
+
+    Raises:
+        NoCase: the text itself contains markers of sections.
+    """
     domain = window.source.domain
     # Official scoring splits law by segments.
     name = "Segment" if domain == "law" else "Section"
@@ -184,7 +177,7 @@ def sections_draft(
         for string in (f"{marker}\n", *_context(chunks))
     )
     if find_markers("".join(context), domain) != markers:
-        return "the text has markers of sections in it"
+        raise NoCase("the text has markers of sections in it")
     return _draft(
         window,
         "build_summarize",
@@ -193,34 +186,15 @@ def sections_draft(
         context=context,
         slots={"num_sections": str(len(sections))},
         rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
-        items=items,
     )
 
 
-FEWEST_WORDS = 4
-"""Of a section's first words, by which it is named."""
-
-
-def beginnings(sections: Sequence[Sequence[Chunk]]) -> list[str] | None:
-    """Return the first words of each section: as few as occur once in the context; None where a whole paragraph comes again."""
-    context = "".join(string for chunks in sections for string in _context(chunks))
-    found = []
-    for chunks in sections:
-        words = chunks[0].pieces[0].text.split(" ")
-        shown = (" ".join(words[:end]) for end in range(min(FEWEST_WORDS, len(words)), len(words) + 1))
-        first = next((text for text in shown if context.count(text) == 1), None)
-        if first is None:
-            return None
-        found.append(first)
-    return found
-
-
 def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
-    """Split whole chunks into sections of about ``size`` tokens each; a short rest belongs to the section before it."""
+    """Split whole chunks into sections of about ``size`` tokens; a short rest joins the section before it."""
     sections: list[list[Chunk]] = []
     tokens: list[int] = []
     for chunk in chunks:
-        # A chunk goes where most of it belongs.
+        # A chunk goes into the section that most of it belongs to.
         if sections and tokens[-1] + chunk.tokens / 2 <= size:
             sections[-1].append(chunk)
             tokens[-1] += chunk.tokens
@@ -233,65 +207,53 @@ def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
     return sections
 
 
-def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:
-    """Split chunks, at least ``n``, into ``n`` sections, as even as whole chunks allow; none is empty."""
-    total = sum(chunk.tokens for chunk in chunks)
-    sections: list[list[Chunk]] = [[]]
-    done = 0
-    for place, chunk in enumerate(chunks):
-        wanted = n - len(sections)
-        # A chunk goes where most of it belongs; the last ones go where nothing is yet.
-        over = (done + chunk.tokens / 2) * n > total * len(sections)
-        if sections[-1] and wanted and (over or len(chunks) - place == wanted):
-            sections.append([])
-        sections[-1].append(chunk)
-        done += chunk.tokens
-    return sections
-
-
 def build_counterparts(
-    sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
-) -> list[Built]:
-    """Build cases of every kind that suits the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer.
+    sources: Iterable[EthicSource],
+    domain: str,
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Work,
+) -> list[DomainCases]:
+    """Build cases of both kinds that suit the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer.
 
-    Settings that are equal to those of a recalling build give equal contexts.
+    Settings equal to those of a recalling build give equal contexts.
     """
     plan = plan_windows(sources, settings, progress)
-    of_source: dict[str, list[Window]] = {}
-    for window in sorted(plan.windows, key=lambda window: window.length):
+    of_source: dict[str, list[ContextWindow]] = {}
+    for window in sorted(plan.contexts, key=lambda window: window.length):
         of_source.setdefault(window.source.id, []).append(window)
-    built = []
+    every = []
     for kind in (_SINGLE_QA if domain in ("books", "debates") else _MULTI_QA, _FOCUSED_SUMMARY):
+        built = DomainCases(kind, domain, plan)
         asked, answered = _PROMPTS[kind]
         found = {name: evidence(windows, kind, settings.seed) for name, windows in of_source.items()}
         passages = {name: _passage(chunks, kind) for name, (_, chunks) in found.items() if chunks}
         pairs = dict(zip(passages, annotator.pairs(asked, list(passages.values())), strict=True))
-        made: list[tuple[int, Draft | str]] = []
-        for window in plan.windows:
+        for window in plan.contexts:
             least, chunks = found[window.source.id]
-            draft: Draft | str = "the context holds a single document"
-            if chunks and window.length >= least:
-                draft = "no question was written"
-                if (pair := pairs[window.source.id]) is not None:
-                    places = _places(window, chunks, kind)
-                    more = {"slots": {"question": pair[0]}, "turn_labels": {"evidence": places}}
-                    draft = _draft(window, answered, [pair[1]], {"coverage": "low"}, **more)
-            made.append((window.length, draft))
-        built.append(Built(kind, domain, plan, made))
-    return built
+            with built.counting(window.length):
+                if not chunks or window.length < least:
+                    raise NoCase("the context holds a single document")
+                if (pair := pairs[window.source.id]) is None:
+                    raise NoCase("no question was written")
+                labels = {"evidence": _places(window, chunks, kind)}
+                more = {"slots": {"question": pair[0]}, "turn_labels": labels}
+                built.drafts.append(_draft(window, answered, [pair[1]], {"coverage": "low"}, **more))
+        every.append(built)
+    return every
 
 
-def evidence(windows: Sequence[Window], kind: str, seed: int) -> tuple[int, list[Chunk]]:
-    """Choose what a question is asked about: one chunk, two neighbours, or, for multi-document QA, a piece each of two documents.
+def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[int, list[Chunk]]:
+    """Choose the chunks that a question is about: one, two neighbours, or for multi-document QA one piece from each of two documents.
 
     Args:
-        windows: of one source, the shortest first.
-        kind: of counterpart.
-        seed: of the choice.
+        windows: windows of one document, the shortest first.
+        kind: kind of counterpart.
+        seed: seed of the choice.
 
     Returns:
-        The least length whose context, like all longer ones, shows the chosen chunks; and the chunks, none where all contexts have
-        too few documents.
+        The smallest length whose context, like all longer ones, shows the chosen chunks; and these chunks, which are missing if no
+        context shows two documents.
     """
     source = windows[0].source
     order = (seed, kind, source.domain, source.id)
@@ -311,8 +273,8 @@ def evidence(windows: Sequence[Window], kind: str, seed: int) -> tuple[int, list
     return windows[0].length, []
 
 
-def _shown_by_all(windows: Sequence[Window]) -> list[Chunk]:
-    """The chunks of the first context as far as all others show them."""
+def _shown_by_all(windows: Sequence[ContextWindow]) -> list[Chunk]:
+    """Return the chunks of the first context, reduced to the pieces that all other contexts show."""
     first, *others = windows
     shown = [set(_pieces(window.chunks)) for window in others]
     kept = [
@@ -327,8 +289,8 @@ def _passage(chunks: Sequence[Chunk], kind: str) -> str:
     return between.join(chunk.text for chunk in chunks)
 
 
-def _places(window: Window, chunks: Sequence[Chunk], kind: str) -> list[int]:
-    """Numbers of the chunks of a context that hold the evidence; of its pieces for multi-document QA."""
+def _places(window: ContextWindow, chunks: Sequence[Chunk], kind: str) -> list[int]:
+    """Return the numbers of the context's chunks that hold the evidence; for multi-document QA, of its pieces."""
     units = (
         [(piece,) for piece in _pieces(window.chunks)]
         if kind == _MULTI_QA

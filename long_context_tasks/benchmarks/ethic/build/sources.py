@@ -1,7 +1,7 @@
-"""Raw documents of the four domains in one shape: texts that follow one another, in one document or several (section 3.1).
+"""Read raw documents of the four domains in one form: consecutive texts of one document or several (section 3.1).
 
 Books and debates are single documents. In medicine a source is a review with the abstracts of its studies; in law it is a target
-case with up to 15 cases that cite it, or a single opinion where no citations are known.
+case with up to 15 cases that cite it, or a single opinion if no citations are known.
 """
 
 from collections import Counter
@@ -20,19 +20,15 @@ from long_context_tasks.tokens.chunks import Text
 
 DOMAINS = ("books", "debates", "medicine", "law")
 MOST_CITING = 15
-"""Cases in a group of law besides the target (section 3.1)."""
+"""Maximum number of citing cases in a group of law (section 3.1)."""
 _FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
 _COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
-"""Column of JSON Lines to the domain that has it; without any of them they are books."""
+"""Column of JSON Lines to the domain that it shows; rows without any of these columns are books."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """What one case is made from.
-
-    Attributes:
-        id: unique in its domain.
-    """
+class EthicSource:
+    """The texts that one case is built from; ``id`` is unique in its domain."""
 
     id: str
     title: str
@@ -41,20 +37,20 @@ class Source:
 
     @property
     def documents(self) -> list[tuple[Text, ...]]:
-        """The texts of each document that a context shows from its beginning: each opinion in law, else all texts as one."""
+        """The documents that a context shows from their beginnings: each opinion in law, all texts together otherwise."""
         if self.domain != "law":
             return [self.texts]
         return [tuple(own) for _, own in groupby(self.texts, key=lambda text: text.part)]
 
 
 def places(path: Path, domain: str | None = None) -> dict[str, Path]:
-    """Return for each domain the file or folder with its documents.
+    """Return the file or folder with the documents of each domain.
 
     A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
-    ``court_opinions``); otherwise it holds documents of one domain, which their form shows.
+    ``court_opinions``); otherwise it holds documents of one domain, which is guessed from their form.
 
     Raises:
-        InputError: no such path, or documents of an unknown form.
+        InputError: the path does not exist, or the documents have an unknown form.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; correct --documents")
@@ -74,7 +70,7 @@ def guess_domain(path: Path) -> str:
     """Return the domain of documents by their form; see the readers in ``corpora``.
 
     Raises:
-        InputError: none fits.
+        InputError: the form fits no domain.
     """
     files = data_files(path, "csv", "json", "jsonl", "txt")
     kinds = {kind_of(file) for file in files}
@@ -89,35 +85,35 @@ def guess_domain(path: Path) -> str:
     if "json" in kinds:
         return "medicine"
     raise InputError(
-        f"{path}: holds no documents that are known; give texts (.txt), JSON Lines or screening lists (.csv), and --domain "
+        f"{path}: holds no documents of a known form; give texts (.txt), JSON Lines or screening lists (.csv), and --domain "
         f"({', '.join(DOMAINS)})"
     )
 
 
-def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Source]:
-    """Yield the sources of a domain, in the order of the files; ``left_out`` counts what the readers pass over.
+def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[EthicSource]:
+    """Yield the sources of a domain, in the order of the files; ``left_out`` counts the rows that the readers leave out.
 
     Raises:
         InputError: see the readers.
     """
     if domain == "books":
         for book in read_books(path):
-            yield Source(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
+            yield EthicSource(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
     elif domain == "debates":
         for debate in read_debates(path):
-            yield Source(debate.id, debate.title, domain, tuple(map(Text, debate.speeches)))
+            yield EthicSource(debate.id, debate.title, domain, tuple(map(Text, debate.speeches)))
     elif domain == "medicine":
         for review in read_reviews(path, left_out):
             texts = tuple(Text(study_text(study), part) for part, study in enumerate(review.studies))
-            yield Source(review.id, review.title, domain, texts)
+            yield EthicSource(review.id, review.title, domain, texts)
     else:
         opinions = list(read_opinions(path, left_out))
         groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
         for group in groups or [(opinion,) for opinion in opinions]:
-            # Short ones first, so that short contexts hold several.
+            # Short opinions first, so that short contexts show several.
             shown = sorted(group, key=lambda opinion: sum(map(len, opinion.pages)))
             texts = tuple(text for part, opinion in enumerate(shown) for text in opinion_texts(opinion, part))
-            yield Source(group[0].id, group[0].title, domain, texts)
+            yield EthicSource(group[0].id, group[0].title, domain, texts)
 
 
 def study_text(study: Study) -> str:
@@ -141,7 +137,7 @@ class CitedCase:
 
 
 def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
-    """Return every opinion that another one cites, with at most 15 of those, most cited first; equal counts in file order."""
+    """Return every opinion that another one cites, with at most 15 citing ones; most cited first, ties in file order."""
     by_id = {opinion.id: opinion for opinion in opinions}
     citing: dict[str, list[Opinion]] = {}
     for opinion in opinions:
@@ -153,9 +149,9 @@ def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
-    """Return the other review that includes most of a review's studies, with their ids; None when no other includes any.
+    """Return the other review that includes most of a review's studies, with their ids, or None if no other one includes any.
 
-    Only PubMed ids can be compared. Of equal overlaps the first in the order of the files counts.
+    Only PubMed ids can be compared. Among equal overlaps, the first review in the order of the files is taken.
     """
     if not review.pubmed:
         return None

@@ -1,12 +1,12 @@
-"""Case, response and, for summaries, the judge's verdicts to scores. Pure: no file and no network.
+"""Score cases from their responses; pure functions without files or network.
 
-Every task has its official metrics, which follow the official code, and repaired ones, which read a response as the instruction
-means it. The official code knows no thinking: its rules are applied to the response as it came, except that a judge never sees
-thinking. A mean over cases is the plain mean; ``official.means`` has those of the paper.
+Every task has its official metrics, which follow the official code, and strict ones, which read a response as the instruction intends
+it. The official code does not handle thinking: its rules are applied to the whole response, except that a judge never sees thinking.
+A mean over cases is the plain mean; ``official.means`` returns those of the paper.
 
-The paper names no metric for the low-coverage counterparts (section 5.1). Questions have the token F1 of SQuAD (Rajpurkar et al.,
-2016) and whether the right answer occurs in the response; summaries on a query have ROUGE-L (Lin, 2004) against the annotator's
-summary, without stemming. Words are read in any script: Unicode's punctuation, not only ASCII's, is left out.
+The paper does not name its metrics for the low-coverage counterparts (section 5.1). Questions have the token F1 of SQuAD (Rajpurkar et
+al., 2016) and whether the right answer occurs in the response; summaries on a query have ROUGE-L (Lin, 2004) against the annotator's
+summary, without stemming. Words are read in any script, so Unicode's punctuation is left out, not only ASCII's.
 """
 
 import re
@@ -19,7 +19,6 @@ from rapidfuzz.distance import LCSseq
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, rates
 from long_context_tasks.benchmarks.ethic.scoring.repaired import is_refusal
-from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
 from long_context_tasks.schema.response import AMBIGUOUS, REFUSED, UNPARSED, WRONG_LENGTH
 from long_context_tasks.schema.thinking import Visible, without_thinking
@@ -30,6 +29,9 @@ F1_METRICS = (
 )
 ORDER_METRICS = ("strict_lcs", "official_lcs", "length_adjusted_lcs")
 QA_METRICS = ("answer_f1", "answer_found")
+SUMMARY_POINTS = ("summary_score", "official_summary_score", "consistency", "faithfulness", "relevance")
+"""Metrics in points from 1 to 5, which need a judge."""
+SUMMARY_METRICS = (*SUMMARY_POINTS, "sections_covered", "judged_share")
 FOCUSED_METRICS = ("rouge_l_f1", "rouge_l_precision", "rouge_l_recall")
 METRICS = {
     "recall": F1_METRICS,
@@ -41,16 +43,16 @@ METRICS = {
     "focused_summary": FOCUSED_METRICS,
     "sections": F1_METRICS,
 }
-"""Task to its metrics, headline first; second the official one, where the paper has one."""
+"""Task to its metrics: the headline first, then the official one if the paper has one."""
 
 
 def score_recall(case: Case, response: str | None, status: str | None = None) -> CaseScores:
     """Score a recalling case; see ``official.recalling`` and ``repaired.recall_f1``.
 
     Args:
-        case: its gold is a list of labels, its label ``domain`` says how they are written.
+        case: its gold is a list of labels; its label ``domain`` decides how they are read.
         response: None counts as empty.
-        status: a failure of ours: no metric has a value then.
+        status: reason of a failure of ours, in which case no metric has a value.
     """
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
@@ -66,7 +68,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
 def score_attribute(case: Case, response: str | None, status: str | None = None) -> CaseScores:
     """Score an attributing case; see ``official.attributing`` and ``repaired.attributed_ids``.
 
-    The arguments are those of :func:`score_recall`; the gold is a list of entries with an id each, or "none".
+    The arguments are those of :func:`score_recall`; the gold is a list of entries with one id each, or "none".
     """
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
@@ -104,8 +106,8 @@ def _f1_scores(strict: F1, as_published: F1, failure: str | None) -> CaseScores:
 def score_organize(case: Case, response: str | None, status: str | None = None) -> CaseScores:
     """Score an organizing case.
 
-    ``strict_lcs`` is 0 for an order that does not name as many options as there are; ``length_adjusted_lcs`` divides by the
-    longer of the two lists, so that options left out or named twice cost what they are worth.
+    ``strict_lcs`` is 0 for an order with the wrong number of options. ``length_adjusted_lcs`` divides by the longer of the two lists,
+    so that options left out or named twice lower the score in proportion.
 
     The arguments are those of :func:`score_recall`; the gold is the list of option numbers in the right order.
     """
@@ -134,7 +136,7 @@ _WORD = re.compile(r"\w+")
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Return the tokens of an answer as in SQuAD: without case, punctuation and English articles.
+    """Return the tokens of an answer as in SQuAD: lower case, without punctuation and English articles.
 
     >>> answer_tokens("The U.S. Senate’s vote"), answer_tokens("“1,234” patients.")
     (['us', 'senates', 'vote'], ['1234', 'patients'])
@@ -145,7 +147,7 @@ def answer_tokens(text: str) -> list[str]:
 
 
 def token_f1(answer: Sequence[str], right: Sequence[str]) -> float:
-    """Return F1 of the bags of tokens, 0 to 1; two empty answers agree.
+    """Return the F1 of two bags of tokens, 0 to 1; two empty answers agree.
 
     >>> token_f1(["us", "senate"], ["senate"])
     0.6666666666666666
@@ -157,7 +159,7 @@ def token_f1(answer: Sequence[str], right: Sequence[str]) -> float:
 
 
 def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
-    """Return whether tokens occur side by side, in order, in an answer; no tokens never do.
+    """Return whether tokens occur next to each other and in order in an answer; False for no tokens.
 
     >>> occurs(["new", "york"], ["in", "new", "york"]), occurs(["new", "york"], ["york", "new"]), occurs([], ["york"])
     (True, False, False)
@@ -167,7 +169,7 @@ def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
 
 
 def rouge_l(summary: str, right: str) -> F1:
-    """Return ROUGE-L of two texts as one sentence each: longest common subsequence of their words, without case and stemming."""
+    """Return ROUGE-L of two texts, each taken as one sentence: longest common subsequence of words, lower case, without stemming."""
     words = [_WORD.findall(text.casefold()) for text in (summary, right)]
     if not all(words):
         return NOTHING

@@ -1,6 +1,6 @@
-"""ETHIC's own scoring rules, quirks included. What they get wrong is repaired in ``repaired.py``, under other names.
+"""ETHIC's official scoring rules, quirks included; ``repaired.py`` has repaired ones under other names.
 
-"Crash" in the comments means that the official run stops there; such an item is counted as wrong by the caller.
+"Crash" in the docstrings means that the official run stops there; our callers count such an item as wrong.
 """
 
 import math
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from rapidfuzz.distance import LCSseq
 
 REFUSAL = "FAILED"
-"""What the official code stores where a model's API gave no text."""
+"""The text that the official code stores if a model's API returned none."""
 NONE = "None"
 CRITERIA = ("con", "faith", "rel")
-"""Consistency, faithfulness, relevance, in the order in which the official code asks for them."""
+"""Consistency, faithfulness, relevance, in the order of the official requests."""
 DOMAINS: Mapping[str, tuple[str, ...]] = {
     "recall": ("books", "debates", "medicine", "law"),
     "summarize": ("books", "debates", "medicine", "law"),
     "organize": ("books", "debates"),
     "attribute": ("medicine", "law"),
 }
-"""The domains of each task, as in Table 2 of the paper; items of other domains count nowhere."""
+"""The domains of each task, as in Table 2 of the paper; items of other domains are not counted."""
 
 _SEPARATOR = re.compile(r"[;,]\s*")
 _NUMBER = re.compile(r"\d+")
@@ -45,9 +45,9 @@ def _clean(piece: str) -> str:
 
 
 def f1(prediction: str, labels: Sequence[str]) -> F1:
-    """Return F1 of a text against labels: split at commas and semicolons, without case and dots at both ends.
+    """Return the F1 of a text against labels: split at commas and semicolons, lower case, without dots at both ends.
 
-    A line break does not split, an empty piece is a prediction, a label given twice can never be fully recalled, and without
+    A line break does not split, an empty piece counts as a prediction, a label given twice can never be fully recalled, and without
     labels everything is 0.
 
     >>> f1("Anne, Kitty, ", ["Anne", "Jane"])
@@ -60,7 +60,7 @@ def f1(prediction: str, labels: Sequence[str]) -> F1:
 
 
 def rates(hits: int, predicted: int, labels: int) -> F1:
-    """Return precision, recall and F1 from counts; 0 where a denominator is 0."""
+    """Return precision, recall and F1 from counts; 0 if a denominator is 0."""
     precision = hits / predicted if predicted else 0.0
     recall = hits / labels if labels else 0.0
     both = precision + recall
@@ -75,8 +75,8 @@ def recalling(prediction: str, labels: Sequence[str]) -> F1:
 def attributing(prediction: str, answer: Sequence[str]) -> F1:
     """Score an attributing item: all numbers in the first line of the header, or in the whole text without a header.
 
-    The correct "None" scores 0, as no number leaves an empty prediction. A header with nothing behind it takes the next line,
-    which holds the ids of the other category.
+    The correct "None" scores 0, because without numbers the prediction is empty. A header with nothing after it takes the next line,
+    which has the ids of the other category.
     """
     if prediction == REFUSAL:
         return NOTHING
@@ -86,7 +86,7 @@ def attributing(prediction: str, answer: Sequence[str]) -> F1:
 
 
 def attributing_labels(answer: Sequence[str]) -> list[str]:
-    """Return the first number of each entry, ``None`` for one without.
+    """Return the first number of each entry, or ``None`` for an entry without one.
 
     >>> attributing_labels(["<Segment 24>", "none"])
     ['24', 'None']
@@ -96,7 +96,7 @@ def attributing_labels(answer: Sequence[str]) -> list[str]:
 
 
 def order_of(text: str) -> list[str]:
-    """Return all numbers of a text, wherever they are.
+    """Return all numbers in a text, wherever they are.
 
     >>> order_of("1. [3] > [2]")
     ['1', '3', '2']
@@ -105,7 +105,7 @@ def order_of(text: str) -> list[str]:
 
 
 def organizing(prediction: str, answer: Sequence[str]) -> float:
-    """Score an organizing item: common subsequence over the length of the answer; repeating numbers can only help.
+    """Score an organizing item: longest common subsequence over the length of the answer; repeated numbers can only help.
 
     Args:
         prediction: text of the model. A refusal crashes.
@@ -115,7 +115,7 @@ def organizing(prediction: str, answer: Sequence[str]) -> float:
 
 
 def rating(token: str) -> int | None:
-    """Return the rating from 1 to 5 that a token means; blanks, a sign and other scripts' digits are read too.
+    """Return the rating from 1 to 5 in a token, or None; blanks, a sign and digits of other scripts are accepted.
 
     >>> rating(" 4"), rating("6"), rating("4.")
     (4, None, None)
@@ -128,10 +128,10 @@ def rating(token: str) -> int | None:
 
 
 def weighted(top: Iterable[tuple[str, float | None]]) -> float:
-    """Sum ratings times their probabilities, not divided by the probability found: what is lost lowers the score.
+    """Sum ratings times their probabilities without dividing by the probability found, so that lost probability lowers the score.
 
     Args:
-        top: tokens at the first place of a judge's reply, with their natural log-probabilities.
+        top: candidates for the first token of a judge's reply, with their natural log-probabilities.
     """
     score = 0.0
     for token, logprob in top:
@@ -142,7 +142,7 @@ def weighted(top: Iterable[tuple[str, float | None]]) -> float:
 
 
 def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
-    """Return the same divided by the probability found; None when there is none. Not in the official code.
+    """Return :func:`weighted` divided by the probability found, or None if that is 0. Not in the official code.
 
     >>> normalized([("4", math.log(0.25)), ("5", math.log(0.25)), ("The", -0.7)])
     4.5
@@ -151,14 +151,14 @@ def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
     mass = math.fsum(chance for value, chance in known if value is not None)
     if mass <= 0:
         return None
-    # The quotient of two sums may leave the scale by a rounding error.
+    # A rounding error of the quotient could leave the scale.
     return min(
         5.0, max(1.0, math.fsum(value * chance for value, chance in known if value is not None) / mass)
     )
 
 
 def top_rating(token: str) -> float:
-    """Return the first token itself as a score, 0 where it is no number; the official code reports it beside the weighted score."""
+    """Return the first token itself as a score, 0 if it is not a number; the official code reports it next to the weighted score."""
     try:
         return float(token)
     except ValueError:
@@ -169,8 +169,8 @@ def summary_scores(rows: Sequence[tuple[str, float, str]]) -> dict[str, float]:
     """Return the official record of an item.
 
     Args:
-        rows: criterion, weighted score and first token of every answer on the item. A missing answer distorts, as the divisor
-            is common to all three criteria; no answer crashes.
+        rows: criterion, weighted score and first token of every answer on the item. A missing answer distorts the record, because
+            the three criteria share one divisor; no answer at all crashes.
     """
     count = len(rows) / len(CRITERIA)
     record = {}
@@ -191,7 +191,7 @@ def means(task: str, per_domain: Mapping[str, Sequence[float]]) -> tuple[float, 
 
     Args:
         task: recall, summarize, organize or attribute.
-        per_domain: domain to scores of items; a domain foreign to the task is left out, one without items crashes.
+        per_domain: domain to scores of items; a domain that the task does not have is ignored, one without items crashes.
     """
     own = {name: scores for name, scores in per_domain.items() if name.lower() in DOMAINS[task]}
     everything = [score for scores in own.values() for score in scores]

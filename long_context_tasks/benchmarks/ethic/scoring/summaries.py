@@ -1,8 +1,8 @@
-"""Ask a judge about summaries of sections, and turn its verdicts into scores, section by section and for a whole case.
+"""Ask a judge about the summaries of sections, and turn its verdicts into scores of sections and cases.
 
-Scores lie on the scale of the paper, 1 to 5. The official score of a judgement is the sum of rating times probability, whatever
-probability is lost; beside it stands the same divided by the probability found. A judge without log-probabilities gives several
-samples (one per seed): their shares stand for the probabilities, so a sample without a rating is lost probability.
+Scores are on the paper's scale, 1 to 5. The official score of a judgement is the sum of rating times probability, whatever probability
+is lost; ``summary_score`` divides it by the probability found. A judge without log-probabilities gives several samples (one per seed),
+whose shares replace the probabilities, so that a sample without a rating is lost probability.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.prompts import sections_of, split_sections, template
-from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring import SUMMARY_METRICS, SUMMARY_POINTS, official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import is_refusal
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
@@ -29,26 +29,26 @@ from long_context_tasks.schema.thinking import without_thinking
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
 _SLOTS = {"geval": ("{{Document}}", "{{Summary}}"), "longeval": ("{{article}}", "{{summary}}")}
-"""Family of templates to its slots for section and summary: G-Eval's as in the official code, and those of LongEval."""
+"""Family of templates to its slots for section and summary: G-Eval's, as in the official code, and LongEval's."""
 _USER = "_user"
-"""Ends the name of a rubric for models whose chat template wants a user message; the official code sends a system message."""
+"""Suffix of rubrics for models whose chat template needs a user message; the official code sends a system message."""
 RUBRICS = tuple(f"{family}{role}" for role in ("", _USER) for family in _SLOTS)
 
 
 def judge_message(name: str, criterion: str, section: str, summary: str) -> Message:
-    """Return the single message that a judge is sent about a criterion of a rubric: con, faith or rel."""
+    """Return the single message to the judge about a criterion: con, faith or rel."""
     family = name.removesuffix(_USER)
     document_slot, summary_slot = _SLOTS[family]
-    # As in the official code the section first, then the summary.
+    # The section first, as in the official code: a slot inside a section is filled with the summary.
     text = template(f"{family}_{criterion}").replace(document_slot, section).replace(summary_slot, summary)
     return Message("system" if name == family else "user", text)
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
-    """Return a rubric from 1 to 5: weighed by log-probabilities of the first token where the judge gives them, else read from the text.
+    """Return a rubric from 1 to 5, weighed by the log-probabilities of the first token if the judge returns them.
 
     Raises:
-        InputError: no such rubric.
+        InputError: unknown rubric.
     """
     if name not in RUBRICS:
         raise InputError(
@@ -66,13 +66,12 @@ _BOXED = last_boxed(LOW, HIGH)
 
 
 def stated_rating(reply: str) -> float | None:
-    """Return the rating from 1 to 5 in a reply that is asked for "scores ONLY": its first or last line is one, or a closing box.
+    """Return the rating from 1 to 5 that is the first or last line of a reply, or in its last box; None if the two lines differ.
+
+    The prompts ask for "scores ONLY".
 
     >>> stated_rating("- Consistency: 4"), stated_rating("**3**/5"), stated_rating("4\\nIt is faithful."), stated_rating("12")
     (4.0, 3.0, 4.0, None)
-
-    Returns:
-        None without a rating, and where first and last line state different ones.
     """
     text = without_thinking(reply).text
     lines = [line for line in text.splitlines() if line.strip()]
@@ -85,19 +84,16 @@ def stated_rating(reply: str) -> float | None:
 
 
 _NAMES = {"con": "consistency", "faith": "faithfulness", "rel": "relevance"}
-POINTS = ("summary_score", "official_summary_score", *_NAMES.values())
-METRICS = (*POINTS, "sections_covered", "judged_share")
-"""The first five are points from 1 to 5, the last two shares."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a judge says of one section on one criterion.
+    """A judge's rating of one section on one criterion.
 
     Attributes:
-        score: 1 to 5; None when no reply had a rating.
-        official: by the official rule, also below 1; None where neither ratings nor log-probabilities came.
-        failed: no call was answered.
+        score: 1 to 5; None if no reply has a rating.
+        official: by the official rule, which can be below 1; None without ratings and log-probabilities.
+        failed: whether no call was answered.
     """
 
     score: float | None
@@ -107,14 +103,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class SectionScore:
-    """The scores of one section, for a picture of scores by position such as Fig. 5.
+    """The scores of one section, as Fig. 5 shows them by position.
 
     Attributes:
-        marker: e.g. ``<Section 3>``.
-        index: from 0, in the context.
-        position: middle of the section's place among all sections, from 0 (beginning) to 1 (end).
-        written: the response has a summary of it that is not blank.
-        judgements: criterion to judgement; empty where the response has no such section, or before judging.
+        marker: such as ``<Section 3>``.
+        index: number of the section in the context, from 0.
+        position: middle of the section among all sections, from 0 (beginning) to 1 (end).
+        written: whether the response has a summary of it that is not blank.
+        judgements: criterion to judgement; empty before judging, or if the response lacks the section.
     """
 
     marker: str
@@ -124,7 +120,7 @@ class SectionScore:
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
     def score(self, criterion: str) -> float | None:
-        """1 to 5; the lowest where there is no summary, None where the judge's rating is missing."""
+        """Return the score from 1 to 5: the lowest without a summary, None without a rating of the judge."""
         if not self.written:
             return float(LOW)
         judgement = self.judgements.get(criterion)
@@ -132,15 +128,15 @@ class SectionScore:
 
     @property
     def mean(self) -> float | None:
-        """Of the criteria that have a score."""
+        """Mean over the criteria that have a score."""
         there = [score for name in CRITERIA if (score := self.score(name)) is not None]
         return math.fsum(there) / len(there) if there else None
 
 
 def summaries(case: Case, response: str | None) -> dict[str, str]:
-    """Return the summaries of the sections that a response has, by marker, in the context's order; others are ignored.
+    """Return the summaries of sections in a response by marker, in the context's order; unknown markers are ignored.
 
-    Where the context is a single section, a response without any marker is its summary; the official code would drop it.
+    If the context is a single section, a response without markers is its summary; the official code drops it.
     """
     [turn] = case.turns
     answer = without_thinking(response)
@@ -158,12 +154,12 @@ def judge_requests(
     *,
     documents: Documents | Mapping[str, str],
 ) -> list[JudgeRequest]:
-    """Return what a judge is asked: for each criterion, each section that the response has, in the context's order.
+    """Return the requests to a judge: for each criterion, one for each section that the response has, in the context's order.
 
-    Blank summaries are asked about too: the official metric wants their score. There is one response; None is a failure of ours.
+    Blank summaries are included, because the official metric counts their score. The single response is None after a failure of ours.
 
     Raises:
-        InputError: no such rubric, or sections that are not in the user message.
+        InputError: unknown rubric, or sections that are not in the user message.
     """
     rubric(name)
     [response] = responses
@@ -186,7 +182,7 @@ def judge_requests(
 
 
 def judgement(verdicts: Sequence[Verdict]) -> Judgement:
-    """Join the verdicts of all seeds on a section and criterion to one judgement."""
+    """Merge the verdicts of all seeds on a section and criterion into one judgement."""
     answered = [verdict for verdict in verdicts if verdict.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
@@ -203,10 +199,10 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
 
 
 def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Return verdicts as :func:`section_scores` needs them, from the rows (``Verdict.row``) that a host or ``lct judge run`` has kept.
+    """Return verdicts for :func:`section_scores` from the rows (``Verdict.row``) that a host or ``lct judge run`` has stored.
 
     Raises:
-        KeyError, TypeError, ValueError: not such rows.
+        KeyError, TypeError, ValueError: the rows have another form.
     """
     verdicts = []
     for row in rows:
@@ -219,12 +215,15 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 
 
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
-    """Return all sections of a case with their scores, in the context's order, from fresh or stored responses and verdicts.
+    """Return the scores of all sections of a case, in the context's order.
 
-    The verdicts are those on :func:`judge_requests` of the response, in order, one per seed for each; none before judging.
+    Args:
+        case: a summarizing case.
+        response: text of the model.
+        verdicts: verdicts on the requests of :func:`judge_requests`, in order, one per seed for each; empty before judging.
 
     Raises:
-        InputError: the verdicts are not those of the response.
+        InputError: the verdicts do not belong to the response.
     """
     [turn] = case.turns
     written = summaries(case, response)
@@ -255,30 +254,34 @@ def score_turn(
     name: str = DEFAULT,
     status: str | None = None,
 ) -> CaseScores:
-    """Score a case, whose only turn is 0, on all metrics.
+    """Score a case on all metrics.
 
-    A section that the response leaves out, or leaves blank, has the lowest score; the official score leaves it out of the mean
-    (and judges a blank one). A response without any section would stop the official run; here it has the lowest score.
-    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and lowers ``judged_share``. With
-    a status, a failure of ours in generation, no metric has a value.
+    A section that the response omits or leaves blank has the lowest score; the official score omits it from the mean (and judges a
+    blank one). A response without any section stops the official run; here it has the lowest score. If a call to the judge failed, the
+    case has no score yet. A reply without a rating is left out and lowers ``judged_share``. With a status, which is a failure of ours
+    in generation, no metric has a value.
 
     Raises:
         InputError: see :func:`section_scores`.
     """
-    case.turns[turn]  # a turn that the case does not have is a mistake of the caller
+    case.turns[turn]  # raises for a turn that the case does not have
     if status is not None:
-        return dict.fromkeys(METRICS, Score(None, status))
+        return dict.fromkeys(SUMMARY_METRICS, Score(None, status))
     if not summaries(case, response):
         answer = without_thinking(response)
         failure = answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED)
-        nothing = dict.fromkeys(POINTS, Score(float(LOW), failure))
+        nothing = dict.fromkeys(SUMMARY_POINTS, Score(float(LOW), failure))
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
     sections = section_scores(case, response, verdicts)
     covered = Score(sum(section.written for section in sections) / len(sections))
     given = [judged for section in sections for judged in section.judgements.values()]
     if not given or any(judged.failed for judged in given):
         waiting = Score(None, JUDGE_FAILED if given else NOT_JUDGED)
-        return {**dict.fromkeys(POINTS, waiting), "sections_covered": covered, "judged_share": waiting}
+        return {
+            **dict.fromkeys(SUMMARY_POINTS, waiting),
+            "sections_covered": covered,
+            "judged_share": waiting,
+        }
     by_criterion = {
         label: _mean([section.score(criterion) for section in sections])
         for criterion, label in _NAMES.items()
@@ -287,7 +290,7 @@ def score_turn(
     whole = len(means) == len(CRITERIA)
     return {
         "summary_score": Score(math.fsum(means) / len(means)) if whole else Score(None, JUDGE_UNPARSABLE),
-        # Every criterion has the same sections, so the official mean of means is the plain one.
+        # The official mean over criteria of means over sections equals the plain mean, because every criterion has the same sections.
         "official_summary_score": _mean([rated.official for rated in given]),
         **by_criterion,
         "sections_covered": covered,
@@ -298,8 +301,3 @@ def score_turn(
 def _mean(scores: Sequence[float | None]) -> Score:
     there = [score for score in scores if score is not None]
     return Score(math.fsum(there) / len(there)) if there else Score(None, JUDGE_UNPARSABLE)
-
-
-def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a case before it is judged."""
-    return score_turn(case, 0, response, status=status)

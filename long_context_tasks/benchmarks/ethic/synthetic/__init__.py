@@ -1,27 +1,19 @@
-"""The way in to synthetic and recast cases, for ``lct build`` and for the hosts, which have them made at first use.
-
-Questions on single sections show the context of recalling to the byte, so that a document is computed once for eight of them.
-"""
+"""Write synthetic and recast cases, for ``lct build`` and for hosts, which have them written at first use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from math import nan
 from pathlib import Path
-from typing import Any
 
-from long_context_tasks.benchmarks.building import (
-    MadeCases,
-    TaskReport,
-    Work,
-)
+from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic.build.annotator import gold_labels, merge_labels
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.settings import FittedSettings, SyntheticSettings
+from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
-from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Genre, Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, MadeCase, Maker, Writings
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
 from long_context_tasks.benchmarks.run_cases import (
@@ -31,32 +23,43 @@ from long_context_tasks.benchmarks.run_cases import (
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 SYNTHETIC, RECAST = "synthetic", "recast"
 EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
-"""Source of cases to the end of the name of their tasks, builders and case folders."""
+"""Source of cases to the last word of the names of their tasks, builders and case folders."""
 CASES = 200
-"""Cases of each task and length when no number is asked for."""
+"""Default number of cases of each task and length."""
 SECTIONS = "sections"
 NANO_CASES = 288
-"""Questions on sections of each length when no number is asked for: on 36 documents from 8k on; see docs/nano.md."""
+"""Default number of questions on sections at each length: 36 documents from 8k on; see docs/nano.md."""
 WRITINGS = 48
-"""Documents that are tried for a case. At 1k an eighth of the reviews make none for attributing."""
+"""Number of documents that are tried for a case. At 1k, an eighth of the reviews give no attributing case."""
+MOST_SECTIONS = 8
+LEAST_TOKENS = 1_000
+"""Minimum number of tokens per section: an eighth of the length from 8k on."""
+_ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
+# Phrases that the questions on a section change; the others ask about the whole context, as in recalling.
+_ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
 
 
 def family_of(task: str, edition: str = SYNTHETIC) -> str:
-    """``ethic_recall_synthetic``: the name of the builder and of its case folder."""
+    """Return the name of the builder and of its case folder, such as ``ethic_recall_synthetic``."""
     return "_".join(["ethic", task, *_suffix(task, edition)])
 
 
 def name_of(task: str, domain: str, edition: str = SYNTHETIC) -> str:
-    """``ethic_recall_medicine_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
+    """Return the name of the task, such as ``ethic_recall_medicine_synthetic``, and of its file with the cases of all lengths."""
     return "_".join([task_name(task, domain), *_suffix(task, edition)])
 
 
 def _suffix(task: str, edition: str) -> list[str]:
-    """A task that is there in one edition only is not named after it."""
+    # A task that exists in one edition only is not named after it.
     return [] if task == SECTIONS else [edition]
+
+
+def _task_and_edition(family: str) -> tuple[str, str]:
+    return family.split("_")[1], RECAST if family.endswith(f"_{RECAST}") else SYNTHETIC
 
 
 def build(
@@ -66,12 +69,12 @@ def build(
     folder: Path,
     work: Work | None = None,
 ) -> list[TaskReport]:
-    """Write the synthetic or recast cases of a task into a case folder, all or nothing; an older one is replaced.
+    """Write the synthetic or recast cases of a task into a case folder, all or nothing, in place of an older one.
 
     Raises:
-        InputError: a domain that the task does not have, no carriers, or a length too short for a case.
+        InputError: a domain that the task does not have, missing carriers, or a length too short for a case.
     """
-    task, edition = family.split("_")[1], RECAST if family.endswith(f"_{RECAST}") else SYNTHETIC
+    task, edition = _task_and_edition(family)
     work = work or Work()
     known = tuple(GENRES) if edition == SYNTHETIC else DOMAINS[task]
     if settings.domain is not None and settings.domain not in known:
@@ -79,12 +82,11 @@ def build(
             f"{family} has no cases of {settings.domain}, only of {', '.join(known)}; correct --domain"
         )
     settings = replace(settings, n=settings.n or cases_of(task))
-    settings.fitted()  # an unavailable tokenizer is reported before anything is written
+    tokenizers_of(settings)  # an unavailable tokenizer is reported before anything is written
     domains = known if settings.domain is None else (settings.domain,)
     encodings: dict[str, str] = {}
     if edition == RECAST:
-        recast_genres(Options(carriers=source), domains)  # carriers that are missing are reported now
-        for domain in domains:
+        for domain in domains:  # missing carriers, too
             encodings |= encodings_of(carriers_of(Options(carriers=source), CARRIER_KINDS[domain], family))
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
@@ -116,13 +118,20 @@ def _write(
 
 
 def cases_of(task: str) -> int:
-    """Return the number of cases of each length and domain when no number is asked for."""
+    """Return the default number of cases of each length and domain."""
     return NANO_CASES if task == SECTIONS else CASES
 
 
 def _questions(task: str, length: int) -> int:
-    """Return the number of cases that are made of a document."""
+    """Return the number of cases that share a document."""
     return questions_at(length) if task == SECTIONS else 1
+
+
+def tokenizers_of(settings: SyntheticSettings) -> tuple[Tokenizer, ...]:
+    """Return all tokenizers in which prompts are counted, each once; that of the lengths first."""
+    other = settings.other_tokenizer
+    every = (settings.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
+    return tuple({tokenizer.name: tokenizer for tokenizer in every}.values())
 
 
 def _made(
@@ -132,57 +141,50 @@ def _made(
     settings: SyntheticSettings,
     wanted: tuple[int, Sequence[int]],
 ) -> Mapping[int, MadeCases]:
-    """Return the cases of each wanted length that a number has."""
+    """Return the cases of one number, at each of its lengths."""
     number, lengths = wanted
-    task = family.split("_")[1]
-    edition, genres = SYNTHETIC, GENRES
-    if family.endswith(f"_{RECAST}"):
-        edition, genres = RECAST, recast_genres(Options(carriers=source), (domain,))
-    own = settings.fitted().fresh()
-    begun: dict[tuple[Any, int], Any] = {}
-
-    def of_length(length: int) -> MadeCases:
-        found = make_cases(task, domain, length, own, number, genres, begun)
-        # Of the last document as many as are wanted.
+    task, edition = _task_and_edition(family)
+    genres = GENRES if edition == SYNTHETIC else recast_genres(Options(carriers=source), (domain,))
+    # Fresh tokenizers remember counts for one case only, so that memory does not grow with the number of cases.
+    tokenizers = tuple(tokenizer.fresh() for tokenizer in tokenizers_of(settings))
+    writings = Writings(genres[domain])
+    found: dict[int, MadeCases] = {}
+    for length in lengths:
+        made = make_cases(task, domain, length, settings.seed, tokenizers, number, writings)
+        # The last document may have more questions than are still needed.
         left = (settings.n or CASES) - number * _questions(task, length)
-        cases: list[Case] = []
-        texts: dict[str, str] = {}
-        for made in found[:left]:
-            case, documents = made.draft.case(name_of(task, domain, edition), domain, own)
-            cases.append(case)
-            texts.update(documents)
-        return MadeCases(tuple(cases), tuple(texts.items()))
-
-    return {length: of_length(length) for length in lengths}
+        drafts = [each.draft.case(name_of(task, domain, edition), domain, tokenizers) for each in made[:left]]
+        texts = {key: text for _, own in drafts for key, text in own}
+        found[length] = MadeCases(tuple(case for case, _ in drafts), tuple(texts.items()))
+    return found
 
 
 def make_cases(
     task: str,
     domain: str,
     length: int,
-    settings: FittedSettings,
+    seed: int,
+    tokenizers: tuple[Tokenizer, ...],
     number: int,
-    genres: Mapping[str, Genre] = GENRES,
-    begun: dict[tuple[Any, int], Any] | None = None,
-) -> Sequence[Made]:
-    """Return the case of a number, or all that ask about one document, from the first of a few documents that makes them.
+    writings: Writings,
+) -> Sequence[MadeCase]:
+    """Make the case of a number, or all cases on its document, from the first of a few documents that gives any.
 
     Args:
         task: recall, organize, attribute or sections.
-        domain: of the documents.
-        length: most tokens of a prompt.
-        settings: with tokenizers.
-        number: of the case, from 0.
-        genres: domain to how its documents are written.
-        begun: texts of the number that were begun for other lengths, and those that are begun now.
+        domain: domain of the documents.
+        length: maximum number of tokens of a prompt.
+        seed: seed of the build.
+        tokenizers: see :class:`~.maker.Maker`.
+        number: number of the case, from 0.
+        writings: texts of the number, which other lengths share.
 
     Raises:
-        InputError: none does.
+        InputError: no document gives a case.
     """
-    begun = {} if begun is None else begun
     make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
-        if made := make[task](Maker(domain, length, settings, number, attempt, genres, begun)):
+        if made := make[task](Maker(domain, length, seed, tokenizers, number, attempt, writings)):
             return made
     raise InputError(
         f"{task_name(task, domain)}: no case of {format_length(length)} could be made; use a longer length"
@@ -190,10 +192,10 @@ def make_cases(
 
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    """Return the synthetic or recast cases of a task, written once into the cache.
+    """Return the synthetic or recast cases of a task, which are written into the cache once.
 
     Raises:
-        InputError: no carriers, a length too short for a case, or a tokenizer that cannot be had.
+        InputError: missing carriers, a length too short for a case, or an unavailable tokenizer.
     """
     settings = run_settings(SyntheticSettings, options, cases_of(spec.task), domain=spec.split)
     family = family_of(spec.task, EDITIONS[spec.source])
@@ -209,20 +211,16 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     )
 
 
-MOST_SECTIONS = 8
-LEAST_TOKENS = 1_000
-"""Of a length for each section: an eighth of it from 8k on."""
-
-
 def questions_at(length: int) -> int:
     """Return the number of questions on a document: one on each of its sections, eight from 8k on."""
     return max(1, min(MOST_SECTIONS, length // LEAST_TOKENS))
 
 
-def section_questions(maker: Maker) -> list[Made] | None:
-    """Return the questions on a document, section by section.
+def section_questions(maker: Maker) -> list[MadeCase] | None:
+    """Make the questions on the sections of a document.
 
-    None where a section reports on no study, a prompt is too long (at 1k), or the document makes no case of recall.
+    Returns:
+        None if a section reports on no study, a prompt is too long (at 1k), or the document gives no recalling case.
     """
     number, recall = questions_at(maker.length), maker.recall()
     if recall is None or len(recall[0].paragraphs) < number:
@@ -231,7 +229,7 @@ def section_questions(maker: Maker) -> list[Made] | None:
     if found is None or not all(section.reports for section in found):
         return None
     ends = [
-        *(f'ends before the words "{section.begin}"' for section in found[1:]),
+        *(f'ends before the words "{section.name}"' for section in found[1:]),
         "goes on to the end of the context",
     ]
     made = []
@@ -240,15 +238,10 @@ def section_questions(maker: Maker) -> list[Made] | None:
             recall[0].draft,
             gold=gold_labels(merge_labels(paragraph.labels for paragraph in section.paragraphs)),
             part=f"list{place}",
-            slots={"section": _ABOUT.format(section.begin, end)} if number > 1 else {},
+            slots={"section": _ABOUT.format(section.name, end)} if number > 1 else {},
             turn_labels={},
             labels={**recall[0].draft.labels, "asked": "list", "section": place},
             rewrite=_ASKED if number > 1 else {},
         )
-        made.append(Made(draft, tuple(section.paragraphs)))
+        made.append(MadeCase(draft, tuple(section.paragraphs)))
     return made if all(maker.tokens(case.draft) <= maker.length for case in made) else None
-
-
-_ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
-# The whole context is asked about as in recalling, or the prompt would be longer than the length.
-_ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}

@@ -1,35 +1,29 @@
-"""Attributing cases of synthetic reviews: which studies a review includes."""
+"""Make attributing cases of synthetic reviews, which ask for the studies that a review includes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from long_context_tasks.benchmarks.ethic.build.attribute import OWN, Target, review_draft
+from long_context_tasks.benchmarks.ethic.build.attribute import OWN, ReviewTarget, review_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import study_text
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
-from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.maker import MadeCase, Maker
 from long_context_tasks.corpora.reviews import Review, Study
 from long_context_tasks.synthetic.document import Paragraph
-from long_context_tasks.synthetic.trials import begin_review
 from long_context_tasks.tokens.chunks import JOINT, Piece
 
 _SPARE_TOKENS = 5_000
 _LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
-"""Shares of the abstracts' tokens that are right ones; the upper one is that of cases from real reviews."""
-
+"""Share of the abstracts' tokens that belong to right ones; the upper limit is that of cases from real reviews."""
 _SWAPPED = 60
-"""Abstracts of a kind that may be replaced, and that may replace them."""
+"""Number of chosen and of other abstracts of a kind that are tried in a swap."""
 
 
-def _supply(maker: Maker) -> int:
-    """Return the tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
+def attribute(maker: Maker) -> Sequence[MadeCase] | None:
+    """Make the case of a number, or return None if its document gives none."""
+    # In cl100k tokens: a quarter more than the length, also if that is meant in longer tokens.
     length = int(maker.length * max(1.0, maker.scale()))
-    return length + length // 4 + _SPARE_TOKENS
-
-
-def attribute(maker: Maker) -> tuple[Made, ...] | None:
-    """Return the case of a number; None where its documents make none."""
-    written = maker.written(begin_review, _supply(maker))
+    written = maker.writings.review(maker.seed, length + length // 4 + _SPARE_TOKENS)
     studies = tuple(Study(*study) for study in written.studies)
     review = Review(
         f"synthetic-review-{maker.seed}", written.title, written.background, studies, pubmed=False
@@ -37,33 +31,33 @@ def attribute(maker: Maker) -> tuple[Made, ...] | None:
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
-    def make(room: int) -> tuple[Made] | None:
+    def make(room: int) -> list[MadeCase] | None:
         chosen = _choose(review, pieces, room, maker)
-        return None if chosen is None else (_case(maker, review, chosen, room),)
+        return None if chosen is None else [_case(maker, review, chosen, room)]
 
     return maker.tuned(maker.length - maker.count(review.background) - 250, make)
 
 
-def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:
-    """Return the case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
+def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> MadeCase:
+    """Return the case of these abstracts in random order; fillers after the last one take the room that is left."""
     order = shuffled(len(chosen), maker.seed, "order", maker.length)
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
     left = room - sum(piece.tokens for piece in chosen.values())
-    paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.count, maker.genre.fillers)
+    paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.count, maker.fillers)
     shown = {name: Piece(paragraph.text, 0) for name, paragraph in zip(names, paragraphs, strict=True)}
-    target = Target(review, review.included, OWN)
+    target = ReviewTarget(review, review.included, OWN)
     draft = review_draft(review, target, shown, review.background, maker.length)
-    return Made(replace(draft, id=maker.id), tuple(paragraphs))
+    return MadeCase(replace(draft, id=maker.id), tuple(paragraphs))
 
 
 def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker) -> dict[str, Piece] | None:
-    """Abstracts that fill a room but for a few tokens, a quarter to a half of them right ones."""
+    """Choose abstracts that nearly fill a number of tokens, a quarter to a half of them right ones."""
     sizes = {name: piece.tokens for name, piece in pieces.items()}
     ids = [list(pieces)[place] for place in shuffled(len(pieces), maker.seed, "studies")]
     right = [name for name in ids if name in review.included]
     wrong = [name for name in ids if name not in review.included]
-    # The share of right ones is not the same in every case, or their number could be guessed.
+    # The share of right ones varies from case to case; otherwise their number could be guessed.
     [tenths, *_] = shuffled(11, maker.seed, "share")
     share = _LEAST_RIGHT + (_MOST_RIGHT - _LEAST_RIGHT) * tenths / 10
     shortest = [[min(kind, key=lambda name: sizes[name])] for kind in (right, wrong)]
@@ -77,7 +71,7 @@ def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker
 
 
 def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
-    """Return the first ones whose sizes do not exceed a room together."""
+    """Return the first names whose sizes together do not exceed the room."""
     taken: list[str] = []
     for name in names:
         if sizes[name] > room:
@@ -90,7 +84,7 @@ def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) 
 def filled_by_swap(
     chosen: Sequence[str], kinds: Sequence[Sequence[str]], sizes: Mapping[str, int], room: int, slack: int
 ) -> list[str]:
-    """Return the chosen ones with up to three of them replaced by others of their kind, so that at most ``slack`` of the room is left."""
+    """Replace up to three of the chosen by others of their kind, so that at most ``slack`` of the room is left."""
     best = list(chosen)
     for _ in range(3):
         left = room - sum(sizes[name] for name in best)

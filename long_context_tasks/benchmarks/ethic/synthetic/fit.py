@@ -1,4 +1,4 @@
-"""Paragraphs of a written document cut to a number of tokens, with the labels that are still there."""
+"""Cut the paragraphs of a written document to a number of tokens, and keep the labels that are still in the text."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,15 +10,15 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens.chunks import JOINT
 
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""Counts the tokens of a text."""
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
-# Titles, names of cases and of reporters: "Capt.", "Hest. L. J.", "the hon. Member". A sentence that ends with such a word is not cut.
+# "Capt.", "the hon. Member": after such a word the text is not cut, because it may not be the end of a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
 def has_number(label: str, text: str) -> bool:
-    """Return whether a text has a number as a separate word: in digits or, below 1,000, in words.
+    """Return whether a text contains a number as a separate word: in digits or, below 1,000, in words.
 
     >>> has_number("24", "Twenty-four of 240"), has_number("24", "240 patients, 1,24 and 0.24 %")
     (True, False)
@@ -32,14 +32,11 @@ def has_number(label: str, text: str) -> bool:
 
 
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
-    """Return a paragraph up to a place in its text, with the labels that are left.
-
-    Args:
-        paragraph: its labels are numbers. One in both parts may be a label in only one of them, which is ambiguous.
-        end: of what stays.
+    """Return a paragraph up to an offset in its text, with the labels that are left.
 
     Returns:
-        None where no sentence ends, where a quotation or a parenthesis would stay open, or where the labels are ambiguous.
+        None if no sentence ends there, if a quotation or a parenthesis would stay open, or if a label occurs in both parts: it may
+        count people in only one of them.
     """
     kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
     if (
@@ -68,15 +65,14 @@ def shorter_forms(paragraph: Paragraph) -> Iterator[Paragraph]:
 def fit(
     paragraphs: Iterable[Paragraph], room: int, slack: int, count: Count, fillers: Sequence[str]
 ) -> list[Paragraph]:
-    """Return the first paragraphs that fit, the last one shortened to whole sentences.
+    """Return the first paragraphs that fit ``room`` tokens, the last one shortened to whole sentences.
 
-    A blank line behind each paragraph counts too. Where more than ``slack`` tokens stay free, ``fillers`` that hold no label are
-    added.
+    The blank line after each paragraph is counted. If more than ``slack`` tokens stay free, ``fillers`` without labels are added.
     """
     taken: list[Paragraph] = []
     left = room
     for paragraph in paragraphs:
-        # Lazily: nearly every paragraph fits as it is.
+        # Tried lazily, because nearly every paragraph fits as it is.
         candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph))
         sized = ((each, count(each.text + JOINT)) for each in candidates)
         shorter, size = next((pair for pair in sized if pair[1] <= left), (None, 0))
@@ -91,7 +87,7 @@ def fit(
 def with_fillers(
     paragraphs: Sequence[Paragraph], left: int, slack: int, count: Count, fillers: Sequence[str]
 ) -> list[Paragraph]:
-    """Add short sentences behind the last paragraph, until no more than ``slack`` of ``left`` tokens are free."""
+    """Add short sentences to the last paragraph until at most ``slack`` of ``left`` tokens are free."""
     *before, last = paragraphs
     size = count(last.text + JOINT)
     text, _ = filled(

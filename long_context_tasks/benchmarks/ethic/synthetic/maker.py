@@ -1,26 +1,22 @@
-"""Synthetic cases: documents written from a seed, of any length, with answers that are known because the writer decided them.
+"""Make synthetic cases from documents that are written from a seed, so that the answers are known because the writer decided them.
 
-Every case has a document of its own, which depends on the seed, the domain and the number of the case. A case is written, cut to its
-length, and stored before the next one is begun.
+Every case has its own document, which depends on the seed, the domain and the number of the case. The document is cut so that the
+prompt fills its length.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
 
-from long_context_tasks.benchmarks.ethic.build.contexts import beginnings, even_sections, recall_draft
-from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
-from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.settings import FittedSettings
+from long_context_tasks.benchmarks.ethic.build.contexts import recall_draft
+from long_context_tasks.benchmarks.ethic.build.drafts import CaseDraft, ContextWindow
+from long_context_tasks.benchmarks.ethic.build.sources import EthicSource
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.synthetic import trials
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
-from long_context_tasks.tokens import CL100K
+from long_context_tasks.synthetic.trials import WrittenReview, begin_abstracts, begin_review
+from long_context_tasks.tokens import CL100K, Tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,19 +24,20 @@ class Genre:
     """How the documents of a domain are written.
 
     Attributes:
-        begin: seed to a function that returns, for tokens of cl100k, the beginning of a document that has at least about so many.
-        fillers: short sentences that hold no label, for what is left of a length.
-        parts: paragraphs to the number of the document that each belongs to; cases count them as ``num_documents``.
+        begin: takes a seed and returns a writer, which takes a number of cl100k tokens and returns a document with at least about
+            that many.
+        fillers: short sentences without a label, which fill the rest of a length.
+        collected: whether each paragraph is a document of its own, such as an abstract.
     """
 
     begin: Callable[[int], Callable[[int], LabelledText]]
     fillers: tuple[str, ...]
-    parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
+    collected: bool = False
 
 
 GENRES: Mapping[str, Genre] = {
     "medicine": Genre(
-        trials.begin_abstracts,
+        begin_abstracts,
         (
             "Limits are discussed.",
             "Further research is needed.",
@@ -48,49 +45,62 @@ GENRES: Mapping[str, Genre] = {
             "The findings were much the same in the sensitivity analysis.",
             "The funder had no part in design, conduct, analysis or reporting of the study.",
         ),
-        parts=lambda paragraphs: list(range(len(paragraphs))),
+        collected=True,
     ),
 }
 
-
 SLACK = 0.012
-"""Share of a length that a prompt leaves free, about; 2 % at most."""
+"""Share of a length that a prompt may leave free; up to ``MOST_FREE`` if no better fit is found."""
 MOST_FREE = 0.02
 LEAST_CHUNK, MOST_CHUNK = 128, 1024
 LEAST_SECTION = 256
-_INSTRUCTION = 150
+FEWEST_WORDS = 4
+"""Minimum number of words by which a section is named."""
+INSTRUCTION_TOKENS = 150
 _TRIES = 12
 _WRITINGS = 5
 
 
 @dataclass(frozen=True)
-class Made:
-    """A case before it is written.
+class MadeCase:
+    """A case before it is written, with the paragraphs of its context in order."""
 
-    Attributes:
-        draft: of the case.
-        paragraphs: of its context, in order.
-    """
-
-    draft: Draft
+    draft: CaseDraft
     paragraphs: tuple[Paragraph, ...]
 
 
-class Section(NamedTuple):
-    """A part of a context.
+@dataclass(frozen=True)
+class NamedSection:
+    """A part of a context, named by its first words, which occur only once in the context."""
 
-    Attributes:
-        begin: its first words, which occur once in the context.
-        paragraphs: in order.
-    """
-
-    begin: str
-    paragraphs: list[Paragraph]
+    name: str
+    paragraphs: Sequence[Paragraph]
 
     @property
     def reports(self) -> bool:
-        """Whether it reports on a study; an abstract that is cut may end before."""
+        """Whether a study is reported on; an abstract that is cut may end before its report."""
         return any(paragraph.reported for paragraph in self.paragraphs)
+
+
+@dataclass
+class Writings:
+    """The texts of one case number; a longer length continues what a shorter one began, so that nothing is written twice."""
+
+    genre: Genre
+    _documents: dict[int, Callable[[int], LabelledText]] = field(default_factory=dict)
+    _reviews: dict[int, Callable[[int], WrittenReview]] = field(default_factory=dict)
+
+    def document(self, seed: int, tokens: int) -> LabelledText:
+        """Return a document of at least about that many tokens of cl100k."""
+        if seed not in self._documents:
+            self._documents[seed] = self.genre.begin(seed)
+        return self._documents[seed](tokens)
+
+    def review(self, seed: int, tokens: int) -> WrittenReview:
+        """Return a review whose studies have at least about that many tokens of cl100k."""
+        if seed not in self._reviews:
+            self._reviews[seed] = begin_review(seed)
+        return self._reviews[seed](tokens)
 
 
 @dataclass(frozen=True)
@@ -98,104 +108,98 @@ class Maker:
     """Makes the cases of one domain and length from a document.
 
     Attributes:
-        domain: of the documents.
-        length: most tokens of a prompt.
-        settings: with tokenizers that are remembered for one case only.
-        number: of the case, from 0.
-        attempt: of the document, from 0; a document that makes no case is replaced.
-        genres: domain to how its documents are written.
-        begun: texts of the number, for all lengths (see :meth:`written`).
+        domain: domain of the documents.
+        length: maximum number of tokens of a prompt.
+        run_seed: seed of the build.
+        tokenizers: all in which prompts are counted, each once; that of the lengths first, which cl100k follows if it is another one.
+        number: number of the case, from 0.
+        attempt: number of the document, from 0; a document that gives no case is replaced by the next one.
+        writings: texts of the number, shared by all lengths.
     """
 
     domain: str
     length: int
-    settings: FittedSettings
+    run_seed: int
+    tokenizers: tuple[Tokenizer, ...]
     number: int
-    attempt: int = 0
-    genres: Mapping[str, Genre] = field(default_factory=lambda: GENRES)
-    begun: dict[tuple[Any, int], Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def genre(self) -> Genre:
-        """How documents of the domain are written."""
-        return self.genres[self.domain]
+    attempt: int
+    writings: Writings
 
     @property
     def slack(self) -> int:
-        """Tokens that may stay free."""
+        """Number of tokens that may stay free."""
         return max(4, int(SLACK * self.length))
 
     @property
     def seed(self) -> int:
-        """Of the document."""
-        parts = self.settings.seed, "synthetic", self.domain, self.number, self.attempt
+        """Seed of the document."""
+        parts = self.run_seed, "synthetic", self.domain, self.number, self.attempt
         return int(stable_seed(*parts)[:12], 16)
 
     @property
     def id(self) -> str:
-        """Of the case, but for its length."""
-        return f"s{self.settings.seed}_{self.number:04}"
+        """Id of the case without its length."""
+        return f"s{self.run_seed}_{self.number:04}"
+
+    @property
+    def fillers(self) -> tuple[str, ...]:
+        """Short sentences that fill the rest of a length."""
+        return self.writings.genre.fillers
 
     def count(self, text: str) -> int:
-        """Return the tokens in the tokenizer of the lengths."""
-        return self.settings.measure.count(text)
+        """Count tokens in the tokenizer of the lengths."""
+        return self.tokenizers[0].count(text)
 
-    def sizes(self, paragraphs: Iterable[Paragraph]) -> list[int]:
-        """Return the tokens of each paragraph with a blank line behind it."""
-        return self.settings.measure.count_many([paragraph.text + JOINT for paragraph in paragraphs])
-
-    def tokens(self, draft: Draft) -> int:
-        """Return the tokens of a prompt."""
-        return draft.tokens_in(self.settings.measure)
+    def tokens(self, draft: CaseDraft) -> int:
+        """Count the tokens of a prompt."""
+        return draft.tokens_in(self.tokenizers[0])
 
     def scale(self) -> float:
-        """Return the tokens of cl100k, in which writers count, for a token of the lengths; some more for another tokenizer."""
-        if self.settings.measure.name == CL100K:
+        """Return the number of cl100k tokens, in which writers count, per token of the lengths, with a margin of 5 %."""
+        if self.tokenizers[0].name == CL100K:
             return 1.0
-        sample = JOINT.join(paragraph.text for paragraph in self.written(self.genre.begin, 3000).paragraphs)
-        # The settings count in cl100k last.
-        return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
-
-    def written(self, begin: Callable[[int], Callable[[int], T]], tokens: int) -> T:
-        """Return a text of the case's seed; what is there of it, for a shorter length too, is not written again."""
-        key = begin, self.seed
-        if key not in self.begun:
-            self.begun[key] = begin(self.seed)
-        found: T = self.begun[key](tokens)
-        return found
+        sample = JOINT.join(each.text for each in self.writings.document(self.seed, 3000).paragraphs)
+        return 1.05 * self.tokenizers[1].count(sample) / self.count(sample)
 
     def document(self) -> LabelledText:
-        """Return the document, longer than the context can be."""
+        """Return a document that is longer than the context can be."""
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
-            document = self.written(self.genre.begin, wanted)
-            if sum(self.sizes(document.paragraphs)) >= self.length:
+            document = self.writings.document(self.seed, wanted)
+            if sum(self._sizes(document.paragraphs)) >= self.length:
                 return document
             wanted = int(wanted * 1.4)
         raise InputError(
             f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
         )
 
-    def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
-        """Return the first paragraphs that fit a room."""
-        return fit(paragraphs, room, self.slack, self.count, self.genre.fillers)
+    def _sizes(self, paragraphs: Iterable[Paragraph]) -> list[int]:
+        return self.tokenizers[0].count_many([paragraph.text + JOINT for paragraph in paragraphs])
 
-    def window(self, document: LabelledText, chunks: Sequence[Chunk]) -> Window:
-        """Return chunks as the builders of cases want them."""
-        source = Source(self.id, document.title, self.domain, ())
-        return Window(source, self.length, tuple(chunks))
+    def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
+        """Return the first paragraphs that fit a number of tokens."""
+        return fit(paragraphs, room, self.slack, self.count, self.fillers)
+
+    def window(self, document: LabelledText, chunks: Sequence[Chunk]) -> ContextWindow:
+        """Return the context of these chunks, as the builders of cases take it."""
+        source = EthicSource(self.id, document.title, self.domain, ())
+        return ContextWindow(source, self.length, tuple(chunks))
 
     def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
-        """Return paragraphs with their tokens."""
-        parts = self.genre.parts(paragraphs)
+        """Return paragraphs with their numbers of tokens."""
         return [
-            Piece(paragraph.text, size, part)
-            for paragraph, size, part in zip(paragraphs, self.sizes(paragraphs), parts, strict=True)
+            Piece(paragraph.text, size, place if self.writings.genre.collected else 0)
+            for place, (paragraph, size) in enumerate(zip(paragraphs, self._sizes(paragraphs), strict=True))
         ]
 
-    def tuned(self, room: int, make: Callable[[int], tuple[Made, ...] | None]) -> tuple[Made, ...] | None:
-        """Return what is made with the room that brings the longest of its prompts closest to the length, and not above it."""
-        best: tuple[int, tuple[Made, ...]] | None = None
+    def tuned(self, room: int, make: Callable[[int], Sequence[MadeCase] | None]) -> Sequence[MadeCase] | None:
+        """Search the room for the context that brings the longest prompt closest to the length without exceeding it.
+
+        Args:
+            room: first number of tokens to try.
+            make: takes the room and returns the cases that share a context, or None if the room gives none.
+        """
+        best: tuple[int, Sequence[MadeCase]] | None = None
         for _ in range(_TRIES):
             made = make(room)
             if made is None:
@@ -206,49 +210,50 @@ class Maker:
                 best = size, made
             if self.length - self.slack <= size <= self.length:
                 break
-            # Towards the middle of what is allowed; every try a little off the one before, so that none is repeated.
+            # Aim at the middle of the allowed range. Each try differs a little from the one before, so none is repeated.
             room += self.length - self.slack // 2 - size
         if best is None or best[0] < (1 - MOST_FREE) * self.length:
             return None
         return best[1]
 
-    def recall(self) -> tuple[Made, ...] | None:
-        """Return the recalling case, whose prompt leaves room for one that names the sections of its context; None if there is none."""
+    def recall(self) -> list[MadeCase] | None:
+        """Make the recalling case, or None if the document gives none.
+
+        The questions on single sections show the same context to the byte, so that a document is computed once for all of them. The
+        context therefore leaves room for their longer instruction, which the case that names all sections stands for.
+        """
         document = self.document()
 
-        def make(room: int) -> tuple[Made, ...] | None:
+        def make(room: int) -> tuple[MadeCase, MadeCase] | None:
             paragraphs = self.fitted(document.paragraphs, room)
             if not paragraphs:
                 return None
             recall = self._recall(document, paragraphs)
-            naming = self._naming(recall)
-            return (recall, naming) if naming else None
+            longest = self._naming_sections(recall)
+            return (recall, longest) if longest else None
 
-        found = self.tuned(self.length - _INSTRUCTION, make)
-        return found and found[:1]
+        found = self.tuned(self.length - INSTRUCTION_TOKENS, make)
+        return [found[0]] if found else None
 
-    def _recall(self, document: LabelledText, paragraphs: Sequence[Paragraph]) -> Made:
+    def _recall(self, document: LabelledText, paragraphs: Sequence[Paragraph]) -> MadeCase:
         pieces = self.pieces(paragraphs)
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
         left = iter(paragraphs)
         labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
-        return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
+        return MadeCase(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
 
-    def _naming(self, recall: Made) -> Made | None:
-        """Return a case that shows the same context and names its sections; None if these cannot be named.
-
-        It is not asked. A question on one section is shorter, so it fits the length of a context that leaves room for this one.
-        """
+    def _naming_sections(self, recall: MadeCase) -> MadeCase | None:
+        """Return a case that shows the same context and names as many of its sections as possible; it only measures room."""
         size = max(LEAST_SECTION, self.length // 8)
-        most = min(len(recall.paragraphs), max(2, round((self.length - _INSTRUCTION) / size)))
+        most = min(len(recall.paragraphs), max(2, round((self.length - INSTRUCTION_TOKENS) / size)))
         for number in range(most, 1, -1):
             sections = self.sections(recall.paragraphs, number)
-            # With two sections one report is enough.
+            # Of two sections, one with a report is enough.
             enough = any if number == 2 else all
             if sections is not None and enough(section.reports for section in sections):
                 listed = "\n".join(
-                    f'<Section {place}> "{section.begin}"' for place, section in enumerate(sections, start=1)
+                    f'<Section {place}> "{section.name}"' for place, section in enumerate(sections, start=1)
                 )
                 draft = replace(
                     recall.draft,
@@ -261,14 +266,36 @@ class Maker:
                 return replace(recall, draft=draft)
         return None
 
-    def sections(self, paragraphs: Sequence[Paragraph], number: int) -> list[Section] | None:
-        """Return paragraphs in so many sections; None where one of these begins with a paragraph that comes again."""
+    def sections(self, paragraphs: Sequence[Paragraph], number: int) -> list[NamedSection] | None:
+        """Divide paragraphs into sections, or return None if one begins with a paragraph that occurs twice."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
-        begin = beginnings(sections)
-        if begin is None:
-            return None
+        context = "".join(
+            f"{piece.text}{JOINT}" for section in sections for chunk in section for piece in chunk.pieces
+        )
+        found = []
         left = iter(paragraphs)
-        return [
-            Section(words, [next(left) for _ in section])
-            for words, section in zip(begin, sections, strict=True)
-        ]
+        for section in sections:
+            own = [next(left) for _ in section]
+            words = own[0].text.split(" ")
+            names = (" ".join(words[:end]) for end in range(min(FEWEST_WORDS, len(words)), len(words) + 1))
+            name = next((text for text in names if context.count(text) == 1), None)
+            if name is None:
+                return None
+            found.append(NamedSection(name, own))
+        return found
+
+
+def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:
+    """Split at least ``n`` chunks into ``n`` sections, as even as whole chunks allow and none of them empty."""
+    total = sum(chunk.tokens for chunk in chunks)
+    sections: list[list[Chunk]] = [[]]
+    done = 0
+    for place, chunk in enumerate(chunks):
+        missing = n - len(sections)
+        # A chunk goes into the section that most of it belongs to; the last chunks fill the sections that are still empty.
+        over = (done + chunk.tokens / 2) * n > total * len(sections)
+        if sections[-1] and missing and (over or len(chunks) - place == missing):
+            sections.append([])
+        sections[-1].append(chunk)
+        done += chunk.tokens
+    return sections

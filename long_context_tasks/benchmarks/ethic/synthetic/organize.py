@@ -1,7 +1,7 @@
-"""Organizing recast texts: sentences taken out of the parts of a context, to be put into its order.
+"""Make organizing cases of recast texts: sentences taken out of the parts of a context are to be put into its order.
 
-An option shares no more rare words with its own part and the parts beside it than with parts far away, so that only the events say
-where it belongs.
+An option is chosen so that it shares no more rare words with its own part and the neighbouring ones than with parts far away; only the
+events then show where it belongs.
 """
 
 import math
@@ -14,52 +14,57 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
-from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
+from long_context_tasks.benchmarks.ethic.build.contexts import organize_draft
+from long_context_tasks.benchmarks.ethic.synthetic.maker import (
+    INSTRUCTION_TOKENS,
+    LEAST_CHUNK,
+    MadeCase,
+    Maker,
+    even_sections,
+)
 from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
 _FEWEST, _MOST = 3, 200
 _PART = 320
-"""Tokens of a part, about, until there are as many parts as may be."""
-_BESIDE = 2
-"""Parts before and behind its own in which an option may not be found by its words."""
+"""Tokens of a part, about; parts are longer once there are ``_MOST`` of them."""
+_NEIGHBOURS = 2
+"""Number of parts before and after its own in which an option must not be found by its words."""
 _SENTENCE_END = re.compile(
     r"(?<=[a-z0-9)\]’”\"]{2}[.?!])"
     r"(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Messrs\.)(?<!Prof\.)(?<!Capt\.)(?<!Col\.)(?<!Gen\.)(?<!Dept\.)(?<!Inc\.)(?<!Corp\.)"
     r"[\"”’)]*\s+(?=[\"“‘(]*[A-Z])"
 )
 _SPEAKS_ON = re.compile(r"[?!][\"”’]+\s+$")
-"""What may stand before the one who speaks: “Where?” Anne asked."""
+"""End of direct speech, after which the sentence may continue: “Where?” Anne asked."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAST_WORDS, _MOST_WORDS = 9, 45
-_INSTRUCTION = 150
 _REWRITE = {
     "summarize different parts of the given context": "are sentences that were taken out of different parts of the given context",
     "in the same order as the events that appear in the context": "in the order in which they stood in the context",
 }
-"""What the prompt says of summaries, and of sentences."""
+"""Phrases of the prompt about summaries, and what they become for sentences."""
 
 
-def organize(maker: Maker) -> tuple[Made, ...] | None:
-    """Make the case of a number; None where its document makes none."""
+def organize(maker: Maker) -> Sequence[MadeCase] | None:
+    """Make the case of a number, or return None if its document gives none."""
     document = maker.document()
     part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
-    # A document of long paragraphs may have parts without a sentence to take out; the next one has fewer parts.
+    # Parts of long paragraphs may lack a suitable sentence, so the next document is divided into fewer parts.
     most = _MOST * 4 // (4 + maker.attempt)
-    number = max(_FEWEST, min(most, (maker.length - _INSTRUCTION) // (part + part // 8)))
+    number = max(_FEWEST, min(most, (maker.length - INSTRUCTION_TOKENS) // (part + part // 8)))
     return maker.tuned(
-        int(maker.length * 0.86) - _INSTRUCTION, lambda room: _in_parts(maker, document, number, room)
+        int(maker.length * 0.86) - INSTRUCTION_TOKENS, lambda room: _in_parts(maker, document, number, room)
     )
 
 
-def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> tuple[Made] | None:
+def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> list[MadeCase] | None:
     paragraphs = maker.fitted(document.paragraphs, room)
     if len(paragraphs) < number:
         return None
     sections = even_sections([Chunk((piece,)) for piece in maker.pieces(paragraphs)], number)
     texts = [[chunk.text for chunk in section] for section in sections]
-    options = _options(texts, maker.genre.fillers)
+    options = _options(texts, maker.fillers)
     if options is None:
         return None
     kept = [_without(own, option) for own, option in zip(texts, options, strict=True)]
@@ -67,13 +72,13 @@ def _in_parts(maker: Maker, document: LabelledText, number: int, room: int) -> t
         return None
     left = [[Paragraph(text) for text in own] for own in kept]
     chunks = [Chunk(tuple(maker.pieces(own))) for own in left]
-    draft = organize_draft(maker.window(document, chunks), options, number, maker.settings)
+    draft = organize_draft(maker.window(document, chunks), options, maker.run_seed)
     draft = replace(draft, rewrite=_REWRITE)
-    return (Made(draft, tuple(one for own in left for one in own)),)
+    return [MadeCase(draft, tuple(one for own in left for one in own))]
 
 
 def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:
-    """Return a sentence of each part, none that only fills the length; None where a part has none that can be taken out."""
+    """Return a sentence of each part, except fillers, or None if a part has no sentence that can be taken out."""
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
     rows = {word: row for row, word in enumerate(in_parts)}
@@ -94,7 +99,7 @@ def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[s
 
 
 def _sentences(paragraph: str) -> list[str]:
-    """Return the sentences that may be taken out: whole ones, neither too short nor too long, with no quotation cut."""
+    """Return the sentences that may be taken out: whole ones of moderate length that do not cut a quotation."""
     ends = [
         match.end()
         for match in _SENTENCE_END.finditer(paragraph)
@@ -118,14 +123,14 @@ def _sentences(paragraph: str) -> list[str]:
 def _found_near(
     sentence: str, at: int, own: Counter[str], rows: Mapping[str, int], weights: NDArray[np.float64]
 ) -> float:
-    """Return how much more the words of a sentence point to its own part and those beside it than to the best one far away."""
+    """Return how much more the words of a sentence point to its own part and its neighbours than to the best part far away."""
     asked = Counter(_WORD.findall(sentence.lower()))
     found = weights[[rows[word] for word in asked]]
-    # Without the sentence itself: a word that stands only in it points nowhere.
+    # A word that occurs in its part only in this sentence does not point to the part.
     found[[own[word] <= times for word, times in asked.items()], at] = 0
-    # Row by row, in the order of the words, so that the sums are those of any machine.
+    # Summed row by row in the order of the words, so that every machine gives the same floats.
     scores = found.sum(axis=0)
-    first, end = max(0, at - _BESIDE), at + _BESIDE + 1
+    first, end = max(0, at - _NEIGHBOURS), at + _NEIGHBOURS + 1
     near = scores[first:end]
     far = [*scores[:first], *scores[end:]]
     return float(near.max() - max(far, default=near.min()))

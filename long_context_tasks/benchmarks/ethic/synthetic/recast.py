@@ -1,4 +1,4 @@
-"""Documents of real prose with other names: paragraphs of a carrier from a place that the seed chooses, then of the next one."""
+"""Documents of real prose with new names: the paragraphs of a carrier from a random one on, then those of the next carrier."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,35 +37,37 @@ _CHARACTERS_PER_TOKEN = 4.6
 
 
 @dataclass(frozen=True)
-class Unit:
-    """A carrier: a novel or a debate."""
+class CarrierText:
+    """A novel or a debate whose names are replaced."""
 
     id: str
     texts: tuple[str, ...]
 
     @cached_property
     def names(self) -> Names:
-        """What it names."""
+        """The names in it."""
         return names_of(self.texts)
 
 
 @cache
-def _units(file: Path, domain: str) -> tuple[Unit, ...]:
+def _carrier_texts(file: Path, domain: str) -> tuple[CarrierText, ...]:
     if domain == "books":
-        return tuple(Unit(book.id, book.paragraphs) for book in read_books(file) if book.form == "novel")
-    return tuple(Unit(debate.id, debate.speeches) for debate in read_debates(file))
+        return tuple(
+            CarrierText(book.id, book.paragraphs) for book in read_books(file) if book.form == "novel"
+        )
+    return tuple(CarrierText(debate.id, debate.speeches) for debate in read_debates(file))
 
 
-def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[Unit, Sequence[str]]]:
-    """Return the carriers of a document of about so many tokens, in order, each with its paragraphs that are shown.
+def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[CarrierText, Sequence[str]]]:
+    """Return the carriers of a document of about ``tokens`` tokens, in order, each with the paragraphs that are shown.
 
     Raises:
         InputError: all carriers together are too short.
     """
     dice = Random(f"{seed} carriers")
-    found: list[tuple[Unit, Sequence[str]]] = []
+    found: list[tuple[CarrierText, Sequence[str]]] = []
     size = 0.0
-    for unit, paragraphs in _turns(folder, domain, dice):
+    for carrier, paragraphs in _from_random_place(folder, domain, dice):
         own: list[str] = []
         for paragraph in paragraphs:
             if size >= tokens:
@@ -73,7 +75,7 @@ def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[U
             own.append(paragraph)
             size += len(paragraph) / _CHARACTERS_PER_TOKEN
         if own:
-            found.append((unit, own))
+            found.append((carrier, own))
         if size >= tokens:
             return found
     raise InputError(
@@ -83,33 +85,36 @@ def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[U
 
 
 def _write(folder: Path, domain: str, seed: int, tokens: int) -> LabelledText:
-    """Return a document of about so many tokens."""
     parts = taken(folder, domain, seed, tokens)
-    texts = (text for unit, own in parts for text in rename(own, unit.names, seed, unit.id))
-    return LabelledText(" + ".join(dict.fromkeys(unit.id for unit, _ in parts)), tuple(map(Paragraph, texts)))
+    texts = (text for carrier, own in parts for text in rename(own, carrier.names, seed, carrier.id))
+    return LabelledText(
+        " + ".join(dict.fromkeys(carrier.id for carrier, _ in parts)), tuple(map(Paragraph, texts))
+    )
 
 
-def _turns(folder: Path, domain: str, dice: Random) -> Iterator[tuple[Unit, Sequence[str]]]:
-    """Yield all carriers and their paragraphs; start the first one at a random place and end with what stands before it."""
-    before: tuple[Unit, Sequence[str]] | None = None
-    for unit in _drawn(folder, domain, dice):
-        paragraphs = unit.texts
-        if before is None:
+def _from_random_place(
+    folder: Path, domain: str, dice: Random
+) -> Iterator[tuple[CarrierText, Sequence[str]]]:
+    """Yield all carriers with their paragraphs; start the first one at a random paragraph and append the skipped part at the end."""
+    skipped: tuple[CarrierText, Sequence[str]] | None = None
+    for carrier in _drawn(folder, domain, dice):
+        paragraphs = carrier.texts
+        if skipped is None:
             place = dice.randrange(max(1, len(paragraphs) * 4 // 5))
-            before, paragraphs = (unit, paragraphs[:place]), paragraphs[place:]
-        yield unit, paragraphs
-    if before:
-        yield before
+            skipped, paragraphs = (carrier, paragraphs[:place]), paragraphs[place:]
+        yield carrier, paragraphs
+    if skipped:
+        yield skipped
 
 
-def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[Unit]:
-    """Yield all carriers of a folder in random order, each file in turns."""
+def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[CarrierText]:
+    """Yield all carriers of a folder, files and carriers within a file in random order."""
     files = data_files(folder, "txt", "jsonl", "xml")
     dice.shuffle(files)
     for file in files:
-        units = list(_units(file, domain))
-        dice.shuffle(units)
-        yield from units
+        carriers = list(_carrier_texts(file, domain))
+        dice.shuffle(carriers)
+        yield from carriers
 
 
 def recast_genres(options: Options, domains: Sequence[str]) -> Mapping[str, Genre]:
@@ -121,9 +126,9 @@ def recast_genres(options: Options, domains: Sequence[str]) -> Mapping[str, Genr
     genres = {}
     for domain in domains:
         folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_organize_{domain}_recast")
-
-        def begin(seed: int, folder: Path = folder, domain: str = domain) -> Callable[[int], LabelledText]:
-            return partial(_write, folder, domain, int(stable_seed(seed, "organize")[:12], 16))
-
-        genres[domain] = Genre(begin, _FILLERS[domain])
+        genres[domain] = Genre(partial(_begin, folder, domain), _FILLERS[domain])
     return genres
+
+
+def _begin(folder: Path, domain: str, seed: int) -> Callable[[int], LabelledText]:
+    return partial(_write, folder, domain, int(stable_seed(seed, "organize")[:12], 16))
