@@ -151,15 +151,6 @@ def _close_output() -> None:
         return
 
 
-app = typer.Typer(
-    cls=_LazyCommands,
-    name="lct",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
 def _print_version(value: bool) -> None:
     if value:
         from long_context_tasks import __version__
@@ -168,9 +159,6 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(
-    epilog="Examples:\n\n  lct tasks synthetic\n\n  lct plan --tasks lct_official --model ./Qwen2.5-7B\n\n  lct report results/ --out site/"
-)
 def lct(
     debug: Annotated[
         bool, typer.Option(_DEBUG, help="Show the traceback of an error. May also follow the command.")
@@ -180,3 +168,14 @@ def lct(
     ] = False,
 ) -> None:
     """Long-context benchmarks for lm-evaluation-harness, OpenCompass and inspect_ai: data, cases, plans, judges, reports."""
+
+
+app = typer.Typer(
+    cls=_LazyCommands,
+    name="lct",
+    callback=lct,
+    epilog="Examples:\n\n  lct tasks synthetic\n\n  lct plan --tasks lct_official --model ./Qwen2.5-7B\n\n  lct report results/ --out site/",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)

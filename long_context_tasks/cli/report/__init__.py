@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 _MOST_NOT_COMPARED = 20
 
 
-@app.callback()
-def report() -> None:
-    """Make a leaderboard of runs, or print tables from results and from published archives.
-
-    `lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`. RESULTS is any mixture of output folders of
-    lm-eval, OpenCompass and inspect_ai, and of bundles of `lct report pack`.
-    """
-
-
 @app.command(
     epilog=examples(
         "lct report compare results/ --model Qwen2.5-7B --model Llama-3.1-8B",

@@ -30,6 +30,9 @@ _TEXT = ("model", "judge", "metric", "host", "notes")
 _SECTIONS = "Benchmarks' own tables"
 app = typer.Typer(
     cls=with_default("site"),
+    help="Make a leaderboard of runs, or print tables from results and from published archives.\n\n"
+    "`lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`. RESULTS is any mixture of output folders of "
+    "lm-eval, OpenCompass and inspect_ai, and of bundles of `lct report pack`.",
     add_completion=False,
     no_args_is_help=True,
     subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
