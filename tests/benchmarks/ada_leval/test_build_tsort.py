@@ -244,15 +244,10 @@ def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
         (TSortSettings, {"lengths": (100,)}, "too short"),
         (TSortSettings, {"n": 0}, "--n"),
         (TSortSettings, {"segments": 1}, "--segments"),
-        (TSortSettings, {"stride": 0}, "--stride"),
         (TSortSettings, {"length_policy": "same_tokens"}, "--tokenizer"),
         (BestAnswerSettings, {"bounds": "odd"}, "--bounds"),
         (BestAnswerSettings, {"tags": 0}, "--tags"),
-        (BestAnswerSettings, {"questions_per_tag": 0}, "--questions-per-tag"),
         (BestAnswerSettings, {"shared_tags": 1.5}, "--shared-tags"),
-        (BestAnswerSettings, {"min_own": -1}, "--min-own"),
-        (BestAnswerSettings, {"shared_of": "larger"}, "--shared-of"),
-        (BestAnswerSettings, {"min_fill": 0.0}, "--min-fill"),
     ],
 )
 def test_bad_settings(kind, options, words):
@@ -385,53 +380,3 @@ def test_paragraphs_count_as_in_the_whole_text(tmp_path):
     middle = len(alone.tokens) // 2
     half = tokenizer.count("\n\n".join(alone.book.paragraphs[:middle]))
     assert abs(together.cumulated[middle] - half) < 10 < alone.cumulated[middle] - half
-
-
-def naive_windows(sizes, caps, segments, fixed):
-    """Every place and its most equal hints, tried one by one."""
-    found = {}
-    for first in range(1, len(sizes)):
-        edges, at = [first], first
-        for _ in range(segments):
-            total = 0
-            while at < len(sizes) and total + sizes[at] <= caps.segment:
-                total, at = total + sizes[at], at + 1
-            edges.append(at)
-        if at == len(sizes) or len(set(edges)) < len(edges):
-            continue
-        middle = fixed + sum(sizes[first:at])
-        for start in range(first):
-            before = sum(sizes[start:first])
-            ends = [
-                end
-                for end in range(at + 1, len(sizes) + 1)
-                if middle + before + sum(sizes[at:end]) <= caps.bound
-            ]
-            if not ends:
-                continue
-            after = sum(sizes[at : ends[-1]])
-            uneven = max(before, after) / min(before, after)
-            if 0.98 * caps.bound <= middle + before + after and uneven <= 2:
-                found[first] = min(found.get(first, (9, 0)), (uneven, tuple(edges)))
-    return found
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    sizes=st.lists(st.integers(5, 40), min_size=5, max_size=24),
-    segments=st.integers(2, 4),
-    segment=st.integers(30, 80),
-    bound=st.integers(300, 500),
-)
-def test_windows_are_those_that_fill_the_length(sizes, segments, segment, bound):
-    caps = Caps(before=0, segment=segment, after=0, stride=1, bound=bound)
-    counted = CountedBook(Book("b", "B", tuple("x" * len(sizes)), (0,)), np.array(sizes))
-    expected = naive_windows(sizes, caps, segments, 60)
-    made = list(filled_passages(counted, caps, segments, 60))
-    assert [x.edges for x in made] == [edges for _, edges in expected.values()]
-    for window, (uneven, _) in zip(made, expected.values(), strict=True):
-        before, after = (
-            sum(sizes[window.before : window.edges[0]]),
-            sum(sizes[window.edges[-1] : window.after]),
-        )
-        assert max(before, after) / min(before, after) == pytest.approx(uneven)

@@ -232,7 +232,7 @@ def test_a_published_prompt_is_split_as_it_was_made(texts: list[str]) -> None:
 
 def test_labels_inside_a_segment_are_no_guess() -> None:
     prompt = prompts.render_tsort("a", ["b\n\nPart 2: c", "d"], "e")
-    with pytest.raises(ValueError, match="'Part 2:' stands 2 times"):
+    with pytest.raises(ValueError, match="'Part 2:' begins 2 lines"):
         prompts.split_tsort(prompt, 2)
 
 
@@ -259,21 +259,14 @@ def test_the_accepted_answer_moves_and_the_others_keep_their_order(
     assert case.id == "1_A" and case.labels["position"] == position
 
 
-def test_nodoc_leaves_the_question_out() -> None:
-    [case] = data.apply([_case(3, 2)], "nodoc", AdaLevalOptions())
-    assert case.inputs == {"question": None, "answers": ["k1", "k2", "k3"]}
-    assert case.turns[0].gold == "A2"
-
-
-def test_cut_carries_its_size_and_side() -> None:
-    [case] = data.apply([_case(3, 2)], "cut4k", AdaLevalOptions(cut_keep="rear"))
-    assert case.inputs["cut"] == {"tokens": 4000, "keep": "rear"}
-
-
-def test_no_variant_changes_nothing() -> None:
-    cases = [_case(3, 2), _case(4, 1)]
-    assert data.apply(cases, "", AdaLevalOptions()) == cases
-    assert data.apply(cases, "synthetic", AdaLevalOptions()) == cases
+def test_variants_change_only_what_they_name() -> None:
+    case = _case(3, 2)
+    [nodoc] = data.apply([case], "nodoc", AdaLevalOptions())
+    assert nodoc.inputs == {**case.inputs, "question": None} and nodoc.turns == case.turns
+    [cut] = data.apply([case], "cut4k", AdaLevalOptions(cut_keep="rear"))
+    assert cut.inputs == {**case.inputs, "cut": {"tokens": 4000, "keep": "rear"}}
+    for same in ("", "synthetic"):
+        assert data.apply([case], same, AdaLevalOptions()) == [case]
 
 
 @pytest.fixture
@@ -336,10 +329,6 @@ def test_only_the_cases_that_run_are_counted(published: Path, words: str, encode
     assert len(encoded) == 7
     load("ada_leval_bestanswer_1k", published, n=9, tokenizer=words)
     assert len(encoded) == 9
-
-
-def test_published_sort_prompts_are_counted(published: Path, words: str) -> None:
-    _counted(load("ada_leval_tsort_2k", published, tokenizer=words), "cl100k", words)
 
 
 def test_a_cut_that_keeps_the_other_side_is_counted_anew(published: Path) -> None:
