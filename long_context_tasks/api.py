@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ResponseText = str | Sequence[str | None] | None
-"""The text of a response; for a conversation one text per turn. ``None`` where a response is missing."""
+"""The text of a response; for a conversation one text per turn. ``None`` stands for a missing response."""
 
 
 def task_names(prefix: str = "") -> list[str]:
@@ -41,15 +41,15 @@ def task_names(prefix: str = "") -> list[str]:
 
 
 def load_task(name: str, **options: Any) -> "Task":
-    """Load a task with its cases; cases of the synthetic edition are written on the way.
+    """Load a task with its cases; synthetic cases are generated if the cache lacks them.
 
     Args:
-        name: of :func:`task_names`.
+        name: one of :func:`task_names`.
         **options: options of a run without their prefix, such as ``n=20``, ``length="8k"``, ``cases="cases/"``,
-            ``judge="judge.yaml"``. What is not given is read from the environment (``LCT_N`` ...).
+            ``judge="judge.yaml"``. Others are read from the environment (``LCT_N`` ...).
 
     Raises:
-        InputError: unknown task or option, a value that does not fit, or missing data; the message says what to do.
+        InputError: an unknown task or option, a value that does not fit, or missing data; the message gives the remedy.
     """
     from long_context_tasks.benchmarks import loading
 
@@ -58,10 +58,10 @@ def load_task(name: str, **options: Any) -> "Task":
 
 @dataclass(frozen=True)
 class Task:
-    """A task with its cases. Prompts and scores are those of both hosts, byte for byte and digit for digit.
+    """A task with its cases. Prompts and scores equal those in all hosts, byte for byte and digit for digit.
 
     Attributes:
-        loaded: what the hosts work with, for everything that this class leaves out.
+        loaded: the object that hosts use, with everything that this class does not offer.
     """
 
     loaded: LoadedTask
@@ -87,16 +87,16 @@ class Task:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The version of the task and its resolved options, as results carry them."""
+        """The version of the task and its resolved options, as results record them."""
         return self.loaded.description()
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[dict[str, str]]:
         """Return the chat messages of a turn as role and content, ready for an OpenAI-compatible client.
 
         Args:
-            case: of this task.
-            turn: from 0; above 0 only in a conversation.
-            answers: the model's own answers to the earlier turns. Thinking is removed; ``None`` is left out.
+            case: a case of this task.
+            turn: number of the turn, from 0; above 0 only in a conversation.
+            answers: the model's own responses to the earlier turns. Thinking is removed; ``None`` is left out.
         """
         from long_context_tasks.schema.thinking import without_thinking
 
@@ -110,14 +110,14 @@ class Task:
         """Score the response to a case by rule. Metrics of a judge are ``not_judged``; see :meth:`judge`.
 
         Args:
-            case: of this task.
+            case: a case of this task.
             response: see :data:`ResponseText`.
 
         Returns:
-            For each turn, metric to score; a task without a conversation has one turn.
+            The scores of each turn by metric; a task without a conversation has one turn.
 
         Raises:
-            InputError: a task by likelihood, or another number of texts than turns.
+            InputError: a task by likelihood, or a number of texts that differs from the number of turns.
         """
         from long_context_tasks.judges.task_judge import score_turns
 
@@ -126,16 +126,16 @@ class Task:
     def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
         """Score responses with the judge that ``load_task(..., judge=...)`` or ``LCT_JUDGE`` names.
 
-        A reply that the store holds is not asked for again.
+        Replies in the store are not requested again.
 
         Args:
-            responses: id of a case to its response.
+            responses: responses by case id.
 
         Returns:
-            Id of a case to the scores of its turns, as :meth:`score` gives them.
+            The scores of each case, as :meth:`score` returns them, by case id.
 
         Raises:
-            InputError: no judge, a judge that cannot be used, an unknown case, or what :meth:`score` raises.
+            InputError: no judge, a judge that cannot be used, an unknown case, or an error of :meth:`score`.
         """
         from long_context_tasks.judges.task_judge import score_turns, with_judge
 
@@ -156,7 +156,7 @@ class Task:
         """Return means, 95 % intervals over clusters and counts, under the keys that both hosts use.
 
         Args:
-            scores: id of a case to the scores of its turns; cases that are missing are not counted.
+            scores: scores of the turns by case id; other cases are not counted.
         """
         from long_context_tasks.stats.means import task_numbers
 
@@ -174,16 +174,16 @@ class Task:
         """Write responses and their scores as a run that ``lct report`` and ``lct judge run`` read.
 
         Args:
-            responses: id of a case to its response.
-            model: its name in reports.
-            folder: gets a folder of the model.
-            pipeline: how the responses were made, for the provenance.
+            responses: responses by case id.
+            model: name of the model in reports.
+            folder: the folder in which a folder of the model is made.
+            pipeline: origin of the responses, for the provenance.
 
         Returns:
             The path of the file with the numbers.
 
         Raises:
-            InputError: an unknown case, what :meth:`score` raises, or files that cannot be written.
+            InputError: an unknown case, an error of :meth:`score`, or files that cannot be written.
         """
         from long_context_tasks.hosts.own.score import score_own
 
@@ -210,13 +210,13 @@ class Task:
 
 
 def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1, **settings: Any) -> Path:
-    """Build test cases of any length, as ``lct build`` does; ``load_task(..., cases=out)`` reads them.
+    """Build test cases of any length like ``lct build``; ``load_task(..., cases=out)`` reads them.
 
     Args:
-        builder: name, as ``lct build`` lists them.
-        length: lengths with commas: ``"4k,32k"``.
-        out: folder for the cases; the builder gets a folder in it, and an older one is replaced.
-        jobs: processes; the bytes do not depend on it.
+        builder: name of a builder; ``lct build`` lists them.
+        length: lengths separated by commas: ``"4k,32k"``.
+        out: folder in which the builder's folder is made or replaced.
+        jobs: number of processes; the bytes do not depend on it.
         **settings: options of ``lct build`` with underscores: ``n=50``, ``seed=7``, ``books="books/"``.
 
     Returns:
@@ -243,10 +243,10 @@ def inject_noise(
     """Put errors of speech recognition into a text.
 
     Args:
-        text: any; lines stay lines.
+        text: any text; line ends are kept.
         wer: target word error rate, 0 to 1.
         seed: equal seeds give equal bytes.
-        rules: from ``long_context_tasks.noise.learn``; without them those of the package.
+        rules: result of ``long_context_tasks.noise.learn``; the package's rules by default.
         mode: ``exact`` meets the target as measured; ``official`` is the simulator of the ELITR-Bench paper.
 
     Returns:
@@ -261,7 +261,7 @@ def inject_noise(
 
 
 def word_error_rate(reference: str, hypothesis: str) -> float:
-    """Return the edit distance of the words over the number of words of the reference; 0 to 1 and above."""
+    """Return the edit distance in words, divided by the number of words of the reference; it can exceed 1."""
     from long_context_tasks.noise import word_error_rate as measure
 
     return measure(reference, hypothesis)
@@ -270,10 +270,10 @@ def word_error_rate(reference: str, hypothesis: str) -> float:
 def load_results(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
 
-    The columns are those of ``results.parquet``. Runs and files that are left out become warnings.
+    The columns are those of ``results.parquet``. Each skipped run or file causes a warning.
 
     Args:
-        *paths: folders of results or bundles, or folders above.
+        *paths: folders of results or bundles, or folders that contain them.
 
     Raises:
         InputError: a folder that is missing, or Polars, which the extra ``report`` installs.

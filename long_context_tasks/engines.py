@@ -1,7 +1,7 @@
-"""Where independent pieces of work run: in this process, in several, or on a Ray cluster.
+"""Run independent pieces of work in this process, in several processes, or on a Ray cluster.
 
-Results come in the order of the items. So a caller that writes them one after the other writes the same bytes with every engine. Processes
-end when the work does, when it fails, and when the process that began it is killed.
+Results come in the order of the items, so that a caller that writes them one after the other writes the same bytes with every engine.
+Processes end when the work ends or fails, and when the process that started them is killed.
 """
 
 import os
@@ -27,8 +27,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 Ticket = TypeVar("Ticket")
 
+# Results per worker that may wait: enough to keep it busy, few enough for memory.
 _AHEAD = 2
-"""Results that may wait to be taken, for each worker."""
 
 
 class Engine(Protocol):
@@ -37,14 +37,15 @@ class Engine(Protocol):
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield the result for each item, in order.
 
-        Items are taken and results are kept a few ahead, so that memory does not grow with their number.
+        Only a few items and results are in memory at the same time.
 
         Args:
-            function: of a module, or a ``functools.partial`` of one: it is pickled. Its result depends on the item only.
-            items: small, as they are pickled, too.
+            function: a function of a module or a ``functools.partial`` of one, which can be pickled. Its result depends on the item
+                only.
+            items: small objects that can be pickled.
 
         Raises:
-            InputError: raised by the function for an item; or a worker was lost.
+            InputError: raised by the function for an item, or a worker was lost.
         """
 
 
@@ -59,7 +60,7 @@ class InProcess:
 def kept_ahead(
     submit: Callable[[T], Ticket], result: Callable[[Ticket], R], items: Iterable[T], workers: int
 ) -> Iterator[R]:
-    """Yield the result of each item in order, while workers have enough to do beyond the one that is waited for."""
+    """Yield the result of each item in order, with enough submitted items to keep all workers busy."""
     waiting: deque[Ticket] = deque()
     for item in items:
         waiting.append(submit(item))
@@ -73,7 +74,7 @@ class Processes:
     """Runs the function in processes on this machine; made by :func:`processes`."""
 
     def __init__(self, pool: ProcessPoolExecutor, jobs: int) -> None:
-        """Use a pool of so many processes."""
+        """Use a pool of ``jobs`` processes."""
         self._pool, self._jobs = pool, jobs
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -86,14 +87,14 @@ class Processes:
             yield from kept_ahead(submit, Future.result, items, self._jobs)
         except BrokenProcessPool as error:
             raise InputError(
-                "a worker process was killed, perhaps for want of memory; run the same again with fewer --jobs"
+                "a worker process was killed, perhaps for lack of memory; run the same command with fewer --jobs"
             ) from error
 
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Processes]:
-    """Run an engine of processes; they end with the block, or with this process, whatever ends it."""
-    # Not forked from this process, which may have threads: from a server that has none.
+    """Run an engine of processes, which end with the block or with this process."""
+    # This process may have threads, which a fork would copy in any state; the fork server has none.
     context = get_context("forkserver")
     context.set_forkserver_preload([name for name in sys.modules if name.startswith("long_context_tasks.")])
     theirs, ours = Pipe(duplex=False)
@@ -103,7 +104,7 @@ def processes(jobs: int) -> Iterator[Processes]:
     try:
         yield Processes(pool, jobs)
     except BaseException:
-        # Do not wait for work in progress.
+        # Workers exit when the pipe closes, without finishing the work in progress.
         ours.close()
         raise
     finally:
@@ -114,7 +115,8 @@ def processes(jobs: int) -> Iterator[Processes]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Let what is started in this block ignore Ctrl+C from its first moment; only the main thread may say so."""
+    """Start processes that ignore Ctrl+C from their first moment."""
+    # Python sets signal handlers only in the main thread.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -126,8 +128,10 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def _start_worker(alive: Connection, environment: dict[str, str]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
-    os.environ.clear()  # the server's is that of its own start
+    # The parent handles Ctrl+C and closes the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The fork server still has the environment of its own start.
+    os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
 
@@ -139,18 +143,18 @@ def _end_with(alive: Connection) -> None:
         os._exit(1)
 
 
+# Restarts of a task whose worker is lost.
 _TRIES_AGAIN = 5
-"""How often a task whose worker is lost is started again."""
 
 
 class RayCluster:
-    """Runs the function on a Ray cluster, each item a task of its own; made by :func:`cluster`.
+    """Runs the function on a Ray cluster, one task per item; made by :func:`cluster`.
 
-    Ray starts a task again whose worker or machine is lost; the others go on.
+    Ray restarts a task whose worker or machine is lost.
     """
 
     def __init__(self, ray: Any) -> None:
-        """Use the cluster to which a module ``ray`` is connected."""
+        """Use the cluster to which the module ``ray`` is connected."""
         self._ray = ray
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -167,12 +171,12 @@ class RayCluster:
         def result(ticket: Any) -> R:
             try:
                 found, error = ray.get(ticket)
-            except ray.exceptions.RayTaskError:  # an error of ours
+            except ray.exceptions.RayTaskError:  # raised by our code, not by Ray
                 raise
             except ray.exceptions.RayError as lost:
                 raise InputError(
-                    f"Ray lost the worker of one piece {_TRIES_AGAIN + 1} times, perhaps for want of memory; give the "
-                    "machines more, or each fewer processors (`ray start --num-cpus`), and run the same again"
+                    f"Ray lost the worker of one piece {_TRIES_AGAIN + 1} times, perhaps for lack of memory; give the "
+                    "machines more memory or fewer processors (`ray start --num-cpus`), and run the same command again"
                 ) from lost
             if error is not None:
                 raise error
@@ -182,12 +186,12 @@ class RayCluster:
 
 
 class _Here(NamedTuple):
-    """What workers share with the process that gives them work.
+    """State of the submitting process that workers take over.
 
     Attributes:
-        version: of the package.
-        folder: from which relative paths count.
-        settings: environment variables of the package; no secrets, which each machine has for itself.
+        version: version of the package.
+        folder: working directory, to which paths are relative.
+        settings: environment variables of the package without secrets, which each machine has itself.
     """
 
     version: str
@@ -204,11 +208,12 @@ def _settings() -> Mapping[str, str]:
 
 
 def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None, InputError | None]:
-    """Run on a worker. Bad input is a result like others: Ray would wrap the exception."""
+    """Run the function on a worker and return its result or its error."""
+    # An exception would arrive wrapped by Ray, without our class.
     if long_context_tasks.__version__ != here.version:
         return None, InputError(
             f"a machine of the cluster has long_context_tasks {long_context_tasks.__version__}, this one {here.version}; install "
-            "the same on all of them"
+            "the same version on all machines"
         )
     os.environ.update(here.settings)
     if here.folder.is_dir():
@@ -224,10 +229,11 @@ def cluster(address: str) -> Iterator[RayCluster]:
     """Connect to a cluster for a block.
 
     Args:
-        address: ``ray://host:10001``; empty for that of ``RAY_ADDRESS``, else of this machine, which is started where there is none.
+        address: ``ray://host:10001``; empty for the cluster in ``RAY_ADDRESS`` or, without it, on this machine, where one is started
+            if needed.
 
     Raises:
-        InputError: Ray is not installed, or no cluster answers.
+        InputError: Ray is not installed, or the cluster does not answer.
     """
     require("ray", "--engine ray", "ray")
     import ray
@@ -246,21 +252,21 @@ def cluster(address: str) -> Iterator[RayCluster]:
 
 
 def engine_of(jobs: int = 1, name: str = "") -> AbstractContextManager[Engine]:
-    """Return the engine that a command line names, for a ``with`` statement.
+    """Return the engine of a command line, for a ``with`` statement.
 
     Args:
-        jobs: processes on this machine.
-        name: empty; or ``ray`` for the cluster of this machine (or of ``RAY_ADDRESS``), or Ray's address: ``ray://host:10001``.
+        jobs: number of processes on this machine.
+        name: empty, ``ray`` for the cluster in ``RAY_ADDRESS`` or on this machine, or an address such as ``ray://host:10001``.
 
     Raises:
-        InputError: no such engine, fewer than 1 job, both kinds at once, or no cluster at the address.
+        InputError: an unknown engine, fewer than 1 job, jobs and a cluster together, or no cluster at the address.
     """
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: give 1 or more")
     if not name:
         return processes(jobs) if jobs > 1 else nullcontext(InProcess())
     if jobs > 1:
-        raise InputError(f"--jobs and --engine {name}: give one of them; a cluster knows its processors")
+        raise InputError(f"--jobs and --engine {name}: give one of them; a cluster uses its own processors")
     if name != "ray" and not name.startswith("ray://"):
         raise InputError(f"--engine {name}: there is only ray, or its address: ray://host:10001")
     return cluster("" if name == "ray" else name)

@@ -1,10 +1,10 @@
-"""Where the cases of a task come from: published files, a folder of built cases, the synthetic forum, or recast novels.
+"""Load tasks: cases from published files, a folder of built cases, the synthetic forum, or recast novels.
 
 Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
-folder in the cache; later runs read that. Settings and indices follow the official code.
+folder in the cache. Settings and indices follow the official code.
 
-Every case of a task that generates carries the tokens of its prompt, in cl100k and in the tokenizer asked for; what no
-file has stored is counted once and kept in the cache.
+Every case of a task that generates has the token counts of its prompt in cl100k and in ``lct_tokenizer``; missing counts are
+computed once and cached.
 """
 
 import json
@@ -55,22 +55,20 @@ logger = logging.getLogger(__name__)
 NAME = "ada_leval"
 POSITIONS = ("front", "mid", "rear")
 INTERVALS = ("strict_accuracy", "official_accuracy")
+# Tokens from which the paper runs 200 cases instead of 1,000.
 _ULTRA_LONG = 32_000
+# Ends of the names of builders, by source of the cases.
 _MADE = {"seed": ("synthetic",), "recast": ("recast",)}
-"""How the builders of cases from a seed end."""
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
-    """Return a task by name, with everything that a host needs.
-
-    Its cases are chosen, varied, those of one text side by side, and their prompts counted.
+    """Load a task: choose its cases, apply the variant, group the cases of one text, and count the prompts.
 
     Raises:
-        InputError: an unknown name; missing or damaged data, with the remedies, never another source in silence; or a tokenizer
-            that cannot be had.
+        InputError: an unknown name, missing or damaged data, or a tokenizer that is not available.
     """
     spec = parse_task(name)
-    # Results say what was run: a task's own length wins over lct_length.
+    # Results record what was run: a task's own length takes precedence over lct_length.
     options = replace(options, length=spec.tokens or options.length)
     by_likelihood = spec.scoring == "likelihood"
     if options.cases is not None:
@@ -87,7 +85,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     if by_likelihood:
         _require_segments(chosen, cases.documents)
     chosen = apply(chosen, spec.variant, options)
-    # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
+    # The cases are chosen in the official order; then those of one document become adjacent, for prefix caches.
     order = {
         document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
     }
@@ -123,14 +121,15 @@ def _countable_in(
         try:
             tokenizer_identity(other)
         except InputError as error:
-            # Only the builder of the cases asked for it, perhaps elsewhere.
+            # The cases may have been built on another machine, which has the tokenizer.
             logger.warning("%s: prompts are counted in cl100k only: %s", spec.name, error)
             return (CL100K,)
     return (CL100K, other)
 
 
 def _countable(case: Case, documents: Documents) -> Countable:
-    """Return the key of a prompt's count, and the prompt; cutting means encoding, so a cut prompt has the key of the whole."""
+    """Return the key of a prompt's count in the cache, and the prompt."""
+    # Cutting needs the tokenizer, so the key of a cut prompt is made from the whole one.
     if "cut" not in case.inputs:
         text = prompts.prompt(case, documents)
         return text, lambda: text
@@ -140,7 +139,7 @@ def _countable(case: Case, documents: Documents) -> Countable:
 
 
 def _number_of_all(spec: TaskSpec, options: Options, there: int) -> int:
-    """Return how many of the cases that are ``there`` run without ``lct_n`` and ``lct_subset``: the official size for open models."""
+    """Return the number of cases that run without ``lct_n`` and ``lct_subset``: the official size for open models."""
     if options.cases is not None:
         return there
     if spec.source != "published":
@@ -158,7 +157,7 @@ def _builder(spec: TaskSpec) -> str:
 
 
 def _case_file(spec: TaskSpec, length: str) -> str:
-    """Return the name of the task whose cases a variant is made from: the plain or the synthetic task of a length."""
+    """Return the plain or synthetic task of a length, whose cases a variant changes."""
     return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
 
 
@@ -181,10 +180,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
-    """Return the cases as a variant needs them.
-
-    Token counts are dropped where the prompt changes; :func:`load_task` counts what is missing.
-    """
+    """Return the cases of a variant, without token counts if their prompts change."""
     kind = variant.split("_", maxsplit=1)[0]
     if kind in POSITIONS:
         return [_moved(case, kind) for case in cases]
@@ -200,7 +196,7 @@ def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list
 
 
 def _moved(case: Case, position: str) -> Case:
-    """Return a BestAnswer case with the accepted answer at the front, in the middle or at the rear; the others keep their order."""
+    """Move the accepted answer of a BestAnswer case to the front, middle or rear; the others keep their order."""
     answers = list(case.inputs["answers"])
     gold = int(str(case.turns[0].gold)[1:]) - 1
     target = {"front": 0, "mid": len(answers) // 2, "rear": len(answers) - 1}[position]
@@ -215,7 +211,7 @@ def _moved(case: Case, position: str) -> Case:
 
 
 def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
-    """Refuse cases whose segments cannot be separated, before any model is loaded."""
+    """Check that the segments of all cases can be separated, before any model is loaded."""
     for case in cases:
         try:
             prompts.arrangements(case, documents)
@@ -313,7 +309,7 @@ class _BestAnswerRow(PublishedRow):
 
 
 class _TSortRow(PublishedRow):
-    """A row of ``textsort_*.json``, which brings its prompt."""
+    """A row of ``textsort_*.json``, which contains its prompt."""
 
     book_id: str | int
     para_offset: list[Any]
@@ -344,12 +340,10 @@ class _TSortRow(PublishedRow):
 
 
 def convert(path: Path, kind: str, task: str, length: int, folder: Path, source: Mapping[str, str]) -> None:
-    """Turn a published file into a case folder, counting the cl100k tokens of every prompt.
-
-    A repeated question with the same answer place gets a running number, so that ids are unique.
+    """Convert a published file to a case folder, counting the cl100k tokens of every prompt.
 
     Raises:
-        InputError: a damaged file or a row of another shape, with file and row.
+        InputError: a damaged file or a row of another form, with file and row.
     """
     row_kind: type[_BestAnswerRow | _TSortRow] = _BestAnswerRow if kind == "bestanswer" else _TSortRow
     tokenizer = get_tokenizer(CL100K)
@@ -360,7 +354,7 @@ def convert(path: Path, kind: str, task: str, length: int, folder: Path, source:
             documents = {text_key(text): text for text in row.texts}
             writer.add_documents(documents.items())
             case = row.to_case(task)
-            seen[case.id] += 1
+            seen[case.id] += 1  # the file repeats some questions with the same place of the answer
             yield replace(
                 case,
                 id=case.id if seen[case.id] == 1 else f"{case.id}_{seen[case.id]}",
@@ -377,7 +371,7 @@ _PARTS = 5
 
 
 def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
-    """Return where among the answers of BestAnswer the accepted one is, in fifths; nothing for TSort and moved answers.
+    """Return the place of the accepted answer among those of BestAnswer, in fifths; nothing for TSort and moved answers.
 
     >>> labels_of("4711_A2", {"num_answers": 4})
     {'accepted_answer_at': '20–40 %'}
@@ -385,8 +379,8 @@ def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
     {}
 
     Args:
-        case: id, which ends with the designation of the accepted answer.
-        labels: of the case; ``position`` says that the answer was moved.
+        case: case id, which ends with the designation of the accepted answer.
+        labels: labels of the case; ``position`` marks a moved answer.
     """
     match, number = _ACCEPTED.search(case), labels.get("num_answers")
     if match is None or not isinstance(number, int) or "position" in labels or not int(match[1]) <= number:

@@ -1,7 +1,7 @@
-"""Look at the paragraphs of books for what tells their order without being read, whatever the reader of books has removed.
+"""Find paragraphs that reveal the order of a book without being read, even after the reader of books has removed headings.
 
-Three things do: a line that shows the number or the title of a chapter, a series of numbers that rises from paragraph to
-paragraph (headings of a form that the reader does not recognise, page numbers, running heads), and the dates of letters and diaries.
+There are three kinds: lines with the number or the title of a chapter, series of numbers that rise from paragraph to paragraph
+(headings of an unknown form, page numbers, running heads), and the dates of letters and diaries.
 """
 
 import re
@@ -18,13 +18,20 @@ from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, 
 from long_context_tasks.corpora.pages import head_of, is_shouted
 from long_context_tasks.schema import InputError
 
+# A paragraph that begins with these is speech, not a heading.
 _QUOTES = "\"'“‘«„»"
-_DASHES = "-–—"  # somebody speaks, in other languages
-_MOST_LINE = 120  # characters
+# Speech begins with a dash in several languages, but so do some headings.
+_DASHES = "-–—"
+# Characters: longer paragraphs are text with a number at the beginning.
+_MOST_LINE = 120
 _MOST_WORDS = 15
+# Above this a number by itself is a year or a sum rather than a chapter.
 _HIGHEST = 399
-_MOST_LOWER = 0.7  # of the words of a title after a number of several digits
+# Share of small words; titles capitalise most words.
+_MOST_LOWER = 0.7
+# Titles of a few letters ("Tea") occur as paragraphs of the story.
 _SHORTEST_TITLE = 4
+# Running heads come again and again; a page number before a title may occur once by chance.
 _FEWEST_PAGES = 3
 _MOST_HIDDEN = 0.2
 _FEWEST_TENTHS = 3
@@ -32,35 +39,36 @@ _CLOSING = re.compile(r"(?:the )?end (?:of )?(?P<label>\w.*)", re.IGNORECASE)
 _STORY = re.compile(r"\W*(?:the )?(?:prologue|epilogue)(?:[^\w!?]*$|[:—-])", re.IGNORECASE)
 _AFTER_KEYWORD = re.compile(r"(?:/\d+)?\W*$|:[^.!?]{1,60}$|\s+[(“]|(?:[.:;—–-]\W*|\s+)(?P<next>\w)")
 _AFTER_NUMBER = re.compile(r"[^\w!?]*$|[.:)—–-]+\s*(?P<title>[^\W\d_].*)|\s+(?P<shouted>[A-Z][^a-z]{3,})$")
-# "Night II." alone, or with a title; a month with a day is a date.
+# "Night II." by itself or with a title; a month with a day is a date.
 _COUNTED = re.compile(
-    r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? (?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
+    r"\W*(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[^\W\d_a-z][^\W\d_]{1,14}\.? "
+    r"(?=[IVXLC\d])(?P<number>\w+)(?:[^\w!?]*$|[.:—–-]\W*[A-Z])"
 )
 _DIGITS = re.compile(r"\d+")
-# Parts of other numbers, of dates with strokes, of hours, of sums.
+# Digits next to these are parts of other numbers, of dates with strokes, of hours, of sums.
 _NOT_BEFORE = frozenset(".,:/-–$£€")
 _NOT_AFTER = re.compile(r"[\w:/%-]|[.,]\d")
 _BEFORE = "[(§—–-_ "
 _AFTER_FIRST = re.compile(r"[\dIVXLC][.:;)—–-]")
 _INSIDE = "within paragraphs"
+# Fewest members of a series, by shape. Pages have many numbers, and numbers without a word next to them are frequent.
 _FEWEST_COUNTED = {_INSIDE: 8, "arabic": 4, "roman": 4, "word": 4}
-"""Members of a series of these; pages have many numbers, and numbers without a word next to them are frequent."""
 _FEWEST = 3
+# Share of the numbers of one shape that must be in the series.
 _SHARE = 0.6
-"""Of the numbers of one shape that are in the count."""
+# Median number of words between members; the items of a list are closer.
 _APART = 100
-"""Words between members, the median: items of a list stand closer."""
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A paragraph that tells its place.
+    """A paragraph that reveals its place.
 
     Attributes:
-        paragraph: Its index in the book.
-        text: Its beginning, or its number with the words around.
-        counted: Whether it is a member of a series of numbers.
-        dated: Whether it is a date, or begins with one.
+        paragraph: its index in the book.
+        text: its beginning, or its number with the words around it.
+        counted: whether it is a member of a series of numbers.
+        dated: whether it is a date, or begins with one.
     """
 
     paragraph: int
@@ -70,14 +78,14 @@ class Leak:
 
 
 def find_leaks(book: Book) -> list[Leak]:
-    """Return the paragraphs that show a chapter's number, a removed heading's title or a date, or belong to a rising series of numbers."""
+    """Return the paragraphs with a chapter's number, a removed heading's title or a date, or in a rising series of numbers."""
     dated = {
         place: Leak(place, text[:60], dated=True)
         for place, text in enumerate(book.paragraphs)
         if is_dated(text)
     }
     titles = {_letters(title) for title in book.headings}
-    # A page of a scanned book begins with its number and a title ("46 THE LONG ROAD"), which come again and again, some misread.
+    # Pages of a scanned book begin with their number and a title ("46 THE LONG ROAD"), some of them misread.
     heads = {
         place: "in capitals" if is_shouted(text) else head[0]
         for place, text in enumerate(book.paragraphs)
@@ -87,7 +95,7 @@ def find_leaks(book: Book) -> list[Leak]:
     found = {
         place: Leak(place, text[:60])
         for place, text in enumerate(book.paragraphs)
-        if text[0] not in _QUOTES  # somebody speaks
+        if text[0] not in _QUOTES
         and (
             _is_label(text)
             or times[heads.get(place, "")] >= _FEWEST_PAGES
@@ -140,7 +148,7 @@ def _letters(text: str) -> str:
 
 
 def _is_label(text: str) -> bool:
-    """Return whether a paragraph begins as the heading of a chapter does."""
+    """Return whether a paragraph begins like the heading of a chapter."""
     line = text[:_MOST_LINE].lstrip(_BEFORE)
     closing = _CLOSING.fullmatch(text.strip("[]() "))
     found = read(closing["label"] if closing else line)
@@ -163,7 +171,7 @@ def _is_label(text: str) -> bool:
 
 
 def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
-    """Return whether what stands next to a number, if anything, is a title."""
+    """Return whether the text next to a number is empty or a title."""
     title = beside["title"] or beside["shouted"]
     if title is None or title.isupper():
         return True
@@ -171,7 +179,7 @@ def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
         return False
     words = title.split()
     lower = sum(word[0].islower() and len(word) > 3 for word in words)
-    # A capital and a stop may be somebody's initial.
+    # A capital and a full stop may be an initial.
     few = _MOST_LOWER if number.end > 1 else 1 / 3
     return len(words) < _MOST_WORDS and title[-1] not in ".,;!?’”\"'" and lower <= few * len(words)
 
@@ -188,7 +196,7 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
         counted = count_in([value for _, value, _ in same], again=shape != _INSIDE)
         if len(counted) < _FEWEST_COUNTED.get(shape.partition(" #")[0], _FEWEST):
             continue
-        # Other numbers stand before and after the pages with numbers.
+        # Front and back matter have other numbers than the pages between them.
         of = counted[-1] + 1 - counted[0] if shape == _INSIDE else len(same)
         places = [same[i][0] for i in counted]
         if len(counted) >= _SHARE * of and median(words[b] - words[a] for a, b in pairwise(places)) >= _APART:
@@ -197,7 +205,7 @@ def _series(book: Book, dated: Container[int]) -> dict[int, Leak]:
 
 
 def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield what may be a member of a series in a paragraph: its shape, its value, and the text to show."""
+    """Yield the numbers of a paragraph that may belong to a series: shape, value, and the text to show."""
     for digits in _DIGITS.finditer(text):
         before = text[digits.start() - 1 : digits.start()]
         if (
