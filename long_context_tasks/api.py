@@ -100,6 +100,7 @@ class Task:
         """
         from long_context_tasks.schema.thinking import without_thinking
 
+        # Earlier thinking is not part of a conversation, as in all hosts.
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
         return [
             {"role": message.role, "content": message.content}
@@ -301,6 +302,7 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.tables import leaderboard as table
 
+    # Runs of an older version must not be ranked with current ones.
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     collection = _collection(paths)
     return table(collection, cells_of(collection, versions))

@@ -161,6 +161,7 @@ class RayCluster:
         """See :class:`Engine`."""
         ray = self._ray
         run = ray.remote(max_retries=_TRIES_AGAIN)(_outcome)
+        # Pickled once for the cluster, not once per item.
         shared = ray.put(function)
         workers = int(ray.cluster_resources().get("CPU", 1))
         here = _Here(long_context_tasks.__version__, Path.cwd(), _settings())
@@ -216,6 +217,7 @@ def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None
             "the same version on all machines"
         )
     os.environ.update(here.settings)
+    # Machines without a shared file system keep their own folder.
     if here.folder.is_dir():
         os.chdir(here.folder)
     try:

@@ -74,6 +74,7 @@ class Work:
             items: items of a task or a part of it, such as numbers of cases of one length.
             what: title of the progress bar.
         """
+        # Parts let the shards of a build be merged in the order of an unsharded one.
         writer.begin_part()
         for made in self._mapped(make, self._part(items), what):
             writer.add_documents(made.documents)
@@ -208,6 +209,7 @@ def write_task(
             guesses.append(guess(case))
             sums.update(figures(case))
             yield case
+            # Stops here, so that the next case is not made in vain.
             if len(tokens) == settings.n:
                 return
 
@@ -254,6 +256,7 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     lengths: set[int] = set()
     for place, word in enumerate(words):
+        # Word processors turn three dots into an ellipsis.
         if word not in ("...", "…"):
             lengths.add(parse_length(word))
             continue
@@ -307,11 +310,13 @@ def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
     """
     builder = catalogue.builder(name)
     source = None if builder.source is None else given.get(builder.source.name)
+    # The source is not a setting: cases do not depend on its path.
     own = {
         option: value
         for option, value in given.items()
         if builder.source is None or option != builder.source.name
     }
+    # Some tasks have the lengths of their documents, so their builders name lengths themselves.
     published = builder.lengths or catalogue.benchmark_of(name).card.tasks[builder.task].lengths
     settings = _settings(name, builder.settings, own, parse_lengths(length, published))
     return ReadyBuild(builder, settings, None if source is None else Path(source))
@@ -322,6 +327,7 @@ def _settings(
 ) -> BuildSettings:
     if unknown := [option for option in given if option not in described_fields(kind)]:
         raise InputError(f"{name} takes no {flag_of(unknown[0])}; see `lct build --help`")
+    # Common settings are also options of a run, so LCT_SEED and the like count here too.
     common = described_fields(BuildSettings)
     run: Options = resolve_options({f"lct_{option}": given.get(option) for option in common})
     values = {option: getattr(run, option) for option in common if option in run.given}

@@ -118,6 +118,7 @@ def _joined(variants: tuple[Variant, ...]) -> str:
     return "_".join(variant.name for variant in variants)
 
 
+# Cards and entry points are read once per process; installing a package needs a new one anyway.
 @lru_cache
 def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
     """Return the usable benchmarks by name, and why others cannot be used."""
@@ -139,6 +140,7 @@ def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
 def _paths() -> Iterator[tuple[str, str]]:
     """Yield names and dotted paths: the folders here that have a card, then the entry points of other packages."""
     root = importlib.resources.files(PACKAGE)
+    # Our benchmarks come first, so that a plug-in cannot replace one of them.
     own = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
     yield from ((name, f"{PACKAGE}.{name}:BENCHMARK") for name in own)
     points = importlib.metadata.entry_points(group=ENTRY_POINTS)
@@ -156,6 +158,7 @@ def _load(name: str, path: str) -> Benchmark:
         found: object = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"cannot import {path!r} ({error}); expected package.module:OBJECT") from error
+    # A class instead of its instance is the likeliest mistake of a plug-in.
     if not isinstance(found, Benchmark) or not isinstance(getattr(found, "card", None), Card):
         what = found.__name__ if isinstance(found, type) else f"a {type(found).__name__}"
         raise InputError(
@@ -233,6 +236,7 @@ def benchmark_of(name: str) -> Benchmark:
     Raises:
         InputError: no benchmark has such a name.
     """
+    # The longest name wins: another package may add `ethic_law` next to `ethic`.
     if found := [each for each in benchmark_names() if name.startswith(f"{each}_")]:
         return benchmark(max(found, key=len))
     raise InputError(f"{name}: no benchmark has this name; see `lct tasks`")
@@ -241,6 +245,7 @@ def benchmark_of(name: str) -> Benchmark:
 def builders() -> "dict[str, Builder]":
     """Return the builders of all benchmarks by name; those of a plug-in that fails are left out with a warning."""
     found: dict[str, Builder] = {}
+    # One plug-in after the other, so that each failure has a name.
     for name in benchmark_names():
         try:
             found |= {builder.name: builder for builder in benchmark(name).builders()}
@@ -293,6 +298,7 @@ def task_options(
 @lru_cache
 def _every_option() -> type[Options]:
     """Options with the fields of all benchmarks."""
+    # A host resolves options before it knows the tasks of a run.
     kinds = dict.fromkeys(benchmark(name).options for name in benchmark_names())
     # Options itself comes last, as the base of the others.
     bases = (*(kind for kind in kinds if kind is not Options), Options)
@@ -313,8 +319,10 @@ def task_specs() -> tuple[TaskSpec, ...]:
             for split, variants in itertools.product(
                 task_card.splits or ("",), task_card.combined_variants()
             ):
+                # Some variants exist for some splits only.
                 if any(split not in variant.splits for variant in variants if variant.splits):
                     continue
+                # A combination of variants runs at all lengths of the task.
                 lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
                 places = (*lengths, ANY) if task_card.lengths else ("",)
                 specs += [TaskSpec(name, task, length, _joined(variants), split) for length in places]
@@ -349,6 +357,7 @@ def has_data(spec: TaskSpec, options: Options) -> bool | None:
         spec: the task.
         options: options of a run; with ``cases`` nothing else is read.
     """
+    # Built folders and seeds need no published files.
     if options.cases is not None or spec.source == "seed":
         return True
     if spec.source == "built":
@@ -395,6 +404,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     >>> did_you_mean("longbench", ["toy_bench"])
     '`lct tasks` lists them.'
     """
+    # A part of a name is a better hint than similar spelling.
     known = list(names)
     near = sorted((name for name in known if word in name), key=len)[:3]
     near = near or difflib.get_close_matches(word, known, n=3, cutoff=_NEAR)

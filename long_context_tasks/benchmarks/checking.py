@@ -46,6 +46,7 @@ def check_benchmark(name: str) -> list[Remark]:
     """
     benchmark = catalogue.benchmark(name)
     found = list(_wrong_in_builders(benchmark))
+    # Cached cases would hide a change in the code that makes them.
     with _empty_cache() as folder:
         try:
             benchmark.write_example_files(folder / "examples" / name, _CASES)
@@ -54,6 +55,7 @@ def check_benchmark(name: str) -> list[Remark]:
         data = folder / "examples" if (folder / "examples").is_dir() else None
         for spec in _one_of_each_kind(name):
             found += _check_task(benchmark, spec, data)
+        # Hashes of cases that are wrong anyway would only repeat the mistakes.
         if not any(finding.wrong for finding in found):
             found += _check_reference(benchmark)
     return found
@@ -105,6 +107,7 @@ def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
 
 def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None) -> Iterator[Remark]:
     place, loaded = spec.name, False
+    # Tasks without a length in their name need one; 2k is quick to write.
     given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
     try:
         task = load_task(spec.name, given | ({"lct_data_dir": str(data)} if data else {}))
@@ -118,6 +121,7 @@ def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | Non
             benchmark.split(case, 0, task.cases.documents)
             yield from (Remark(place, text) for text in _wrong_in_case(benchmark, task, case))
     except InputError as error:
+        # Missing published files are not a mistake of the benchmark.
         checkable = loaded or data is not None or spec.source == "seed"
         text = str(error) if checkable else f"not checked, as the benchmark writes no example files: {error}"
         yield Remark(place, text, wrong=checkable)
@@ -135,6 +139,7 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
             yield "a task by likelihood needs two candidates or more"
         return
     messages = list(_sent(task, case))
+    # Hosts render a case more than once: for the window check and for the request.
     if messages != list(_sent(task, case)):
         yield "render gives another prompt when it is called again"
     if not any(message.content.strip() for message in messages):
@@ -152,6 +157,7 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
                 yield f"{metric} is None without a reason"
             elif value is not None and not (math.isfinite(value) and (0 <= value <= 1 or not rate)):
                 yield f"{metric} is {value}; a rate is from 0 to 1, and the card names other metrics under points"
+    # No response is a failure of ours and must stay out of the mean.
     if values[None] is not None:
         yield f"{headline} has a value without a response; give Score(None, status)"
     if values[""] is None and task.judging is None:

@@ -77,6 +77,7 @@ def fetch_file(
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Two processes that append to the same part would damage it.
         lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
         lock.acquire()
     except Timeout:
@@ -162,17 +163,21 @@ async def _download(url: str, path: Path, on_bytes: OnBytes | None) -> None:
     import aiohttp
 
     start, version = _arrived(url, path)
+    # A compressed transfer could not be resumed at a byte of the file.
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
         if version:
+            # Without it, a changed file would be appended to the old part.
             headers["If-Range"] = version
+    # No total limit: files of several gigabytes take hours on slow connections.
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=60.0)
     async with (
         aiohttp.ClientSession(timeout=timeout, trust_env=True, auto_decompress=False) as session,
         session.get(url, headers=headers) as response,
     ):
         status, sent = response.status, response.headers.get("Content-Range", "")
+        # The part is complete already; only its check is missing.
         if status == 416 and start and sent.lower() == f"bytes */{start}":
             return
         ranged = status == 206
@@ -204,6 +209,7 @@ def _finish(
     part = _part(path)
     found = file_sha256(part)
     problem = check(part) if check else None
+    # Both problems are reported: an HTML error page has a wrong checksum, too.
     if sha256 and found != sha256:
         wrong = f"wrong checksum: sha256 is {found}, expected {sha256}"
         problem = f"{problem} ({wrong})" if problem else wrong

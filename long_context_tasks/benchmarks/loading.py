@@ -29,6 +29,7 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     function = f"{type(benchmark).__module__}.{type(benchmark).__qualname__}.load_task"
     _check(task, spec, function)
     texts = task.cases.documents.path
+    # A user may have edited or cut a built folder; cached folders are ours.
     if options.cases is not None and texts.is_relative_to(options.cases):
         check_texts(texts)
     return replace(task, score=_checked(task.score, task, function))
@@ -42,11 +43,13 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
     known = catalogue.card(spec.benchmark).metrics
     if unknown := [metric for metric in task.metrics if metric not in known]:
         raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
+    # Tasks by likelihood have fewer metrics than their card promises for responses.
     missing = set(spec.card.main_metrics) - set(task.metrics)
     if spec.scoring == "generate" and missing - {spec.headline}:
         raise InputError(
             f"{place}: the card promises {', '.join(sorted(missing))}, the task has {list(task.metrics)}"
         )
+    # Reports rank models by the headline, so it must be among the scores.
     if spec.headline not in task.metrics:
         raise InputError(
             f"{place}: the card's headline {spec.headline} is not one of its metrics {list(task.metrics)}"

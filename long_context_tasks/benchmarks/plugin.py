@@ -65,6 +65,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
         """Folder of its card."""
         return self.card.folder
 
+    # The only method without a default: a benchmark without tasks is a mistake.
     @abstractmethod
     def load_task(self, name: str, options: TaskOptions) -> "LoadedTask":
         """Load the cases of a task, with everything that a host needs to run and score them."""
@@ -91,6 +92,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
     @property
     def has_sections(self) -> bool:
         """Whether :meth:`sections` is offered."""
+        # Asked before any run is read, which may take minutes.
         return type(self).sections is not Benchmark.sections
 
     def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":

@@ -122,6 +122,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
     folder = catalogue.benchmark(benchmark).folder
     if not (folder / FILE).is_file():
         return ()
+    # Tables may name other data files of the benchmark, such as paper.yaml.
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
     return parse_published(texts[FILE], catalogue.card(benchmark), f"{benchmark}/{FILE}", texts.__getitem__)
 
@@ -139,6 +140,7 @@ def parse_published(
     scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:
         for found in _figures(entry, content.windows, card, place, read):
+            # The same score may be printed in two tables, but only one of them may be entered.
             key = (found.model, found.task, found.metric, found.subset, found.n, found.setting)
             if key in scores:
                 raise InputError(
@@ -146,6 +148,7 @@ def parse_published(
                     "remove one or tell them apart by their setting"
                 )
             scores[key] = found
+    # A misspelt model name would lose its window silently.
     if unused := set(content.windows) - {found.model for found in scores.values()}:
         raise InputError(f"{place}: windows of models without a figure: {sorted(unused)}; {_REMEDY}")
     return tuple(scores.values())

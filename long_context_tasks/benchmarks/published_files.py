@@ -45,6 +45,7 @@ def find_file(name: str, options: Options, benchmark: str, task: str = "") -> Pa
         InputError: it is missing; see :func:`missing_data`.
     """
     folder = data_dir(options, benchmark)
+    # Users compress the files, some of which take hundreds of megabytes.
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
@@ -85,6 +86,7 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
     found = catalogue.benchmark(benchmark)
     own = catalogue.parse_task(task) if task else None
 
+    # The tuple orders by importance: the same task first, then length and split.
     def similarity(spec: catalogue.TaskSpec) -> tuple[bool, ...]:
         return (
             own is not None and spec.task.removesuffix("_synthetic") == own.task,
@@ -96,6 +98,7 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
     ways = []
     if seeded:
         ways.append(f"run {max(seeded, key=similarity).name}, which is written from a seed and needs no data")
+    # Carriers are downloaded texts as well, so they do not replace missing data.
     builders = [
         builder.name
         for builder in found.builders()
@@ -126,11 +129,13 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
     Raises:
         InputError: the file is not JSON, is cut short, or has no rows.
     """
+    # Only published data need it, seeded tasks do not.
     import ijson
 
     number = 0
     try:
         with _open(path) as file:
+            # The file's name does not distinguish a JSON list from JSON Lines.
             is_list = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
             file.seek(0)
             rows: Iterator[tuple[int, Any]]
@@ -164,6 +169,7 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             yield file
         return
     with zipfile.ZipFile(path) as archive:
+        # macOS adds a hidden twin of every file to an archive.
         names = [name for name in archive.namelist() if ".json" in name and not name.startswith("__MACOSX/")]
         if len(names) != 1:
             raise ValueError(f"{len(names)} JSON files in the archive instead of one")

@@ -68,6 +68,7 @@ def cached_cases(
     Raises:
         InputError: the settings' tokenizer is not available, or the cases cannot be made.
     """
+    # A change of the card's version changes the key, so that corrected cases replace cached ones.
     made_from = {
         **asdict(settings),
         "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
@@ -80,6 +81,7 @@ def cached_cases(
 def _digest(folder: Path) -> str:
     """Return a hash of the names and contents of all files in a folder."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    # Contents, not times: copies of the same texts give the same cases.
     named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
@@ -108,6 +110,7 @@ class BuiltFile:
         Raises:
             InputError: a given option contradicts them.
         """
+        # Results must record how the cases were built, even if the run gives no such option.
         recorded = read_manifest(self.folder)["options"]
         return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
 
@@ -132,6 +135,7 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
     folder = family_folder(root, family)
     if length is not None:
         return BuiltFile(folder, name.replace("*", format_length(length)), length)
+    # Tasks of other builders may be in the same folder.
     form = re.compile(re.escape(name).replace(r"\*", "([^_]+)"))
     found = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
     if len(found) != 1:

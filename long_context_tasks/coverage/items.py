@@ -112,6 +112,7 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
             )
         return Item(item_id, context, query, case.cluster)
 
+    # Texts are split when they are read, as only a sample is.
     groups: dict[tuple[str, str], list[tuple[Case, int]]] = {}
     for case in cases.cases:
         own = groups.setdefault(
@@ -147,6 +148,7 @@ def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[s
         InputError: the folder holds no cases, or damaged ones.
     """
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
+    # Folders of other benchmarks' files have no manifest.
     files = sorted(file for end in ("jsonl", "jsonl.gz") for file in path.rglob(f"*.{end}"))
     if not folders and files:
         return _named_apart([(file, source) for file in files for source in file_cases(file, tasks)], path)
@@ -267,6 +269,7 @@ def _context_texts(case: Case, documents: Documents) -> Iterator[str]:
         if isinstance(value, Mapping):
             value = list(value.values())
         if isinstance(value, list | tuple):
+            # A pair of whole numbers is a span; a list of keys has texts.
             if len(value) == 2 and all(type(part) is int for part in value) and case.document is not None:
                 yield documents[case.document][value[0] : value[1]]
                 return

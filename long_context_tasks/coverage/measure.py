@@ -175,6 +175,7 @@ def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
     size = len(source)
     if n is None or n >= size:
         return list(range(size))
+    # Independent of the other tasks, so that measuring one task gives the same sample.
     chosen = random.Random(stable_seed(seed, "coverage", source.task, source.domain)).sample(range(size), n)
     return sorted(chosen)
 
@@ -205,6 +206,7 @@ def measure(
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
     """
+    # The paper judges each chunk once.
     single = config.changed(seeds=config.seeds[:1])
     cases: list[CaseCoverage] = []
     batch: list[tuple[Item, list[str]]] = []
@@ -244,6 +246,7 @@ def measure(
 
 def _failure(verdict: Verdict, store: Store) -> str:
     reply = store.get(verdict.key)
+    # A longer max_tokens helps then, while another seed does not.
     cut = verdict.reason == UNPARSABLE and reply is not None and reply.finish_reason == "length"
     return CUT if cut else str(verdict.reason)
 

@@ -82,6 +82,7 @@ class TSortSettings(BuildSettings):
             _BOOKS_PANEL,
         ),
     ] = ("novel",)
+    # Not options: only recast cases set these two.
     fill: bool = False
     per_book: int | None = None
 
@@ -90,6 +91,7 @@ class TSortSettings(BuildSettings):
 class ConstraintSettings(BuildSettings):
     """Settings of BestAnswer cases by requirements."""
 
+    # A question with two answers may be longer than shorter prompts.
     SHORTEST = 1_000
 
 
@@ -100,6 +102,7 @@ POSTS = SourceOption(
 
 
 def _tags(value: Any) -> Any:
+    # `--tags 23` is a number of tags, `--tags java,python` names them.
     if not isinstance(value, str) or value.isdecimal():
         return value
     return tuple(tag.strip() for tag in value.split(",") if tag.strip())
@@ -190,6 +193,7 @@ class AdaLevalBuilder(Builder):
 
     def file_of(self, length: str) -> str:
         """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
+        # The length comes before the edition, as in task names.
         before, _, after = self.name.partition(self.task)
         return f"{before}{self.task}_{length}{after}"
 
@@ -241,6 +245,7 @@ class RecastTSortBuilder(AdaLevalBuilder):
 
         assert isinstance(settings, TSortSettings)
         novels = carriers_of(Options(carriers=source), NOVELS, self.name)
+        # Novels would otherwise give thousands of cases.
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
         return build_tsort(self.tasks(settings), novels, settings, folder, work, recast=True)
 

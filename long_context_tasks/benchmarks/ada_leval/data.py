@@ -75,6 +75,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
         built = built_file(options.cases, _builder(spec), _case_file(spec, "*"), options.length)
         options, cases = built.resolve(options), built.read()
     else:
+        # Candidates are scored, not counted.
         if options.tokenizer is not None and not by_likelihood:
             tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
         if spec.source != "published":
@@ -261,6 +262,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
             f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases"
         )
+    # Files are named by the paper's lengths, whatever way the user wrote it.
     name = format_length(length)
     file_name = spec.card.files.get(name)
     if file_name is None:
@@ -383,6 +385,7 @@ def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
         labels: labels of the case; ``position`` marks a moved answer.
     """
     match, number = _ACCEPTED.search(case), labels.get("num_answers")
+    # Published and built cases share this; only BestAnswer has designations.
     if match is None or not isinstance(number, int) or "position" in labels or not int(match[1]) <= number:
         return {}
     part = int((int(match[1]) - 0.5) / number * _PARTS)

@@ -102,6 +102,7 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     Raises:
         ValueError: a label is missing or occurs more than once, so that the texts cannot be separated.
     """
+    # The instruction shows the same labels in its sample.
     case = prompt[prompt.rfind("Sample Output") :]
     texts, rest = [], case
     for label in tsort_labels(parts):
@@ -115,6 +116,7 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
 
 def sorting_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
     """Return the text before, the segments as shown, and the text after."""
+    # Published cases have no spans, only their prompt.
     if "prompt" in case.inputs:
         return split_tsort(documents[case.inputs["prompt"]], len(case.turns[0].gold))
     assert case.document is not None
@@ -132,6 +134,7 @@ def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
         return documents[inputs["prompt"]]
     if "segments" in inputs:
         return render_tsort(*sorting_texts(case, documents))
+    # The nodoc variant asks without the question, to see what models know by heart.
     question = None if inputs["question"] is None else documents[inputs["question"]]
     answers = [documents[key] for key in inputs["answers"]]
     if "cut" in inputs:
@@ -152,6 +155,7 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
     ids = encoding.encode_ordinary(body)
     if len(ids) <= room:
         return whole
+    # Decoding and encoding again may give a token more at the cut, so the cut moves until the prompt fits.
     while room > 0:
         kept = ids[:room] if keep == "front" else ids[-room:]
         text = head + encoding.decode_bytes(kept).decode("utf-8", errors="ignore") + FOOTER

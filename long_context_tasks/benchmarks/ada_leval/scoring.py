@@ -94,6 +94,7 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
     stripped = without_thinking(text)
     # The official rule sees other marks of thinking, as its published numbers do.
     official_text = text.rpartition(CLOSE)[2].partition(OPEN)[0]
+    # A designation is text, an order is a list.
     score = _score_bestanswer if isinstance(case.turns[0].gold, str) else _score_tsort
     scores = score(case, official_text, stripped.text)
     return {**scores, "strict_accuracy": Score(0.0, ANSWER_CUT)} if stripped.unclosed else scores
@@ -140,6 +141,7 @@ def _score_tsort(case: Case, text: str, answer: str) -> CaseScores:
 def _scores(
     strict: Strict, gold: object, official: Score, valid: bool, answer: object, example: object, guess: float
 ) -> CaseScores:
+    # The paper computes these only over responses in the right format.
     broken = None if valid else Score(None, BROKEN_FORMAT)
     return {
         "strict_accuracy": Score(float(strict.answer == gold), strict.reason),

@@ -123,6 +123,7 @@ class _Answers:
         pool, texts = self._pool, self._texts
         starts, ends = pool.answer_offsets[questions], pool.answer_offsets[questions + 1]
         sizes = ends - starts
+        # Concatenated ranges of answers, without a loop over questions.
         steps = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         places = np.repeat(starts, sizes) + steps
         places = places[self._free[places]]
@@ -223,6 +224,7 @@ class _Selection:
         """Return a question with its answers if it gives a case of a wanted length; otherwise count the reason."""
         texts = self._texts
         own = self._answers.own(question)
+        # `own` includes the accepted answer.
         if len(own) <= self._settings.min_own:
             self._drop(f"fewer than {self._settings.min_own} older answers to the question itself")
             return None
@@ -255,6 +257,7 @@ class _Selection:
                 return f"too few answers to similar questions for {format_length(length)}"
             return None
 
+        # The decision for all lengths below 32k depends on the shortest and the longest one only.
         if self._same:
             reason = problem(*self._same[0], fill=False) or problem(*self._same[-1], fill=True)
             if reason:
@@ -298,6 +301,7 @@ class _Selection:
 
     def _case(self, chosen: _ChosenQuestion, length: int, task: str) -> Case | None:
         bound = self.bounds[length]
+        # The sum of parts is an estimate in other tokenizers, so answers are removed until the prompt fits.
         for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
             case = self._with_answers(chosen, number, length, task)
             size = case.num_tokens[self._measure.name]
@@ -310,6 +314,7 @@ class _Selection:
         pool, store, seed = self._pool, self._texts.store, self._settings.seed
         question_id = int(pool.ids[chosen.question])
         places = chosen.sequence[:number]
+        # The length is part of the seed, so that the place of the answer differs between lengths.
         order = shuffled(pool.answer_ids[places], seed, question_id, length)
         gold = f"A{int(np.flatnonzero(order == 0)[0]) + 1}"
         places = places[order]

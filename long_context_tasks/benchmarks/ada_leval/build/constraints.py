@@ -78,6 +78,7 @@ def _made(
     settings: "ConstraintSettings", tasks: Mapping[int, str], wanted: tuple[int, Sequence[int]]
 ) -> Mapping[int, MadeCases]:
     place, lengths = wanted
+    # Counts of one question's answers are of no use for the next.
     tokenizer = settings.measure.fresh()
     requirements = Requirements(stream(settings.seed, f"question {place}"))
     question = _Question(f"{settings.seed}_{place}", requirements, Growing(map(requirements.answer, count())))
@@ -110,6 +111,7 @@ def _case(
     # Tokens at the borders of parts may join in the whole prompt.
     while size(asked.requirements.question(), texts) > length:
         texts.pop()
+    # The spot depends on the length, so that a model cannot learn it from shorter cases.
     spot = stream(settings.seed, f"accepted {asked.id} {length}") % len(texts)
     numbers = [*range(1, spot + 1), 0, *range(spot + 1, len(texts))]
     shown = [texts[number] for number in numbers]

@@ -43,6 +43,7 @@ class TextStore:
 
     def add(self, number: int, text: str) -> None:
         """Append a text."""
+        # Posts may contain halves of surrogate pairs.
         data = text.encode("utf-8", "surrogatepass")
         self._file.seek(self._end)
         self._file.write(data)
@@ -107,6 +108,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, sourc
     tag_counts = np.diff(index.tag_offsets)
     owner = np.repeat(np.arange(len(index.questions)), tag_counts)
     ranked = np.lexsort((index.questions, -index.scores.astype(np.int64)))
+    # Ranks of all questions at once, as a question may have several tags.
     rank = np.empty(len(index.questions), dtype=np.int64)
     rank[ranked] = np.arange(len(index.questions))
     chosen = []
@@ -118,6 +120,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, sourc
     ids = index.questions[rows]
 
     parent = np.searchsorted(ids, index.parents)
+    # searchsorted returns the length for ids after the last; the next line sorts these out.
     parent[parent == len(ids)] = 0
     known = np.flatnonzero(ids[parent] == index.parents)
     known = known[np.lexsort((index.answers[known], parent[known]))]
@@ -318,6 +321,7 @@ def _batches(source: Path, pool: Pool, texts: PoolTexts, work: Work) -> Iterator
         text = html_to_text(body)
         if not (words := text.strip()):
             continue
+        # Equal texts share a number, as no case may show a text twice.
         same = seen.setdefault(text_hash(words), len(seen))
         is_question, place = places[post]
         if is_question:

@@ -96,6 +96,7 @@ def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
         InputError: nothing is left for the segments.
     """
     table = {parse_length(name): row for name, row in task.build["rows"].items()}
+    # Lengths between two rows of the table use the hints of the shorter one.
     row = table[max((known for known in table if known <= length), default=min(table))]
     before = settings.before_cap or int(row["before"])
     after = settings.after_cap or int(row["after"])
@@ -305,6 +306,7 @@ class TSortDraft:
         better = sum(shared(order) > right + 1e-12 for order in itertools.permutations(range(1, last)))
         return better < _EASIEST_ORDERS
 
+    # Not stored: whole prompts of all drafts would not fit into memory.
     @property
     def prompt(self) -> str:
         """The whole prompt."""
@@ -417,6 +419,7 @@ def build_tsort(
         InputError: the books cannot be used, or no book gives a case of a length.
     """
     benchmark = card("ada_leval")
+    # Recorded before the recast settings, which follow from the builder's name.
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
     if recast:
         settings = replace(settings, fill=True, per_book=settings.n)
@@ -505,7 +508,9 @@ def _renamed(book: Book, seed: int) -> Book:
 
 
 def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bool, book: Book) -> _BookCases:
+    # Renaming changes token counts, so it comes first.
     counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
+    # Leaks do not depend on the length, so they are searched once per book.
     leaks = find_leaks(counted.book)
     choose = _filling_cases if settings.fill else _drafts
     drafts: dict[int, Sequence[TSortDraft | Case]] = {}
@@ -638,6 +643,7 @@ def _write_length(
         dropped.update(book.dropped[plan.length])
 
     def cases() -> Iterator[Case]:
+        # One case of each book in turn, so that --n n does not take all from one book.
         turns = itertools.chain.from_iterable(itertools.zip_longest(*found))
         items = (item for item in turns if item is not None)
         for item in work.over(items, f"writing {plan.task}", "case", sum(map(len, found))):
