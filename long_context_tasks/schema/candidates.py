@@ -7,7 +7,7 @@ are data in ``cues.yaml``. :func:`choose` takes the candidate with the highest s
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -94,20 +94,21 @@ _INTRODUCES = re.compile(
 )
 """Ends words that lead directly to an answer."""
 _PRAISED = re.compile(
-    rf"[*_`\"')\]]{{0,4}}(?:\s{_CUES['copulas']}\s|\s?[:=–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
-    r"[*_`\"')\]]{0,4}(?:\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{0,3}A\d|:?\s?[→:]?\s?[✓✅✔])",
+    rf"[*_`\"')\]]{{0,4}}(?:(?:\s{_CUES['copulas']}\s|\s?[:=–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
+    rf"[ :*–—-]{{1,5}}{_CUES['passes']}|\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{{0,3}}A\d|:?\s?[→:]?\s?[✓✅✔])",
     re.IGNORECASE,
 )
 """Follows a candidate that is the best: " is the most helpful one", " > A1", " ✓"."""
 _FAILS = re.compile(
-    rf"\W{{0,4}}(?:[✗❌✘]|\s(?:is|are|was|were|should|must|could|can)\b[^.;\n]{{0,30}}{_CUES['aside']})",
+    rf"[*_`\"')\]]{{0,4}}(?:[\s:→]{{0,3}}[✗❌✘]|[ :*–—-]{{1,5}}{_CUES['fails']}|"
+    rf"\s(?:is|are|was|were|should|must|could|can|would)\b[^.;\n]{{0,30}}{_CUES['aside']})",
     re.IGNORECASE,
 )
-"""Follows a candidate that the reply drops: " were not included"."""
+"""Follows a candidate that the reply drops: " fails", " were not included"."""
 _ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?(?=\s*\S)")
 """Follows a candidate that is only considered: "A1? No."."""
 _SUBJECT = re.compile(
-    r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|only|just|lacks|fails|gives|also|seems|comes)\b)"
+    r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|would|could|might|may|only|just|lacks|fails|gives|also|seems|comes)\b)"
 )
 """Follows a candidate that begins a sentence: "A3, A1 is off topic"."""
 _APART = re.compile(r"[.!?:>\n–—]|\s-\s")
@@ -192,17 +193,24 @@ def joined(gap: str) -> bool:
 def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
     """Return the answers found in a text as candidates: what precedes and what follows each gives its standing."""
     weighed: list[Candidate] = []
+    chain = 0  # where the candidates begin that are joined to the present one
     for one in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
         last = weighed[-1] if weighed else None
         begin = last.end if last else 0
         gap, tail = text[begin : one.start], text[one.end : one.end + _NEAR]
         lead, heading = introduction(text, one.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
-        if last and joined(gap) and not own_sentence:
+        not_but = last and last.standing is Standing.DENIED and re.search(r"\bbut\b", gap[-_NEAR:])
+        if last and joined(gap) and not own_sentence and not not_but:
             level = last.standing
         else:
             level = standing(text, one, lead, heading)
-        if _FAILS.match(tail) or (last and gap[:9].strip(" *_`") == ">"):
+            chain = len(weighed)
+        if last and gap[:9].strip(" *_`") == ">":
+            level = Standing.DENIED
+        elif _FAILS.match(tail):
+            # "A1 and A2 are ruled out"
+            weighed[chain:] = [replace(each, standing=Standing.DENIED) for each in weighed[chain:]]
             level = Standing.DENIED
         elif _ASKED.match(tail):
             level = min(level, Standing.ASIDE)

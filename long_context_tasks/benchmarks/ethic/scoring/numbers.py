@@ -25,10 +25,10 @@ LEADING_NONE = re.compile(
 _NONE = re.compile(r"[\W_]*(?:none|无)[\W_]*", re.IGNORECASE)
 
 _ASIDE = re.compile(
-    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
+    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
 )
-"""Brackets with words in them; "(12)" is an item."""
+"""Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label."""
 _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
 _TAGS = (
     (re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE), "; "),
@@ -58,7 +58,7 @@ _STUDY = re.compile(
 )
 _LABEL = re.compile(r"[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))", re.IGNORECASE)
 _BOLD = re.compile(r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])")
-_LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d)")
+_LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\W*(?:then|next|also|and|finally|plus)\W*", re.IGNORECASE)
 """Before the next of several lists, which does not make it a sentence."""
 _SEPARATOR = re.compile(

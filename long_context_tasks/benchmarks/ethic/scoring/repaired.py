@@ -222,7 +222,7 @@ _HEADING_ENDS = re.compile(
 )
 """Follows a category that is the heading of ids: "IDs:", "(two studies):", "are"."""
 _CATEGORISED = re.compile(
-    r"[\[<]\s?(?:segment\s?)?(\d{1,9})\s?[\]>]|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|–—-]|is|are)))(?!\d)|"
+    r"[\[<]\s?(?:segment\s?)?(\d{1,9})\s?[\]>]|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|→–—-]|is|are)))(?!\d)|"
     r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
     re.IGNORECASE | re.ASCII,
 )
@@ -231,7 +231,10 @@ _DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
 _UNDECIDED = re.compile(
     r"\b(?:cannot|can't|unable to|could not)\s(?:decide|choose|tell|determine)\b", re.IGNORECASE
 )
-_NO_IDS = re.compile(r"\bno (?:core|related) (?:ids?|studies|segments?)\b", re.IGNORECASE)
+_NO_IDS = re.compile(
+    r"\bno (?:core|related) (?:ids?|studies|segments?)\b|\bno (?:study|studies|segments?) [^.\n]{0,40}\b(?:core|related)\b",
+    re.IGNORECASE,
+)
 _LABELLED_BOX = re.compile(r"(:[\s*_$]{0,4})\\boxed\s?\{([^{}]*)\}\$?")
 _TAG_HEADING = re.compile(r"<((?:core|related|suppl|support)\w{0,20})>", re.IGNORECASE)
 _CONTRASTED = re.compile(
@@ -254,7 +257,7 @@ _NUMBERED = re.compile(rf"\W*{_ID_WORDS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", 
 _WIDEST = 200
 """Ids in a range; a wider one is not written out."""
 _PARENTHESIS = re.compile(r"\([^()]*\)")
-_PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
+_PIECES = re.compile(r"[;,&\n]|\band\b", re.IGNORECASE)
 _EMPTY = (NONE, "无", "n/a", "keine", "aucun", "aucune", "ninguno")
 
 
