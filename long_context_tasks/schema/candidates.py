@@ -1,8 +1,8 @@
-"""Candidate answers in a reply, and the choice of one of them: the same rules for every strict metric.
+"""Choice of the answer to which a reply commits, by the same rules for every strict metric.
 
-A reply is read in four steps. :mod:`.thinking` removes the thinking and :mod:`.wrappers` what is put around the answer. A task finds
-all candidates (designations, orders, lists) with their places. The words around each candidate give its :class:`Standing`; the words
-are data in ``cues.yaml``. :func:`choose` takes the candidate with the highest standing, or none if a reply gives two that differ.
+A reply is read in four steps. :mod:`.thinking` removes the thinking, and :mod:`.wrappers` the wrappers of the answer. The task finds
+all candidates (designations, orders, lists) with their places. The words around each candidate, data in ``cues.yaml``, determine its
+:class:`Standing`. :func:`choose` takes the candidate with the highest standing, or none if candidates differ.
 """
 
 import re
@@ -15,7 +15,7 @@ from long_context_tasks.schema.files import packaged_yaml
 
 
 class Standing(IntEnum):
-    """How a reply means a candidate, from what it denies to what it settles on."""
+    """How a reply presents a candidate, from denied to final."""
 
     DENIED = 0
     """ "rather than A1"."""
@@ -130,7 +130,7 @@ def has_words(text: str) -> bool:
 
 
 def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
-    """Return the words before a place in its sentence, and the heading above them; ``begin`` is where the previous candidate ends.
+    """Return the words before a place in its sentence, and the heading above them, after the place ``begin``.
 
     >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 40)
     ('The best is ', '**Final answer**')
@@ -149,7 +149,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
     Args:
         words: of a lead or a heading.
-        leads: whether they have to lead directly to what follows, as ":" and "is" do.
+        leads: the words must lead directly to the candidate, as ":" and "is" do.
     """
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
     if not clauses or not has("settles", clauses[-1]):
@@ -162,7 +162,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
 
 def standing(text: str, found: Found, lead: str, heading: str) -> Standing:
-    """Return how a text means an answer that it gives after a lead and under a heading: the first rule that applies."""
+    """Return how a text presents an answer after a lead and under a heading, by the first rule that applies."""
     line_start, line_end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
     before = text[max(line_start, found.start - _NEAR) : found.start]
     after = text[found.end : found.end + _NEAR if line_end < 0 else min(line_end, found.end + _NEAR)]
@@ -191,7 +191,7 @@ def joined(gap: str) -> bool:
 
 
 def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
-    """Return the answers found in a text as candidates: what precedes and what follows each gives its standing."""
+    """Return the answers found in a text as candidates, with the standing that the words before and after each give it."""
     weighed: list[Candidate] = []
     chain = 0  # where the candidates begin that are joined to the present one
     for one in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
@@ -226,7 +226,7 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
     1. Denied candidates never count, mentioned ones and asides only if there is nothing else, in this order.
     2. Candidates introduced as alternatives ("Strict reading: ...") choose nothing if they differ.
     3. After words that take back a candidate ("wait", "correction") the last one counts.
-    4. The highest standing counts, if all candidates that have it agree; if those alone in their lines disagree, a chosen one.
+    4. The highest standing counts, if all candidates that have it agree; if those in lines of their own disagree, a chosen one.
 
     >>> given, final = Candidate("A1", 0, 2, Standing.FIRST), Candidate("A3", 12, 14, Standing.FINAL)
     >>> choose("A1? Answer: A3", [given, final]).answer
