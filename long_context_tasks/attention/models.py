@@ -138,6 +138,7 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
         config.model_type == "mistral" and config.sliding_window
     ):
         raise InputError(f"attention={name}: the model has a sliding window of its own, which would stay")
+    # Its keys in the cache and its rotary module are no longer those of the checkpoint.
     if getattr(config, "lct_attention", None):
         raise InputError(f"attention={name}: the model has {config.lct_attention} already; load it again")
     if isinstance(settings, NTKSettings):
@@ -145,6 +146,7 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
     else:
         _register()
         make = _maker(Rotary(decoder.rotary_emb), settings, config.max_position_embeddings)
+        # InfLLM has a memory in each layer; the other methods have no state and share one object.
         for layer in layers:
             layer.self_attn.lct_attention = make()
         decoder.rotary_emb = _unrotated(layers[0].self_attn.head_dim)

@@ -112,6 +112,7 @@ def _cell(entry: LengthEntry) -> str:
     if entry.change:
         return _OTHER_OPTIONS
     headline = _headline_of(result)
+    # Points of a scale such as 1 to 10 need a digit more than percentages.
     digits = 2 if headline in (result.get("points") or ()) else 1
     text = "-" if math.isnan(value := number(result, headline)) else f"{value:.{digits}f}"
     low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")

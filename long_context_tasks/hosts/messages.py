@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 OTHER_VARIABLES = (
     *("LCT_API_BASE", "LCT_API_MODEL", "LCT_ATTENTION", "LCT_BATCH_SIZE", "LCT_CACHE_DIR"),
     *("LCT_COLLECT_CASES", "LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL"),
-    *("LCT_EVAL_GPUS", "LCT_FAULTS", "LCT_GPUS", "LCT_MEMORY_CASES", "LCT_MODEL", "LCT_MODEL_TYPE"),
+    *("LCT_EVAL_GPUS", "LCT_FAULTS", "LCT_GPUS", "LCT_MODEL", "LCT_MODEL_TYPE"),
     *("LCT_NO_HOOK", "LCT_OVERHEAD_CASES", "LCT_OVERHEAD_COMMAND", "LCT_PRESET"),
     *("LCT_QUERIES_PER_SECOND", "LCT_RUNS", "LCT_RUN_SEED", "LCT_SHARED"),
     *("LCT_SLURM_ARGS", "LCT_SLURM_PARTITION", "LCT_SLURM_QOS", "LCT_SLURM_SEQUENTIAL"),
@@ -73,6 +73,7 @@ def _warn(name: str, meant: str) -> None:
 
 def end_in_one_line() -> None:
     """Let an :class:`InputError` that nothing catches end this process without a traceback; its text is all that users need."""
+    # A debugger or a notebook may have set a hook of its own.
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show_error
 

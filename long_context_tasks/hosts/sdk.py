@@ -52,6 +52,7 @@ async def _mend_async(response: Any) -> None:
 
 
 def _is_completion(response: Any) -> bool:
+    # Reading a stream here would wait for its end.
     streamed = "event-stream" in response.headers.get("content-type", "")
     return response.status_code == 200 and not streamed and response.url.path.endswith("/completions")
 

@@ -328,6 +328,7 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
     """
     spec = catalogue.parse_task(run.task)
     options = options_of(run, places)
+    # Another folder at the same place would give scores for the wrong cases.
     if options.cases is not None:
         _check_cases(run, options.cases)
     tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
@@ -384,6 +385,7 @@ def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
     number = 0
     for case in run.cases():
         known = task.by_id.get(case.id)
+        # All are counted before the error, because their number shows whether the data or one file is wrong.
         if known is None or len(known.turns) != len(case.responses):
             foreign.append(case.id)
             continue

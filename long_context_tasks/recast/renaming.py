@@ -199,6 +199,6 @@ class _Initials:
         for _ in range(_DRAWS if initial else 0):
             if self.waiting[initial]:
                 return self.waiting[initial].pop(0)
-            drawn = self.vocabulary.name("surname")
+            drawn = self.vocabulary.surname()
             self.waiting[drawn[0].casefold()].append(drawn)
-        return self.vocabulary.name("surname")
+        return self.vocabulary.surname()

@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders, reading of JSON, JSON Lines and YAML within limits, and the error for bad input."""
+"""Files that are there whole or not at all; the one reader of JSON, JSON Lines and YAML, with its limits; and the error of bad input."""
 
 import errno
 import gzip
@@ -16,28 +16,29 @@ from pathlib import Path
 from typing import IO, Any
 
 DEEPEST = 100
-"""Levels of lists and mappings in a file; our recursive readers need as many calls."""
+"""Levels of lists and mappings in a file; what reads further takes as many calls."""
 MOST_VALUES = 4_000_000
-"""Lists, mappings and members of both in a JSON text; each takes at most about 200 bytes of memory."""
+"""Lists, mappings and members of both in a JSON text; each takes some 200 bytes of memory at most."""
 MOST_DIGITS = 300
 """Digits of a number; the largest float has 309."""
 LONGEST_ROW = 64 << 20
 """Bytes of a row of JSON Lines, unpacked."""
 MOST_BYTES = 4 << 30
-"""Bytes of a JSON file, which is read at once."""
+"""Bytes of a JSON file that is read at once."""
 LONGEST_YAML, MOST_NODES = 1 << 20, 100_000
-"""Characters of a YAML text, and values in it with aliases written out."""
+"""Characters of a YAML text, and values in it where aliases are written out."""
 
 
 DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
-"""Disk errors that any write can raise."""
+"""Errors of a disk, which any writing may meet."""
 
 
 class InputError(ValueError):
     """Bad input from outside: a file, an option, a missing data set.
 
-    The message names the file, the line or row, and the remedy. The command line prints it without a traceback, and hosts show it
-    as the cause of a failed task. Quoted text may come from anyone and ends in a terminal, so :func:`visible` escapes it.
+    The message names the file, the line or row where there is one, and the remedy. The command line prints it
+    without a traceback; hosts show it as the cause of a failed task. What it quotes may come from anybody and ends in a terminal, so
+    it is :func:`visible`.
     """
 
     def __str__(self) -> str:
@@ -56,7 +57,7 @@ _SHOWN_AS = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code
 
 
 def visible(text: str) -> str:
-    """Escape the characters that a terminal would obey: control characters and marks that change the direction of text.
+    """Return a text with escapes in place of what a terminal would obey: control characters, and marks that turn the direction.
 
     >>> print(visible("a\\x1b[31mb"))
     a\\x1b[31mb
@@ -67,13 +68,13 @@ def visible(text: str) -> str:
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:
-    """Write a file atomically: under a temporary name, which is then renamed.
+    """Write a file beside its place, then move it there.
 
     Args:
-        path: of the file; its folder exists.
-        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may contain,
-            becomes an escape.
-        remedy: ends the message of an error.
+        path: of the file; its folder is there.
+        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may hold, is
+            written as an escape.
+        remedy: what to do where it cannot be written.
 
     Raises:
         InputError: the file cannot be written.
@@ -88,23 +89,23 @@ def write_whole(
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
     finally:
-        with suppress(OSError):  # it was moved or never made
+        with suppress(OSError):  # it was moved, or not even made
             part.unlink()
 
 
 def aside(folder: Path) -> Path:
-    """Return the path of an old folder while a new one replaces it."""
+    """Return the place where an old folder waits while a new one takes its place."""
     return folder.with_name(f".{folder.name}.old")
 
 
 def bring_back(folder: Path) -> None:
-    """Restore an old folder that a killed writer had moved aside."""
+    """Put an old folder back where a writer was killed after it had moved that aside."""
     if not folder.exists() and aside(folder).is_dir():
         aside(folder).replace(folder)
 
 
 def put_in_place(part: Path, folder: Path) -> None:
-    """Move a finished folder to its place. A folder cannot be replaced in one step, so an old one is moved aside first."""
+    """Move a finished folder to its place. An older one, which cannot be replaced in one step, steps aside before and is removed."""
     if folder.exists():
         shutil.rmtree(aside(folder), ignore_errors=True)
         folder.replace(aside(folder))
@@ -114,10 +115,10 @@ def put_in_place(part: Path, folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error.
+    """Give a new folder to write into, which takes the place of ``folder`` when all went well and leaves no trace otherwise.
 
     Raises:
-        InputError: the folder cannot be written.
+        InputError: it cannot be written.
     """
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
@@ -132,7 +133,7 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:
-    """Make a folder and its parents if they are missing.
+    """Make a folder, and those above it, where it is missing.
 
     Raises:
         InputError: the folder cannot be made.
@@ -144,7 +145,7 @@ def make_folder(folder: Path, *, remedy: str) -> None:
 
 
 def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
-    """Write a value atomically as indented JSON, with ``null`` for numbers that are not finite.
+    """Write a value as indented JSON, whole or not at all; ``null`` for numbers that are not finite.
 
     Raises:
         InputError: the file cannot be written.
@@ -154,11 +155,11 @@ def write_json(path: Path, content: Any, *, remedy: str = "choose another place"
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the value of a JSON file.
+    """Return what a JSON file holds.
 
     Args:
         path: of the file, at most :data:`MOST_BYTES` long.
-        expected: description of the expected content, for messages.
+        expected: what it should hold, for messages.
 
     Raises:
         InputError: the file cannot be read, or is not JSON within the limits of :func:`loads`.
@@ -170,18 +171,18 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON Lines file, each with its place for messages (``FILE, row 3``), without blank lines.
+    """The values of a JSON Lines file, each with its place for messages (``FILE, row 3``); blank lines are skipped.
 
     Args:
-        path: of the file, gzipped if its name ends in ``.gz``; read line by line.
-        expected: description of the expected content, for messages.
+        path: of the file, gzipped when its name ends in ``.gz``; read line by line.
+        expected: what it should hold, for messages.
 
     Raises:
         InputError: the file cannot be read, or a row is not UTF-8, too long for :func:`lines`, or not JSON within the limits of
             :func:`loads`.
     """
     with _named(path, expected), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        # Not str.splitlines, which also splits at U+2028, a character that JSON may contain.
+        # Lines end as files' do, not as str.splitlines has it: JSON may hold U+2028.
         for number, line in enumerate(lines(file), start=1):
             if not line.strip(b"\xef\xbb\xbf \t\r\n"):
                 continue
@@ -224,12 +225,12 @@ def _named(path: Path, expected: str) -> Iterator[None]:
 
 
 def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
-    """Return the value of a YAML file. Messages do not quote its text, which may contain a key.
+    """Return what a YAML file holds. Messages do not repeat its text, which may hold a key.
 
     Args:
         path: of the file.
-        what: kind of file, which begins messages: ``judge file``.
-        remedy: ends messages.
+        what: begins messages: ``judge file``.
+        remedy: what to write instead.
 
     Raises:
         InputError: the file cannot be read, or is not YAML within the limits of :func:`yaml_value`; names the line.
@@ -247,17 +248,15 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
 
 
 def yaml_value(text: str, place: str, *, remedy: str) -> Any:
-    """Return the value of a YAML text within limits.
-
-    The limits are :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with aliases written out, :data:`MOST_NODES` values.
+    """Return what a YAML text holds: at most :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with each alias written out, :data:`MOST_NODES` values.
 
     Args:
-        text: the document.
+        text: of the document.
         place: begins messages.
-        remedy: ends messages.
+        remedy: ends them.
 
     Raises:
-        InputError: not YAML, or beyond the limits; the message names the line and quotes nothing.
+        InputError: not YAML, or beyond the limits; names the line and repeats no text.
     """
     import yaml
 
@@ -272,18 +271,15 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
         line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{place}{line}: not YAML; {remedy}") from None
     except ValueError as error:
-        # One of our limits, or an error of the library, such as a date with month 13.
+        # A limit of ours; or the library's own, such as that of a date with a month 13.
         raise InputError(f"{place}: not YAML ({error}); {remedy}") from None
     except (LookupError, AttributeError, TypeError, OverflowError, RecursionError):
-        # The library raises these for a value that does not fit its tag: `!!int ""`, `!!timestamp x`.
+        # The library's answer to a value that does not fit its tag: `!!int ""`, `!!timestamp x`.
         raise InputError(f"{place}: not YAML; {remedy}") from None
 
 
 def _weigh(events: Iterable[Any]) -> None:
-    """Raise ValueError for a YAML document beyond the limits, before the library builds it.
-
-    Limits are levels, digits of a number, a value that contains itself, and size with aliases written out.
-    """
+    """Refuse a YAML document that is nested too deeply, contains itself, holds a number of too many digits, or grows too much when aliases are written out."""
     from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
     weights: dict[str, int] = {}
@@ -303,7 +299,7 @@ def _weigh(events: Iterable[Any]) -> None:
             size += 1
             if event.anchor:
                 weights[event.anchor] = 1
-            # Digits with underscores and colons are one number in YAML, too.
+            # Also digits with underscores and colons, which YAML takes for one number.
             if (
                 len(event.value) > MOST_DIGITS
                 and event.value.lstrip("+-")[:1].isdigit()
@@ -320,17 +316,17 @@ def _weigh(events: Iterable[Any]) -> None:
 
 @cache
 def packaged_text(package: str, *path: str) -> str:
-    """Return the text of a file in a package, such as a prompt, byte for byte."""
+    """Return the text of a file that a package brings, such as a prompt, to the byte."""
     return importlib.resources.files(package).joinpath(*path).read_bytes().decode("utf-8")
 
 
 def packaged_yaml(package: str, name: str) -> Any:
-    """Return the value of a YAML file in a package."""
+    """Return what a YAML file holds that a package brings."""
     return yaml_value(packaged_text(package, name), name, remedy="install the package again")
 
 
 def json_value(value: Any) -> Any:
-    """Return a value that JSON can express: None for numbers that are not finite, and text as keys.
+    """A value with ``null`` for what is not a finite number, which JSON has no word for, and text as keys.
 
     >>> json_value({1: [float("nan"), 2.0]})
     {'1': [None, 2.0]}
@@ -345,12 +341,12 @@ def json_value(value: Any) -> Any:
 # The extra ``report`` brings orjson, which reads the hosts' files faster.
 try:
     from orjson import loads as _fast
-except ImportError:  # pragma: no cover - the standard library reads the same, several times slower
+except ImportError:  # pragma: no cover - the standard library reads the same, some times slower
     _fast = None  # type: ignore[assignment]
 
 
 def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterator[tuple[str, Any]]:
-    """Yield the events of a JSON parser; raise ValueError for too many levels before they take hours or gigabytes."""
+    """Yield the events of a JSON parser; too many levels are a ValueError, before reading them takes hours or gigabytes."""
     depth = 0
     for event, value in events:
         depth += event.startswith("start_") - event.startswith("end_")
@@ -360,18 +356,18 @@ def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterat
 
 
 def loads(data: bytes | str) -> Any:
-    """Parse JSON, also with NaN and halves of surrogate pairs, which Python's own writer produces.
+    """Return a value from JSON; also with NaN and halves of surrogate pairs, which Python's own writer lets through.
 
     >>> loads(b'[1, "x"]'), loads(b'"\\ud800"')
     ([1, 'x'], '\\ud800')
 
     Raises:
-        ValueError: not JSON, nested deeper than :data:`DEEPEST`, more than :data:`MOST_VALUES` values, or a number of more than
-            :data:`MOST_DIGITS` digits. UnicodeDecodeError, a subclass: not UTF-8.
+        ValueError: not JSON; nested deeper than :data:`DEEPEST`, more than :data:`MOST_VALUES` values, or a number of more than
+            :data:`MOST_DIGITS` digits. UnicodeDecodeError, which is one: not UTF-8.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     opened = raw.count(b"[") + raw.count(b"{")
-    # Brackets and commas in texts are counted at first; removing texts is slow and rarely needed.
+    # Brackets and commas in texts count too: what seems too much is counted again without them.
     if opened + raw.count(b",") > MOST_VALUES:
         bare = _TEXT.sub(b"", raw)
         if sum(map(bare.count, (b"[", b"{", b","))) > MOST_VALUES:
@@ -400,9 +396,9 @@ def _parsed(data: bytes | str, digits: bytes) -> Any:
         try:
             return _fast(data)
         except ValueError:
-            pass  # NaN, for example: the standard library decides
+            pass  # NaN, say: the standard library decides
     text = data if isinstance(data, str) else data.decode("utf-8-sig")
-    # Checking every number is slow and rarely needed.
+    # The check of every number is slow, and mostly not needed.
     return (_CHECKED if b"0" * (MOST_DIGITS + 1) in digits else _PLAIN).decode(text)
 
 

@@ -1,6 +1,6 @@
-"""Input and output of a benchmark's report: scored runs in, titled tables and figures out.
+"""Reports that a benchmark makes of scored runs: what goes in, and the titled tables and figures that come out.
 
-A benchmark's ``sections`` takes :class:`ScoredRun` objects and returns :class:`Section` objects, independent of hosts and files.
+A benchmark's ``sections`` takes :class:`ScoredRun` objects and gives :class:`Section` objects; it knows neither hosts nor files.
 """
 
 import math
@@ -12,7 +12,7 @@ from long_context_tasks.schema.response import Response
 from long_context_tasks.schema.task import LoadedTask
 
 ALL_TEXT = frozenset(("host", "model", "task", "judge", "settings", "metric"))
-"""Text columns of every report."""
+"""Columns of every report that hold words."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,11 @@ class ScoredTurn:
     """A turn of a case with its score.
 
     Attributes:
-        case: id of the case.
-        turn, repeat: counted from 0.
+        case, turn, repeat: which; turns and repeats are counted from 0.
         cluster: the unit of intervals.
-        value: value of the run's metric; None without a score.
-        response: the model's response; its text is None if the files do not contain it.
-        labels: labels of the case and the turn, as in the host's files.
+        value: of the run's metric; None where there is none.
+        response: of the model; text None where the files do not hold it.
+        labels: of the case and the turn, as the host's files have them.
         verdicts: the judge's rows; empty without a judge, and in bundles.
     """
 
@@ -44,18 +43,17 @@ class ScoredRun:
     """A run with the scores of one metric, by one judge.
 
     Attributes:
-        host, task: names.
-        model: name of the model in reports.
-        judge: name of the judge; empty for a task without one.
-        version: version of the task's scores.
+        host, model, task: of the run; the model by the name that reports show.
+        judge: empty where the task needs none.
+        version: of the task's scores.
         settings: options and arguments of generation that repeats share, see :mod:`long_context_tasks.results.settings`.
-        metric: the metric of the turns' values.
-        points: the metric counts points of a scale instead of a rate.
-        seed: seed given to the host; empty if it is unknown.
-        made: time of the run, as the host wrote it.
-        read: reads the turns lazily, in the order of the files.
-        load: loads the task with its cases; raises InputError if its data are not available.
-        by_judge_seed: mean of the metric for each seed of the judge, if there are several.
+        metric: whose values the turns have.
+        points: the metric has points of a scale and is no rate.
+        seed: that the host was given; empty where it is not known.
+        made: when, as the host wrote it.
+        read: the turns in the order of the files, read as they are asked for.
+        load: the task with its cases; raises InputError where its data are not here.
+        by_judge_seed: mean of the metric with each seed of the judge, where it has several.
     """
 
     host: str
@@ -73,7 +71,7 @@ class ScoredRun:
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     def turns(self) -> Iterator[ScoredTurn]:
-        """Read the turns; each call reads the files again.
+        """The turns, read once more at each call.
 
         Raises:
             InputError: a damaged file.
@@ -82,17 +80,17 @@ class ScoredRun:
 
     @property
     def how(self) -> str:
-        """The settings in words; empty if all are defaults."""
+        """The settings in words; empty where all are the default ones."""
         return settings_text(self.settings)
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """Identity shared by the repeats of a run on one host."""
+        """What runs share that are repeats of one another on one host."""
         return self.host, self.model, self.task, self.version, self.judge, self.how, self.metric
 
 
 def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> str:
-    """Return settings in words.
+    """Settings in words.
 
     >>> settings_text({"lct_prompt_style": "raw", "temperature": 0.6, "lct_n": 5}, without=["lct_n"])
     'prompt_style=raw temperature=0.6'
@@ -106,10 +104,10 @@ K = TypeVar("K")
 
 
 def mean_over_repeats(scored: Iterable[K]) -> list[K]:
-    """Return one score for each key, with the mean of its values, because several runs do not make more cases.
+    """One score for each key: the first with the mean of the values that there are. Several runs do not make more cases.
 
     Args:
-        scored: dataclasses with the fields ``key`` and ``value``.
+        scored: dataclasses with a ``key`` of what the score is of, and its ``value``.
     """
     found: dict[Hashable, list[Any]] = {}
     score: Any
@@ -129,7 +127,7 @@ class Table:
     Attributes:
         key: name of its file.
         title, columns, rows: as printed.
-        text: text columns, aligned left, in addition to :data:`ALL_TEXT`.
+        text: columns that hold words and are aligned left, beside :data:`ALL_TEXT`.
     """
 
     key: str
@@ -139,7 +137,7 @@ class Table:
     text: frozenset[str] = frozenset()
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without columns that are empty in every row."""
+        """The same without the columns that are empty in every row."""
         kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
         return replace(
             self,
@@ -153,11 +151,11 @@ class HeatMap:
     """Scores over two axes.
 
     Attributes:
-        title: name of the scored run.
-        caption: a sentence that explains a cell.
-        x_title, y_title, x, y: names and labels of the axes.
-        values: one row for each of ``y``; None for a cell without cases.
-        counts: number of clusters for each value.
+        title: whose scores they are.
+        caption: what a cell is, in a sentence.
+        x_title, y_title, x, y: the axes and their names.
+        values: a row for each of ``y``; None where there is none.
+        counts: clusters behind each value.
         low, high: ends of the scale.
     """
 
@@ -175,7 +173,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure; its points are (x, y, lower end, upper end of the interval)."""
+    """A line of a figure: its name, and the points (x, y, lower and upper end of the interval)."""
 
     name: str
     points: tuple[tuple[float, float, float, float], ...]
@@ -183,7 +181,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines with intervals along one axis; ``low`` and ``high`` are the ends of the scale."""
+    """Lines with intervals over one axis; ``low`` and ``high`` are the ends of the scale."""
 
     title: str
     x_title: str
@@ -198,11 +196,11 @@ class Section:
     """A part of a report.
 
     Attributes:
-        key: short name, with which the file names of its tables begin.
-        title: displayed title.
+        key: short name; files of its tables begin with it.
+        title: as shown.
         tables, figures: in order; a table without rows is not shown.
-        notes: sentences for the reader.
-        problems: errors and omissions; a command that prints the section exits with code 1.
+        notes: sentences that a reader needs.
+        problems: what is wrong or had to be left out; a command that prints the section ends with exit code 1.
     """
 
     key: str
@@ -214,17 +212,17 @@ class Section:
 
 
 def figure_text(value: float, places: int = 2) -> str:
-    """Format a number for a cell, or a dash for NaN."""
+    """A number as a cell; a dash for not-a-number."""
     return "-" if math.isnan(value) else f"{value:.{places}f}"
 
 
 def count_text(n: int, total: int) -> str:
-    """Format the number of scored cases, with the total if some are missing."""
+    """How many are scored, and of how many where it is not all."""
     return str(n) if n == total else f"{n} of {total}"
 
 
 def interval_text(interval: Any, places: int = 2) -> str:
-    """Format the interval of a mean as ``low to high``: empty without one, a dash if there are too few clusters for one."""
+    """``low to high`` of an interval or mean; empty without an interval, a dash where too few clusters allow none."""
     if interval is None:
         return ""
     if math.isnan(interval.low) or math.isnan(interval.high):
@@ -236,7 +234,7 @@ TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "
 
 
 def test_cells(test: Any) -> tuple[str, ...]:
-    """Format a :class:`long_context_tasks.stats.WelchTest` for :data:`TEST_COLUMNS`."""
+    """Cells under :data:`TEST_COLUMNS` of a :class:`long_context_tasks.stats.comparison.WelchTest`."""
     p = f"{test.p:.1e}" if test.p < 0.0001 else figure_text(test.p, 4)
     return (
         *(str(test.n_first), figure_text(test.mean_first), str(test.n_second), figure_text(test.mean_second)),

@@ -1,6 +1,6 @@
-r"""Removal of the wrappers that models put around an answer: special tokens, tags, boxes, code fences, JSON, tables, wide letters.
+r"""Take an answer out of what models put around it: end-of-turn tokens, tags, boxes, code fences, JSON, tables, wide letters.
 
-Strict metrics read answers through :func:`unwrapped`; official metrics never do. Nothing here changes the content of an answer.
+Strict metrics read answers through :func:`unwrapped`; official metrics never do. Nothing here changes what an answer says.
 """
 
 import re
@@ -48,15 +48,15 @@ _MATH = (
     (re.compile(r"\\([{}\[\]()])"), r"\1"),
     (re.compile(r"\$"), ""),
 )
-"""LaTeX commands and their plain form."""
+"""LaTeX in its place: the pattern and what it stands for."""
 _COUNTS = re.compile(
     r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence|study|abstract)\W*)?",
     re.IGNORECASE,
 )
-"""Heading of a column that may count rows."""
+"""Heads a column that may count rows."""
 _COUNT = re.compile(r"\W*\d{1,3}\W*", re.ASCII)
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
-"""Heading of a first column of items, which the other columns explain."""
+"""Heads a first column of items that the other columns explain."""
 
 
 def narrow(text: str) -> str:
@@ -88,7 +88,7 @@ def own_turn(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    r"""Return the answer of a response without thinking and without wrappers; JSON becomes lines.
+    r"""Return the answer in a response without thinking, out of what is put around it; JSON becomes lines.
 
     >>> unwrapped("Here it is:\n```json\n{\"answer\": \"A3\"}\n```"), unwrapped(r"So $\boxed{\text{A3}}$."), unwrapped("<answer>A3</answer> ok")
     ('answer: A3', 'A3', 'A3')
@@ -113,7 +113,7 @@ def _plain_math(text: str) -> str:
 
 
 def _out_of_json(text: str) -> str:
-    """Return lines for a JSON value that is the whole text, or a JSON object inside it; other texts stay."""
+    """Return lines for a JSON value that is the whole text, or an object with other words around it; else the text."""
     begin, end = text.find("{"), text.rfind("}")
     for candidate in (text.strip(), text[begin : end + 1]):
         if candidate.startswith(("{", "[")):

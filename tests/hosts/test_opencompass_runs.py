@@ -115,22 +115,6 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
     assert "missing" in table.read_text() and "100.0" in table.read_text()
 
 
-def test_results_of_other_options_are_not_reused(tmp_path: Path, toy: Callable[..., Path]) -> None:
-    with stub_server(lambda _: "yes") as stub:
-        config = toy([("stub", stub.url)])
-        assert run(tmp_path, config, "--debug")[0] == 0
-        code, output = run(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3")
-        assert code == 1 and len(stub.requests) == 4
-        assert "OTHER OPTIONS: the result of toy_1k on stub" in output
-        assert "lct_answer_budget was not given, is 3" in output and "without -r" in output
-        # Without its result, the predictions are left: they are refused as well.
-        (result,) = tmp_path.glob("out/*/results/stub/toy_1k.json")
-        result.unlink()
-        code, output = run(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3")
-        assert code != 0 and "the predictions were made with other options" in output
-        assert run(tmp_path, config, "--debug", "-r")[0] == 0
-
-
 def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:
     killed = threading.Event()
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.judges import JudgeConfig, load_judge
+from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.kinds import kind_of
 from long_context_tasks.orca.data import OrcaItem
@@ -154,13 +154,6 @@ def test_a_judged_task_without_references_is_refused(judge: Path, tmp_path: Path
         evaluate("ethic_summarize_books", model="dummy")
 
 
-def test_other_tasks_do_not_mind(judge: Path, tmp_path: Path) -> None:
-    write_published_files("ethic", tmp_path / "data", 2)
-    with stub_server(lambda messages: "[]") as server:
-        metrics = metrics_of(run("ethic_recall_books", server.url), "ethic_recall_books")
-    assert "orca_mean" not in metrics and metrics["n_scored"] == metrics["n"] > 0
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -175,19 +168,6 @@ def test_bad_judge_files(judge: Path, checkpoint: Path, lines: str, message: str
     judge.write_text(f"kind: orca\n{model}{lines}\n", encoding="utf-8")
     with pytest.raises(InputError, match=message):
         load_judge(judge)
-
-
-def test_a_base_model_belongs_to_orca() -> None:
-    with pytest.raises(ValueError, match="base_model"):
-        JudgeConfig(model="m", base_url="http://x/v1", base_model="b")
-
-
-def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:
-    """The same folder name with another head must not read the old predictions."""
-    from long_context_tasks.orca.checkpoint import fingerprint
-
-    saved_checkpoint(tmp_path / "tiny-orca", head="multinomial")
-    assert fingerprint(tmp_path / "tiny-orca") != fingerprint(checkpoint)
 
 
 @pytest.mark.parametrize("part", ["model/lm/model.safetensors", "args.yaml", "tokenizer/tokenizer.json"])

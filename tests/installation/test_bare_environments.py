@@ -57,7 +57,6 @@ def said_of(environment: Environment, folder: Path) -> dict[str, tuple[int, str]
         "runs export": ["ada_leval_bestanswer_1k_synthetic", "--out", f"{there}/prompts.jsonl"],
         "judge run": [there],
         "noise inject": ["--wer", "0.2", "README.txt"],
-        "generate": ["no_benchmark"],
     }
     return {
         name: (code, text)

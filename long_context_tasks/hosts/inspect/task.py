@@ -96,7 +96,7 @@ def _case_task(name: str, options: Mapping[str, Any]) -> Task:
         solver=ask(task),
         scorer=score_case(task, judge),
         metrics=[numbers(list(task.metrics), list(task.intervals), points)],
-        config=GenerateConfig(temperature=0.0),
+        config=GenerateConfig(temperature=0.0),  # as on the other hosts; --temperature overrides it
         version=task.version,
         metadata={METADATA: {**facts_of(task, judge), **_model_facts(task)}},
     )
@@ -125,6 +125,7 @@ def ask(task: LoadedTask) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         case, model = task.by_id[str(state.sample_id)], get_model()
+        # Providers that use the package openai have such a client.
         if (client := getattr(model.api, "client", None)) is not None and hasattr(client, "chat"):
             mend_answers(client)
         budget = task.answer_budget * len(case.turns)
@@ -198,6 +199,7 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
             rubric = judge.rubric_name if judge and verdicts else None
             return host_score(task, answers, score_turns(task, case, responses, verdicts, rubric), verdicts)
 
+        # A judge may take minutes, during which inspect_ai has to go on asking the model.
         return await to_thread.run_sync(scored)
 
     return score

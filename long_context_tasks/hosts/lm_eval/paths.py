@@ -45,7 +45,7 @@ def extend_task_manager(module: ModuleType) -> None:
     """
     manager = module.TaskManager
     original = manager.__init__
-    if hasattr(original, "__wrapped__"):
+    if hasattr(original, "__wrapped__"):  # the module was reloaded
         return
     signature = inspect.signature(original)
     if "include_path" not in signature.parameters:
@@ -148,6 +148,7 @@ def keep_answers_of_servers() -> None:
         from lm_eval.api.model import CachingLM
 
         api = module.TemplateAPI
+        # Better to find out now than after the first answers.
         for name in ("model_call", "amodel_call", "parse_generations"):
             getattr(api, name)
         api.generate_until = _apart_from_other_tasks(api.generate_until)
@@ -162,6 +163,7 @@ def keep_answers_of_servers() -> None:
 def _apart_from_other_tasks(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
     @functools.wraps(generate)
     def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
+        # lm-eval sends the requests of all tasks in one call.
         ours = [request for request in requests if is_ours(request)]
         theirs = [request for request in requests if not is_ours(request)]
         answers: list[str] = []
@@ -283,6 +285,7 @@ def _converting_async(model: Any) -> Callable[..., Any]:
     async def amodel_call(
         session: Any, sem: Any, messages: Sequence[Any], *, cache_keys: list[Any] | None = None, **kwargs: Any
     ) -> Any:
+        # The exception that lm-eval sees does not have the body, which tells a refusal from other errors.
         watched = _WatchedSession(session)
         try:
             return await call(watched, sem, messages, cache_keys=cache_keys, **kwargs)

@@ -104,6 +104,7 @@ def _runs_of(path: Path, time: str, samples: Mapping[tuple[str, str], str]) -> I
     except OSError as error:
         yield path, f"{path}: cannot be read ({error.strerror})"
     except DAMAGE as error:
+        # Other programs' files may have the same name; only ours are reported.
         if "lct_" in _beginning(path) or any(when == time for when, _ in samples):
             yield path, f"{path}: not a results file of lm-eval, or damaged ({short(error)}); run again"
 
@@ -132,7 +133,8 @@ def _run(path: Path, time: str, row: Mapping[str, Any], task: str, files: tuple[
     config = row["configs"][task]
     metadata = config["metadata"]
     name = str(metadata["task"])
-    if len(name) > 200:  # it becomes the name of files
+    # It becomes the name of files, and a run may come from a stranger.
+    if len(name) > 200:
         raise ValueError(f"a task's name of {len(name)} characters")
     settings = row.get("config") or {}
     numbers = {

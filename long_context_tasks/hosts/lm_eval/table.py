@@ -64,6 +64,7 @@ def _main_numbers(numbers: Mapping[str, Any], main: tuple[str, ...]) -> dict[str
             if metric == main[0]:
                 kept[key] = "-"
         elif not is_task or metric in (*main, "n", "coverage") or _is_failure(metric, value):
+            # lm-eval prints four digits of every float.
             kept[key] = int(value) if _is_count(metric) else value
             error = numbers.get(f"{metric}_stderr{FILTER}")
             if isinstance(error, float) and not math.isnan(error):

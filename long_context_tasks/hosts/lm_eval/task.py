@@ -98,6 +98,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """
         if _is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
             end_in_one_line()
+        # lm-eval passes the key of our class on, and its own constructor refuses it.
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         # lm-eval puts the model arguments and --metadata together.
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
@@ -131,11 +132,13 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         common = {
             "test_split": "test",
             "num_fewshot": 0,
+            # Without it lm-eval turns all documents into Python objects, to draw examples that we do not have.
             "fewshot_config": {"samples": []},
             "metric_list": [],
         }
         if self.loaded.by_likelihood:
             return {**common, "output_type": "loglikelihood_rolling"}
+        # By default lm-eval ends an answer at the first blank line.
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}
 
@@ -155,6 +158,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Make lm-eval's data set: a row for each case with its id, cluster, token counts and labels, without texts."""
+        # Labels differ from case to case; as texts they fit the columns of a data set.
         rows = [
             {
                 "case": case.id,
@@ -223,6 +227,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         super().build_all_requests(**kwargs)
         instances = self._instances or []
         if not any(instance.repeats for instance in instances):
+            # No prompt fits. Its response is dropped in apply_filters.
             first = instances[0]
             first.repeats, first.context = 1, None
             first.arguments = (
@@ -470,6 +475,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 scored = {"value": row[name], "cluster": case.cluster, "std": score.std}
                 row |= dict.fromkeys((f"{name}_low", f"{name}_high", f"{name}{STDERR}"), scored)
         headline = scores[self.loaded.metrics[0]]
+        # Every key for every case: on several processes lm-eval fails if one of them has no value for a key.
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)
         row["n_truncated"] = 0
@@ -550,7 +556,6 @@ def filler(chat_template: Callable[..., Any] | None) -> Any:
 
 
 def _is_command(words: Sequence[str]) -> bool:
-    """Return whether a command line starts lm-eval."""
     path = Path(words[0]) if words else Path()
     return path.stem in ("lm_eval", "lm-eval") or path.parts[-2:] == ("lm_eval", "__main__.py")
 
@@ -583,7 +588,6 @@ def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[A
 
 
 def _turns(values: Sequence[Any]) -> list[Any]:
-    """Flatten the values of cases to those of turns."""
     return [turn for value in values for turn in (value if isinstance(value, list) else [value])]
 
 

@@ -38,6 +38,7 @@ def task_folder() -> Path:
 
     No benchmark is imported unless they have to be made.
     """
+    # A hash and not a version: users edit cards, and other packages bring benchmarks.
     key = hashlib.sha256(b"\0".join(_made_from())).hexdigest()[:16]
     folder = cache_dir() / "lm_eval_tasks" / key
     return folder if _is_complete(folder) else _made(folder)
@@ -87,6 +88,7 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
     """
     remedy = "point LCT_CACHE_DIR at another folder"
     make_folder(folder, remedy=remedy)
+    # The marker comes last: a killed process leaves a folder that is made again.
     for name, text in {**files, _COMPLETE: str(len(files))}.items():
         write_whole(folder / name, text, remedy=remedy)
 

@@ -81,6 +81,7 @@ def find_window(
             count, source = get_tokenizer(CL100K).count, "lct_window, counted in cl100k"
     if tokens is None or count is None:
         return RunWindow(count=count)
+    # An inexact count is of the text without the server's template.
     margin = 0 if exact else PER_MESSAGE
     window = Window(tokens, at_most(count, margin, tokens - answer_budget), source)
     return RunWindow(window, limit, own_count)
@@ -154,6 +155,7 @@ def _counter(
         except _NOT_LOADED:
             pass
     name = options.tokenizer or arguments.get("tokenizer")
+    # local-completions loads the tokenizer of its model's name, so that one exists.
     if name is None and _sends_tokens(arguments):
         name = arguments.get("model") or arguments.get("pretrained")
     if name is None:

@@ -61,6 +61,7 @@ def number(name: str, default: float, most: float = math.inf) -> float:
 def _number(
     name: str, default: float, kind: Callable[[Any], float], bounds: tuple[float, float], wanted: str
 ) -> float:
+    # An empty variable counts as not set, as it is common in scripts.
     given = os.environ.get(name) or default
     try:
         value = kind(given)
@@ -136,6 +137,7 @@ def served_model() -> dict[str, Any]:
         "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
         "path": name,
         "openai_api_base": os.environ["LCT_API_BASE"],
+        # OpenCompass writes the config to disk, so it must not hold the key itself.
         "key": "ENV" if os.environ.get("OPENAI_API_KEY") else "EMPTY",
         "tokenizer_path": served_tokenizer(found),
         "meta_template": {
@@ -149,7 +151,7 @@ def served_model() -> dict[str, Any]:
         "openai_extra_kwargs": sampling or None,
         "query_per_second": whole("LCT_QUERIES_PER_SECOND", 8),
         "retry": 3,
-        "max_out_len": 64,
+        "max_out_len": 64,  # required, but each task has an answer budget of its own
         # OpenCompass sends a batch with this number of threads; its default depends on the number of processors.
         "batch_size": side_by_side,
         "max_workers": side_by_side,
@@ -379,6 +381,7 @@ def datasets(group: str) -> list[dict[str, Any]]:
         InputError: LCT_TASKS names an unknown task.
     """
     names = wanted_names()
+    # Another file may hold the names that this one does not; not_run() checks them at the end.
     everything = not names or (OFFICIAL in names and group in official_groups())
     tasks = [spec.name for spec in catalogue.task_specs() if group_of(spec) == group]
     return [dataset(task) for task in tasks if everything or task in names]

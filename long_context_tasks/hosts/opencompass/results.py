@@ -92,7 +92,7 @@ def read_setup(folder: Path) -> Setup:
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+            continue  # the files may come from a stranger; the results themselves are checked later
         variables = {
             target.id: _plain(node.value)
             for node in tree.body
@@ -331,7 +331,6 @@ def _first_row(path: Path) -> dict[str, Any] | None:
 
 
 def _result(path: Path) -> dict[str, Any]:
-    """Return a result without its cases."""
     row = loads(path.read_bytes())
     if not isinstance(row, dict):
         raise ValueError("not an object")

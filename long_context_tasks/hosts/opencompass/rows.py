@@ -105,6 +105,7 @@ class RowStore:
                 "before, or start a new run without -r"
             )
         if self._writes:
+            # Rows are appended after the last whole line.
             os.truncate(self._log, whole)
         return len(self.rows)
 
@@ -123,6 +124,7 @@ class RowStore:
         if not self._writes:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Written next to its place and renamed: OpenCompass takes an existing file for complete.
         part = self.path.with_name(f".{self.path.name}.part")
         with part.open("w", encoding="utf-8", newline="\n") as file:
             json.dump(

@@ -114,6 +114,7 @@ class Sender:
         self._parser = APITemplateParser(_PLAIN_ROLES) if adds_newline else None
         self._opens_thinking = applies_chat_template(model) and prompt_opens_thinking(model)
         self._folds = not _takes_system(model)
+        # Local models take stopping criteria, API models do not.
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
@@ -278,6 +279,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     if option is not None:
         return Window(option, count, "lct_window")
     tokens = configured
+    # The max_seq_len of other classes is a default of OpenCompass.
     if tokens is None and isinstance(model, _CONFIG_CLASSES):
         tokens = model.max_seq_len
     return Window() if tokens is None else Window(int(tokens), count, "host")
@@ -306,7 +308,7 @@ def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
     if n_tokens is None or limit is None:
         return False
     mode = getattr(model, "mode", "none")
-    if _is_api(model):
+    if _is_api(model):  # it keeps 100 tokens free
         return mode != "none" and n_tokens > limit - 100 - answer_budget
     return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
 

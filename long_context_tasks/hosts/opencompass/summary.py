@@ -52,6 +52,7 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
 
     A task of OpenCompass takes several datasets and names its log after the first, so the logs are searched.
     """
+    # With predictions, the evaluation has failed, or else the inference.
     has_predictions = any((work_dir / "predictions" / model).glob(f"{dataset}*.json"))
     for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
         folder = work_dir / "logs" / stage / model

@@ -87,6 +87,7 @@ class AttentionBaseModel(_WithAttention, HuggingFaceBaseModel):  # type: ignore[
 
 def dataset_of(task: LoadedTask, given: Options) -> Dataset:
     """Return OpenCompass' rows: ids, gold, and the task and options that they belong to."""
+    # Options as texts: the columns of a data set have one type.
     given_text = json.dumps(given_of(task.version, given), sort_keys=True)
     options = json.dumps(task.options.resolved(), sort_keys=True)
     rows = [
@@ -267,7 +268,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             "n_prompt_tokens": last.n_prompt_tokens,
             "truncated": any(exchange.truncated for exchange in exchanges),
         }
-        if self.dump_res_length:
+        if self.dump_res_length:  # OpenCompass' own option --dump-res-length
             row["res_length"] = self.model.get_token_len(text)
             row["all_input_length"] = last.n_prompt_tokens
         return row
@@ -294,6 +295,7 @@ class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
         for then in score_arguments[GIVEN]:
             if change := difference(then, now):
                 raise InputError(f"{name}: the predictions were made with other options ({change}); {remedy}")
+        # OpenCompass pairs rows and predictions by position.
         for row, case in itertools.zip_longest(original_dataset[CASE], score_arguments[CASE]):
             if row != case:
                 raise InputError(

@@ -155,6 +155,7 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
     asked = [reader.ids(clue.format(query=query) + after) for clue in CLUES]
     if not reader.fits(len(ids) + max(map(len, asked)) + settings.clue_tokens):
         return None
+    # The text is read once; each list of clues continues from a copy of the memory.
     memory = reader.remember(ids, settings.compression)
     texts = [
         reader.answer(question, settings.clue_tokens, copy.deepcopy(memory), begin=len(ids))

@@ -198,6 +198,7 @@ def score_own(
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
+    # The name of a model may have slashes.
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")

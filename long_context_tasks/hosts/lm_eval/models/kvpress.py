@@ -40,6 +40,7 @@ class KVPressLM(SharedContextLM):
         """
         settings = {key[6:]: arguments.pop(key) for key in list(arguments) if key.startswith("press_")}
         self._press, self.method = None, ""
+        # The whole cache is the baseline to which presses are compared, in the same code.
         if str(press).lower() != "none":
             self._press = make_press(str(press), ratio, settings)
             share = [] if ratio is None else [f"{ratio:g}"]
@@ -90,6 +91,7 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
     kinds = [find_press(part, known) for part in name.split("+")]
     left = dict(settings)
     press: Any = None
+    # From the inside out: a press around another one takes it as an argument.
     for kind in reversed(kinds):
         fields = set(signature(kind).parameters)
         own = {key: left.pop(key) for key in list(left) if key in fields}
@@ -105,6 +107,7 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
         raise InputError(
             f"press={name}: has no setting {', '.join(left)}; it has {', '.join(sorted(fields))}"
         )
+    # Some presses refuse a ratio, and only setting one shows which.
     try:
         press.compression_ratio = 0.5 if ratio is None else float(ratio)
     except AttributeError as error:
