@@ -196,8 +196,8 @@ Json = Annotated[
 ]
 """For every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
 
-DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
-DataDir = Annotated[Path | None, typer.Option(help=DATA_DIR)]
+_DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
+DataDir = Annotated[Path | None, typer.Option(help=_DATA_DIR)]
 RunsDataDir = Annotated[
     Path | None,
     typer.Option(help="Folder of the published files. Default: LCT_DATA_DIR, else that of the runs."),
@@ -224,7 +224,7 @@ RUN_OPTIONS = (
     MoreOption("thinking", str, "Marks around the model's thinking, if not known: '<plan> </plan>'."),
     MoreOption("prompt_style", str, "How prompts are laid out; see the benchmark's page."),
     MoreOption("carriers", Path, "Folder of real texts for recast cases; see `lct data fetch carriers`."),
-    MoreOption("data_dir", Path, DATA_DIR),
+    MoreOption("data_dir", Path, _DATA_DIR),
 )
 """The options of a run that change the cases and prompts of a task."""
 
@@ -243,9 +243,13 @@ StoredResults = Annotated[
         help="Folder of lm-eval's --output_path (with --log_samples), OpenCompass's -w or inspect_ai's --log-dir."
     ),
 ]
-RUNS_OR_BUNDLES = "Folders with runs of any host and bundles of `lct report pack`, in any mixture."
 RunsOrBundles = Annotated[
-    list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="RESULTS...",
+        help="Folders with runs of any host and bundles of `lct report pack`, in any mixture.",
+        show_default=False,
+    ),
 ]
 
 NamesFile = Annotated[
@@ -261,13 +265,12 @@ TaskName = Annotated[
     str, typer.Argument(help="Name of a task; `lct tasks` lists them.", autocompletion=complete_task)
 ]
 
-JUDGE = "Judge file, YAML."
-_JUDGE_DEFAULT = "Default: LCT_JUDGE and the LCT_JUDGE_ variables."
+_JUDGE = "Judge file, YAML. Default: LCT_JUDGE and the LCT_JUDGE_ variables."
 Judges = Annotated[
     list[Path] | None,
-    typer.Option("--judge", help=f"{JUDGE} {_JUDGE_DEFAULT} Repeatable: the judges work one after another."),
+    typer.Option("--judge", help=f"{_JUDGE} Repeatable: the judges work one after another."),
 ]
-OneJudge = Annotated[Path | None, typer.Option("--judge", help=f"{JUDGE} {_JUDGE_DEFAULT}")]
+OneJudge = Annotated[Path | None, typer.Option("--judge", help=_JUDGE)]
 JudgeSeeds = Annotated[
     str, typer.Option(help="Seeds of the judges, with commas, instead of those in their files.")
 ]

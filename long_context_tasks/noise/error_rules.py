@@ -100,8 +100,8 @@ class Rules:
     def read(path: Path) -> "Rules":
         """Read a file with a JSON object word -> {form: count} on each line, plain or ``.gz``.
 
-        As in the official loader, words that contain white space are left out and a word that is given twice keeps its last rule. The
-        official first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}`` names the language.
+        Words that contain white space are left out and a repeated word keeps its last rule, both as in the official loader. The official
+        first line, ``<unk>`` with rates of the corpus, is left out too. The line ``{"<language>": {"de": 1}}`` names the language.
 
         Raises:
             InputError: the file is unreadable, or a line is not a rule.

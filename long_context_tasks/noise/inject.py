@@ -77,7 +77,7 @@ class ErrorModel:
         return self._known[word]
 
     def other_than_deletion(self, token: Token) -> str:
-        """Return the likeliest form of a token that is not a deletion, else a word that is often inserted."""
+        """Return the likeliest form of a token that is not a deletion, or a word that is often inserted if it has none."""
         forms = filter(None, chain(self.errors_of(token.key).forms, self.inserted.forms, ("uh", "um")))
         return token.dress(next(form for form in forms if form.lower() != token.key))
 

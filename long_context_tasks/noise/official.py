@@ -246,7 +246,7 @@ def align(scores: npt.NDArray[np.float64], gap: float) -> list[tuple[int, int]]:
         gap: penalty of each item without a partner, 0 or 1.
 
     Returns:
-        Pairs of indices in order; -1 stands for a gap.
+        Pairs of indices in order; -1 marks a gap.
     """
     rows, columns = scores.shape
     if not rows or not columns:
@@ -271,7 +271,7 @@ def align(scores: npt.NDArray[np.float64], gap: float) -> list[tuple[int, int]]:
 
 
 def _aligned_words(reference: str, hypothesis: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs of words; a hyphen stands for a gap."""
+    """Yield pairs of words; a hyphen marks a gap."""
     left, right = reference.split(), hypothesis.split()
     likeness = [[1 - _distance(a, b) / max(len(a), len(b)) for b in right] for a in left]
     for i, j in align(np.array(likeness, dtype=np.float64).reshape(len(left), len(right)), 0.0):

@@ -25,7 +25,7 @@ class Token:
 
     Attributes:
         key: form under which rules hold the word: lower case, without punctuation, plain apostrophes. Empty if noise must not change
-            the token: a speaker tag, a de-identified name, a noise tag, or punctuation alone.
+            the token: a speaker tag, a de-identified name, a noise tag, or punctuation.
         before: punctuation before the word.
         after: punctuation after the word.
         case: how the word is capitalised.
@@ -122,7 +122,7 @@ def _sound_key(word: str) -> str:
 
 
 def numbers_alike(word: str) -> tuple[str, ...]:
-    """Return numbers that sound like a number in digits: teens and tens, else its neighbours; empty for other words.
+    """Return numbers that sound like a number in digits (teens and tens) or follow and precede it; empty for other words.
 
     >>> numbers_alike("13"), numbers_alike("7"), numbers_alike("cat")
     (('30', '14'), ('8', '6'), ())
