@@ -1,7 +1,7 @@
 """`lct judge`: judge stored responses, compare judges with people."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -270,7 +270,7 @@ def _with_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
 
 
 def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: bool = False) -> None:
-    """Print raters and shortcuts in one table; with their errors if all are on one scale."""
+    """Print raters and shortcuts in one table, with their errors if all are on one scale; and rho for each of several models."""
     columns = ["rater", "n", "rho", "95 % interval", "rho within models", "95 % interval"]
     rows = [
         [
@@ -281,15 +281,11 @@ def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: 
         for each in figures
     ]
     print_table(title, [*columns, *(["MAE"] if errors else [])], rows)
-    print_by_model({each.name: each.by_model for each in figures})
-
-
-def print_by_model(figures: Mapping[str, Mapping[str, float]]) -> None:
-    """Print each rater's rho within the answers of each model, if two or more models are known."""
-    models = list(dict.fromkeys(model for each in figures.values() for model in each))
+    models = list(dict.fromkeys(model for each in figures for model in each.by_model))
     if len(models) > 1:
         rows = [
-            [name, *(_figure(own.get(model, math.nan)) for model in models)] for name, own in figures.items()
+            [each.name, *(_figure(each.by_model.get(model, math.nan)) for model in models)]
+            for each in figures
         ]
         print_table("Spearman's rho within the answers of each model", ["rater", *models], rows)
 
