@@ -36,8 +36,8 @@ _HALF_OR_TIME = (
     r"(?P<oclock> o'clock)?(?: *(?P<half>[ap])m\b| in the (?P<time>morning|afternoon|evening))?(?![\w:])"
 )
 _CLOCK = re.compile(rf"(?<![\w:.,]){_PAST_OR_TO}{_HOUR_AND_MINUTE}{_HALF_OR_TIME}")
+# First hour that meetings mention, so a bare "2:30" is in the afternoon.
 _OFFICE = 7
-"""First hour that meetings mention, so a bare "2:30" is in the afternoon."""
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
@@ -72,6 +72,7 @@ def words_of(text: str) -> list[str]:
     ['person3', 'on', '14', 'may', 'at', '14', '30', 'for', '1250', 'euros', '25', 'people']
     """
     text = text.lower().replace("\u2019", "'")
+    # Each step relies on the ones before: "14<sup>th</sup>" must be "14th" before ordinals are read.
     text = _ELEMENT.sub("", text)
     text = _TAG.sub(r"\1\2", text)
     text = _ISO.sub(lambda found: f"{int(found[2])} {_MONTHS[int(found[1]) - 1]}", text)
@@ -152,8 +153,8 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
 
 
 _NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))
+# Words that may be between "not" and a value that is ruled out. "Not only" does not rule a value out.
 _BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
-"""Words that may be between "not" and a value that is ruled out. "Not only" does not rule a value out."""
 
 
 def states(words: Sequence[str], forms: Iterable[str]) -> bool:

@@ -38,8 +38,8 @@ FILE_SPLITS = {"dev": "dev", "test": "test2"}
 _Type = Literal["who", "what", "when", "howmany"]
 _Position = Literal["B", "M", "E", "S"]
 TYPES, POSITIONS = get_args(_Type), get_args(_Position)
+# Maximum size of a member, ten times the largest published one; an archive with more is damaged or forged.
 _MOST_BYTES = 256 << 20
-"""Maximum size of a member, ten times the largest published one; an archive with more is damaged or forged."""
 _FETCH = (
     f"fetch it again with `lct data fetch {NAME}`, or remove the copy that is unpacked next to its archive"
 )
@@ -222,6 +222,7 @@ class Archives:
             for each in row.meetings
             for question in each.questions
         ]
+        # Scores are joined by these ids.
         [(repeated, times)] = Counter(ids).most_common(1)
         if times > 1:
             raise InputError(f"{' '.join(repeated)} is there twice; {_FETCH}")

@@ -167,6 +167,7 @@ def convert(
     transcripts = archives.transcripts(task.split)
     _check_transcripts(archives, settings["qa"], transcripts)
     texts: dict[str, str] = {}
+    # Cases without turns: QA and Conv add their own questions to the same transcripts.
     found: dict[str, Case] = {}
     for meeting in settings["qa"]:
         key, text = meeting.id, transcripts[meeting.id]
@@ -233,6 +234,7 @@ def differing_questions(
         {(meeting.id, question.id): question.text for meeting in meetings for question in meeting.questions}
         for meetings in (qa, conv)
     )
+    # Questions of the two settings are paired by id, which the analysis of Fig. 3 relies on.
     if list(single) != list(talk):
         only = [
             f"{meeting}, question {question}, only in {name}"

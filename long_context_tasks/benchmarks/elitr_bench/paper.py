@@ -45,8 +45,8 @@ EVALUATORS = ("gpt-4", "prometheus", "gold-human", "silver-human")
 RATERS = ("gold", "silver")
 SEEDS = 3
 _SCALE = (1.0, 10.0)
+# In the file, the scores of Prometheus (1 to 5) are doubled.
 _SCALES = {"prometheus": (2.0, 10.0)}
-"""In the file, the scores of Prometheus (1 to 5) are doubled."""
 
 
 def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
@@ -106,6 +106,7 @@ def score(response: PublishedResponse, evaluator: str = "gpt-4") -> Fraction:
     Raises:
         InputError: the archive lacks the score, or it is not a number.
     """
+    # As a fraction, because rounding half up depends on the exact value.
     stored = response.scores.get(evaluator)
     try:
         return Fraction(stored or "")
@@ -253,7 +254,7 @@ def _questions(scores: Scores) -> Iterator[PaperFigure]:
 
 
 def _settings(scores: Scores) -> Iterator[PaperFigure]:
-    """Dev is recomputed; test and mean are as published."""
+    # Dev is recomputed; test and mean are as published.
     for row, column, printed in _printed("table2"):
         reason = "" if column.endswith("_dev") else "three seeds"
         responses = [] if column.endswith("_mean") else scores.of(column, row)
@@ -278,7 +279,7 @@ def _evaluators(scores: Scores) -> Iterator[PaperFigure]:
 
 
 def _bins(scores: Scores) -> Iterator[PaperFigure]:
-    """Mean of each bin of gold scores; the figure has no printed numbers."""
+    # Mean of each bin of gold scores; the figure has no printed numbers.
     raters, meetings = scores.by_evaluator()
     for rater in ("gpt-4", "silver-human"):
         for gold, group in means_by_gold_bin(raters[rater], raters["gold-human"], meetings).items():
@@ -300,7 +301,7 @@ def _not_in_the_archives(_: Scores, key: str, column: str, reason: str) -> Itera
 
 
 def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
-    """The archive has only the configuration that each model kept, not all that were tried."""
+    # The archive has only the configuration that each model kept, not all that were tried.
     retained = published()[key]["retained"]
     for row, column, printed in _printed(key):
         kept = retained.get(column) == row
@@ -308,7 +309,7 @@ def _search(scores: Scores, key: str) -> Iterator[PaperFigure]:
 
 
 def _seeds(scores: Scores) -> Iterator[PaperFigure]:
-    """As published, with a note on whether the archive's run can be one of the three."""
+    # As published, with a note on whether the archive's run can be one of the three.
     for row, column, (mean, sd) in _printed("table9"):
         cell = PaperFigure(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
         if cell.value is not None:
@@ -360,6 +361,7 @@ def _middle(scores: Scores) -> Iterator[PaperFigure]:
         yield replace(cell, value=test.p, n=test.n_first + test.n_second, note=note)
 
 
+# Tables and figures with numbers, in the paper's order: title, and the function that recomputes them.
 _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
     "table1": ("Table 1: questions", _questions),
     "table2": ("Table 2: mean score by GPT-4, dev and test", _settings),
@@ -381,7 +383,6 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
         partial(_not_in_the_archives, key="table11", column="ICC", reason="annotators' scores not published"),
     ),
 }
-"""Tables and figures with numbers, in the paper's order: title, and the function that recomputes them."""
 
 
 def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[PaperFigure]]:

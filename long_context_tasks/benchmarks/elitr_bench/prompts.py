@@ -119,6 +119,7 @@ def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None]
     """
     style = CONVERSATIONS[form]
     pieces = [style.system]
+    # An answer that is still to come is the bare tag at the end.
     for place, user_text in enumerate(user_texts):
         answer = answers[place] if place < len(answers) else None
         pieces.append(style.user + (style.before + user_text + style.after_user if user_text else ""))

@@ -86,6 +86,7 @@ def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[s
 
     Labels without questions are left out.
     """
+    # A question counts in several groups: its type, its position, its wording.
     parts = {ALL: list(questions)}
     parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
     parts |= {place: [each for each in questions if each.position == place] for place in POSITIONS}
@@ -109,6 +110,7 @@ def paired_difference(
     ]
     if not pairs:
         return None
+    # Differences are close to symmetric, so their interval needs no correction for skewness.
     losses = [loss for loss, _ in pairs]
     interval = cluster_t(losses, [meeting for _, meeting in pairs], skewed=False)
     return len(losses), math.fsum(losses) / len(losses), interval

@@ -106,6 +106,7 @@ def rubric(name: str = "gpt", language: str = "english") -> Rubric:
         InputError: unknown rubric.
     """
     kind = _judge_prompt(name)
+    # The Czech rubrics give 0 to a response in another language.
     low = 0 if language == "czech" else 1
     label = name if language == "english" else f"{name}_{language}"
     return Rubric(f"elitr_bench_{label}", low, kind.high, kind.parser(low, kind.high))
@@ -182,6 +183,7 @@ def score_turn(
     given = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
     firsts = [official_score(verdict.replies[0], name) if verdict.replies else None for verdict in verdicts]
     strict = _mean(given, verdicts)
+    # A judge may rate an empty response above the lowest score; the official score keeps that.
     if empty is not None and verdicts:
         strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)
     scores = {

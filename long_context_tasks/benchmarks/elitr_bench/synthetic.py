@@ -45,6 +45,7 @@ NANO_QUESTIONS = 16
 """Questions about a meeting from 8k on."""
 NANO_CASES = 320
 """Default number of questions of each length: 20 meetings from 8k on; see docs/nano.md."""
+# Tokens left free at first, for the joint between the parts of the prompt.
 _MARGIN = 2
 _TRIES = 5
 
@@ -80,6 +81,7 @@ def build(
     """
     work = work or Work()
     number = settings.n or default_cases(family)
+    # The manifest records the number that was written, not that the default was meant.
     settings = replace(settings, n=number)
     # An unavailable tokenizer is reported before anything is written.
     _ = (settings.measure, settings.other_tokenizer)
@@ -157,6 +159,7 @@ def _meeting(
             count=tokenizer.count,
         )
         over = opening(meeting.passages) + asked(meeting.questions) - length
+        # The questions depend on the meeting, so their tokens are known only now.
         if over <= 0:
             name = f"{settings.seed}_{format_length(length)}_{place}"
             return replace(meeting, id=f"{name}_conv" if conv else name)

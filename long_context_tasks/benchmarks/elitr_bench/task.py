@@ -90,6 +90,7 @@ def _rules(file: Path | None) -> "Rules":
         ) from error
 
 
+# Cached, because every task of a run asks for it and the rules are large.
 @lru_cache(maxsize=2)
 def _rules_sha256(file: Path | None) -> str:
     digest = hashlib.sha256()

@@ -8,8 +8,8 @@ from long_context_tasks.benchmarks.ethic.settings import DOCUMENTS, EthicSetting
 from long_context_tasks.recast.carriers import CARRIERS
 from long_context_tasks.tokens.build_settings import BuildSettings
 
+# Lengths that ``...`` stands for; the paper's own cases have the lengths of their documents.
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
-"""Lengths that ``...`` stands for; the paper's own cases have the lengths of their documents."""
 
 
 class DocumentsBuilder(Builder):

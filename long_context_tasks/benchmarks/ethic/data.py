@@ -34,8 +34,8 @@ COUNTERPARTS = "ethic_recall_counterparts"
 """The family that builds the tasks without published data."""
 BOUND = 32_768
 """Prompts of at most this many tokens are ``under_32k``, as with the official flags ``--under_32k_only`` and ``--over_32k_only``."""
+# Sources of cases that are written from a seed. Only they import the writers, which are large.
 _WRITTEN = ("seed", "recast")
-"""Sources of cases that are written from a seed. Only they import the writers, which are large."""
 
 
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
@@ -94,6 +94,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         asked_and_right=_asked_and_right if spec.source == "built" else None,
         n_all=n_all,
     )
+    # Only summaries are judged.
     return _judged(task) if spec.task == "summarize" else task
 
 
@@ -272,5 +273,6 @@ def _with_template(tokenizer: str) -> Any:
         local = Path(tokenizer).expanduser().is_dir()
         loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
     except (ImportError, OSError, ValueError):
+        # Without a template, the contents alone are measured, as for a base model.
         return None
     return loaded if getattr(loaded, "chat_template", None) else None

@@ -179,6 +179,7 @@ def _id(value: Any) -> str:
 
 def _labels(answer: Any) -> list[str]:
     """Return a list of texts, also if it is stored as one text in JSON or Python notation."""
+    # Some exports of the data set write lists as text.
     if isinstance(answer, str) and answer.lstrip().startswith("["):
         for read in (loads, ast.literal_eval):
             try:
@@ -324,4 +325,5 @@ def _convert(source: PublishedData, task: str, folder: Path) -> None:
         message = "%s: %d rows of domains that %s does not have are left out"
         logger.warning(message, source.name, foreign, CONFIGURATIONS[task])
     if empty := [domain for domain, own in cases.items() if not own]:
+        # Not an error: a copy may have some of the domains only, and each is a task of its own.
         logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

@@ -30,8 +30,8 @@ PLAIN: Mapping[str, str] = {
 STYLES = (CHAT, FOLDED, *PLAIN)
 OWN_TEMPLATE = ("llama-3.1", "phi")
 """Styles whose text contains the role marks."""
+# Part of a model's name to its style, in the order in which the official script compares them.
 _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
-"""Part of a model's name to its style, in the order in which the official script compares them."""
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
@@ -61,6 +61,7 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
         raise InputError(
             f"prompt style {style!r} is not one of {', '.join(STYLES)}; correct lct_prompt_style"
         )
+    # Some chat templates refuse or print an empty system message.
     if style == CHAT:
         return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
     text = PLAIN.get(style, GEMINI)

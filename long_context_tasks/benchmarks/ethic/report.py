@@ -325,6 +325,7 @@ class MeasuredTask:
                 self.cases.append(scored_case(case, turn.value, context))
                 if text is None:
                     continue
+                # A judge rates the response as a whole, not its labels.
                 if self.spec.task == _RECALL and not run.judge:
                     self.parts += label_parts(case, text)
                 elif self.spec.task == _SUMMARIZE and run.points:
@@ -354,6 +355,7 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
         new = MeasuredTask(run, parse_task(run.task))
         key = (run.host, run.model, new.spec.family, run.version, run.judge, new.how, run.metric)
         found.setdefault(key, new).add(run)
+    # If no run is left, the user needs the reason rather than an empty report.
     if left_out and not found:
         raise left_out[0]
     measured = [
@@ -439,6 +441,7 @@ def coverage_table(measured: Sequence[MeasuredTask]) -> Table:
     rows = []
     for low in measured:
         for high in measured:
+            # Only tasks with the same contexts, run in the same way, can be compared.
             if high.spec.task not in _HIGH.get(low.spec.task, ()) or low.whose != high.whose:
                 continue
             points, scale = high.first.points, card(NAME).points.get(high.first.metric, RATES)

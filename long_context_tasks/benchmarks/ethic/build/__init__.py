@@ -68,6 +68,7 @@ def build(
     annotator = None
     if family != "ethic_summarize" and not only_medicine:
         annotator = load_annotator(settings.annotator, family)
+    # Recorded in the manifest, from which a run takes the settings of its cases.
     options = {
         **{
             name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()

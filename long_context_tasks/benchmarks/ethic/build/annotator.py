@@ -55,13 +55,13 @@ _RANKS_LISTED = (
     "father mother brother sister master general major corporal commander inspector constable baroness dame governor mayor premier "
     "sheriff pastor chairman chairwoman commissioner councillor congressman congresswoman"
 )
+# Titles, which are never labels.
 _TITLES = frozenset(_TITLES_LISTED.split())
-"""Titles, which are never labels."""
+# Titles before a name that are names themselves on their own or after another name (John Major).
 _RANKS = frozenset(_RANKS_LISTED.split())
-"""Titles before a name that are names themselves on their own or after another name (John Major)."""
 _NOT_NAMES = frozenset(("the", "a", "an", "of"))
+# Words that occur only in sentences, not in lists.
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
-"""Words that occur only in sentences, not in lists."""
 
 
 class Annotator:
@@ -93,6 +93,7 @@ class Annotator:
             progress=bool(prompts),
         )
         failed = [answer for answer in asked.answers if answer.reason == ENDPOINT_FAILED]
+        # Other runs would get other cases if missing answers were left out.
         if failed:
             first = next((answer.error for answer in failed if answer.error), "no answer")
             raise InputError(
@@ -231,6 +232,7 @@ def _item_labels(words: Sequence[str], domain: str) -> list[str]:
         return [word for word in stripped if re.fullmatch(r"\d+", word, re.ASCII)][:1]
     names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped if word.lower() not in _NOT_NAMES)
     own = [name for name in names if re.search(r"[^\W\d_]", name) and _plain(name) not in _TITLES]
+    # "Prince Andrew" is one name; "Prince" as an item of its own may be a surname.
     return own if len(words) == 1 else list(dropwhile(lambda name: _plain(name) in _RANKS, own))
 
 
@@ -249,6 +251,7 @@ def occurring(labels: Iterable[str], passage: str) -> list[str]:
     >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
     ["O'Neil", 'anne']
     """
+    # Models often replace a typographic apostrophe by a plain one.
     plain = passage.replace("’", "'")
     words = ((label, re.escape(label.replace("’", "'"))) for label in labels)
     return [label for label, word in words if re.search(rf"(?<!\w){word}(?!\w)", plain, re.IGNORECASE)]
@@ -301,6 +304,7 @@ def parse_spans(answer: str) -> list[str]:
     """
     lines: Iterable[str] = (LIST_MARK.sub("", line) for line in answer.split("\n"))
     cleaned = (" ".join(line.split()).strip('"“”`') for line in lines)
+    # Shorter lines are list marks without an item.
     return list(dict.fromkeys(line for line in cleaned if len(line) > 2 and line.lower().strip(".") != NONE))
 
 

@@ -30,9 +30,10 @@ from long_context_tasks.tokens.chunks import JOINT, Piece, Text, pieces_of
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"
 _NO_BACKGROUND = "the target has no background"
+# Titles of studies shown to the annotator who writes a background: enough to show the topic.
 _TITLES = 20
+# Right studies fill at most this fraction (1/2) of the context, so that a short context is not just a list of right answers.
 _LEAST_SHARE = 2
-"""Right studies fill at most this fraction (1/2) of the context, so that a short context is not just a list of right answers."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def _choose(
     ids = [list(pieces)[place] for place in shuffled(len(pieces), settings.seed, "studies", review.id)]
     room = settings.budget(length)
     chosen: list[str] = []
+    # Right ones first, so that wrong ones take the room that these leave.
     for right, most in ((True, room // _LEAST_SHARE), (False, room)):
         used = 0
         for study in ids:

@@ -67,8 +67,8 @@ _LISTED = (
     "moreover nevertheless nonetheless therefore accordingly furthermore consequently similarly likewise because although though "
     "while both thus however here for that when if on to from by at then nor so or e.g cf"
 )
+# Words before a name that do not belong to it; as its first word, they have a capital.
 _BEFORE_NAMES = frozenset(_LISTED.split())
-"""Words before a name that do not belong to it; as its first word, they have a capital."""
 _TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
 _TARGET, _UNSURE, _OTHER = "target", "unsure", "other"
@@ -318,6 +318,7 @@ _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
 _UNRELATED = "spans name neither the target nor a citation, and were ignored"
 _AGAIN = "pages still showed the target's name, which was masked as a citation of it"
 _FORM = r"(?:inc|l\.?l\.?[cp]|l\.?p|corp|co|ltd)"
+# Words that occur in the names of many cases.
 _FREQUENT = frozenset(
     [
         "united",
@@ -336,7 +337,6 @@ _FREQUENT = frozenset(
         "for",
     ]
 )
-"""Words that occur in the names of many cases."""
 
 
 class CitingPage(NamedTuple):
@@ -472,6 +472,7 @@ def name_of(title: str) -> re.Pattern[str]:
 
 def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> Sequence[Chunk]:
     """Return a run of pages within a share of tokens that includes the first page with the surest sign."""
+    # The surest sign is looked for on all pages before the next one.
     places = (place for sign in signs for place, chunk in enumerate(chunks) if sign.search(chunk.text))
     first = last = next(places, 0)
     used = chunks[first].tokens

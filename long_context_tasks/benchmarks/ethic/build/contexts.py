@@ -28,12 +28,12 @@ from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 T = TypeVar("T")
 _SINGLE_QA, _MULTI_QA, _FOCUSED_SUMMARY = "single_qa", "multi_qa", "focused_summary"
+# Kind of counterpart to the annotator's prompt and the case's prompt.
 _PROMPTS = {
     _SINGLE_QA: ("build_single_qa", "build_answer_question"),
     _MULTI_QA: ("build_multi_qa", "build_answer_question"),
     _FOCUSED_SUMMARY: ("build_focused_summary", "build_answer_query"),
 }
-"""Kind of counterpart to the annotator's prompt and the case's prompt."""
 
 
 def _pieces(chunks: Iterable[Chunk]) -> list[Piece]:
@@ -90,6 +90,7 @@ def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> Case
     """Draft the case of a context from the labels of each of its chunks."""
     merged = merge_labels(labels)
     found: dict[str, int] = {}
+    # In lower case, as labels are merged and scored.
     for place, own in enumerate(labels):
         for label in own:
             found.setdefault(label.lower(), place)
@@ -124,6 +125,7 @@ def _fitting(window: ContextWindow, summaries: list[str], settings: EthicSetting
         draft = organize_draft(window, summaries[:count], settings.seed)
         if draft.tokens_in(settings.measure) > window.length:
             continue
+        # Equal options have no right order.
         if len(set(summaries[:count])) < count:
             raise NoCase("two chunks have the same summary")
         filled = sum(chunk.tokens for chunk in window.chunks[:count])
@@ -176,6 +178,7 @@ def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -
         for marker, chunks in zip(markers, sections, strict=True)
         for string in (f"{marker}\n", *_context(chunks))
     )
+    # The official code would split the context at such a marker, too.
     if find_markers("".join(context), domain) != markers:
         raise NoCase("the text has markers of sections in it")
     return _draft(
@@ -257,6 +260,7 @@ def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[in
     """
     source = windows[0].source
     order = (seed, kind, source.domain, source.id)
+    # The shortest contexts may show a single document; these lengths give no case of multi-document QA.
     for least, first in enumerate(windows):
         chunks = _shown_by_all(windows[least:])
         if kind == _SINGLE_QA:

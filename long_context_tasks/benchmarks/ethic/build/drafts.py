@@ -94,6 +94,7 @@ def plan_contexts(candidates: Iterable[Candidate[C]], settings: EthicSettings) -
                 dropped[length][str(reason)] += 1
     contexts: list[C] = []
     for length, own in found.items():
+        # A stable sort, so that equal keys keep the order of the documents.
         chosen = sorted(range(len(own)), key=lambda place: own[place][0])[: settings.n]
         if len(chosen) < len(own):
             dropped[length][NOT_CHOSEN] += len(own) - len(chosen)
@@ -139,6 +140,7 @@ class _Document(Candidate[ContextWindow]):
         least = self.settings.min_fill * budget
         if self.tokens < least:
             raise NoCase(UNFILLED)
+        # Documents took turns; the context shows each of them in one piece.
         taken = sorted(
             first_fitting(self.chunks, budget, fill=self.fill), key=lambda chunk: chunk.pieces[0].part
         )
@@ -211,6 +213,7 @@ def first_fitting(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) ->
             left -= piece.tokens
         if fill and pieces:
             taken.append(Chunk(tuple(pieces)))
+        # A later, smaller chunk might fit, but then the windows would not be nested.
         break
     return taken
 
@@ -287,6 +290,7 @@ class CaseDraft:
         texts = [template("build_system"), self.user]
         if self.part:
             texts[1:] = ["".join(self.strings[:-1]), self.strings[-1]]
+        # Keys depend on the content, so a context that several cases share is stored once.
         keys = [text_key(text) for text in texts]
         case = Case(
             id="_".join([self.id, format_length(self.length), *([self.part] if self.part else [])]),
@@ -349,6 +353,7 @@ def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> li
     place = {source: number for number, source in enumerate(plan.order)}
     for draft in sorted(built.drafts, key=lambda draft: (place[draft.id], draft.length)):
         tokens = draft.tokens_in(settings.measure)
+        # The reserve for the instruction may be too small for a long question or background.
         if tokens > draft.length:
             dropped[draft.length]["the prompt is over the length"] += 1
         else:

@@ -22,8 +22,8 @@ DOMAINS = ("books", "debates", "medicine", "law")
 MOST_CITING = 15
 """Maximum number of citing cases in a group of law (section 3.1)."""
 _FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
+# Column of JSON Lines to the domain that it shows; rows without any of these columns are books.
 _COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
-"""Column of JSON Lines to the domain that it shows; rows without any of these columns are books."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def guess_domain(path: Path) -> str:
     """
     files = data_files(path, "csv", "json", "jsonl", "txt")
     kinds = {kind_of(file) for file in files}
+    # Only screening lists come as CSV.
     if "csv" in kinds:
         return "medicine"
     for file in files:

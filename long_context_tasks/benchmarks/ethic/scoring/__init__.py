@@ -123,6 +123,7 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
         failure = (
             AMBIGUOUS if ambiguous else _failure(answer.text, common, parsed=bool(order)) or WRONG_LENGTH
         )
+    # The official code stores this text for an API failure, and then stops at it.
     as_published = Score(0.0, REFUSED) if response == official.REFUSAL else None
     return {
         "strict_lcs": Score(0.0 if failure else common / len(gold), failure),
@@ -141,6 +142,7 @@ def answer_tokens(text: str) -> list[str]:
     >>> answer_tokens("The U.S. Senate’s vote"), answer_tokens("“1,234” patients.")
     (['us', 'senates', 'vote'], ['1234', 'patients'])
     """
+    # NFKC, because models and annotators write ligatures, wide letters and superscripts differently.
     folded = unicodedata.normalize("NFKC", text).casefold()
     plain = "".join(char for char in folded if not unicodedata.category(char).startswith("P"))
     return [token for token in plain.split() if token not in _ARTICLES]
@@ -187,6 +189,7 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
     answer = without_thinking(response)
     right, given = answer_tokens(gold), answer_tokens(answer.text)
     value = token_f1(given, right)
+    # An answer of articles only has no tokens, so equal token bags count as found.
     found = occurs(right, given) or value == 1
     failure = answer.failure if found else _failure_of(answer)
     if failure:

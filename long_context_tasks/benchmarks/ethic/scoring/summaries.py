@@ -28,10 +28,10 @@ from long_context_tasks.schema.thinking import without_thinking
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
+# Family of templates to its slots for section and summary: G-Eval's, as in the official code, and LongEval's.
 _SLOTS = {"geval": ("{{Document}}", "{{Summary}}"), "longeval": ("{{article}}", "{{summary}}")}
-"""Family of templates to its slots for section and summary: G-Eval's, as in the official code, and LongEval's."""
+# Suffix of rubrics for models whose chat template needs a user message; the official code sends a system message.
 _USER = "_user"
-"""Suffix of rubrics for models whose chat template needs a user message; the official code sends a system message."""
 RUBRICS = tuple(f"{family}{role}" for role in ("", _USER) for family in _SLOTS)
 
 
@@ -142,6 +142,7 @@ def summaries(case: Case, response: str | None) -> dict[str, str]:
     answer = without_thinking(response)
     text = "" if answer.failure else answer.text.strip()
     found = split_sections(text, str(case.labels["domain"]))
+    # With one section, models often leave the marker out.
     if not found and len(turn.gold) == 1 and text:
         return {turn.gold[0]: text}
     return {marker: found[marker] for marker in turn.gold if marker in found}
@@ -274,6 +275,7 @@ def score_turn(
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
     sections = section_scores(case, response, verdicts)
     covered = Score(sum(section.written for section in sections) / len(sections))
+    # A missing call would change the mean, so the case waits for it.
     given = [judged for section in sections for judged in section.judgements.values()]
     if not given or any(judged.failed for judged in given):
         waiting = Score(None, JUDGE_FAILED if given else NOT_JUDGED)

@@ -13,10 +13,10 @@ from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Piece
 
 _SPARE_TOKENS = 5_000
+# Share of the abstracts' tokens that belong to right ones; the upper limit is that of cases from real reviews.
 _LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
-"""Share of the abstracts' tokens that belong to right ones; the upper limit is that of cases from real reviews."""
+# Number of chosen and of other abstracts of a kind that are tried in a swap.
 _SWAPPED = 60
-"""Number of chosen and of other abstracts of a kind that are tried in a swap."""
 
 
 def attribute(maker: Maker) -> Sequence[MadeCase] | None:
@@ -35,6 +35,7 @@ def attribute(maker: Maker) -> Sequence[MadeCase] | None:
         chosen = _choose(review, pieces, room, maker)
         return None if chosen is None else [_case(maker, review, chosen, room)]
 
+    # A first guess at the length of the instruction; the search corrects it.
     return maker.tuned(maker.length - maker.count(review.background) - 250, make)
 
 
@@ -60,6 +61,7 @@ def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker
     # The share of right ones varies from case to case; otherwise their number could be guessed.
     [tenths, *_] = shuffled(11, maker.seed, "share")
     share = _LEAST_RIGHT + (_MOST_RIGHT - _LEAST_RIGHT) * tenths / 10
+    # At least one study of each kind, even in the shortest context.
     shortest = [[min(kind, key=lambda name: sizes[name])] for kind in (right, wrong)]
     chosen = first_that_fit(right, sizes, share * room) or shortest[0]
     chosen += first_that_fit(wrong, sizes, room - sum(sizes[name] for name in chosen)) or shortest[1]

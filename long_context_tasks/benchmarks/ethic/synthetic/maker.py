@@ -168,6 +168,7 @@ class Maker:
             document = self.writings.document(self.seed, wanted)
             if sum(self._sizes(document.paragraphs)) >= self.length:
                 return document
+            # Writers estimate tokens from characters; other tokenizers may need more text.
             wanted = int(wanted * 1.4)
         raise InputError(
             f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
@@ -202,6 +203,7 @@ class Maker:
         best: tuple[int, Sequence[MadeCase]] | None = None
         for _ in range(_TRIES):
             made = make(room)
+            # The last paragraph cannot be cut to this room; a little less may end at another sentence.
             if made is None:
                 room -= self.slack
                 continue
@@ -237,6 +239,7 @@ class Maker:
 
     def _recall(self, document: LabelledText, paragraphs: Sequence[Paragraph]) -> MadeCase:
         pieces = self.pieces(paragraphs)
+        # About eight chunks, so that scores by position can be shown at any length.
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
         left = iter(paragraphs)

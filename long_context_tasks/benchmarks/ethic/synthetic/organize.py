@@ -26,24 +26,24 @@ from long_context_tasks.synthetic.document import LabelledText, Paragraph
 from long_context_tasks.tokens.chunks import Chunk
 
 _FEWEST, _MOST = 3, 200
+# Tokens of a part, about; parts are longer once there are ``_MOST`` of them.
 _PART = 320
-"""Tokens of a part, about; parts are longer once there are ``_MOST`` of them."""
+# Number of parts before and after its own in which an option must not be found by its words.
 _NEIGHBOURS = 2
-"""Number of parts before and after its own in which an option must not be found by its words."""
 _SENTENCE_END = re.compile(
     r"(?<=[a-z0-9)\]’”\"]{2}[.?!])"
     r"(?<![Hh]on\.)(?<!Mrs\.)(?<!Rev\.)(?<!Messrs\.)(?<!Prof\.)(?<!Capt\.)(?<!Col\.)(?<!Gen\.)(?<!Dept\.)(?<!Inc\.)(?<!Corp\.)"
     r"[\"”’)]*\s+(?=[\"“‘(]*[A-Z])"
 )
+# End of direct speech, after which the sentence may continue: “Where?” Anne asked.
 _SPEAKS_ON = re.compile(r"[?!][\"”’]+\s+$")
-"""End of direct speech, after which the sentence may continue: “Where?” Anne asked."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAST_WORDS, _MOST_WORDS = 9, 45
+# Phrases of the prompt about summaries, and what they become for sentences.
 _REWRITE = {
     "summarize different parts of the given context": "are sentences that were taken out of different parts of the given context",
     "in the same order as the events that appear in the context": "in the order in which they stood in the context",
 }
-"""Phrases of the prompt about summaries, and what they become for sentences."""
 
 
 def organize(maker: Maker) -> Sequence[MadeCase] | None:
@@ -105,6 +105,7 @@ def _sentences(paragraph: str) -> list[str]:
         for match in _SENTENCE_END.finditer(paragraph)
         if not _SPEAKS_ON.search(paragraph, 0, match.end())
     ]
+    # A paragraph of one sentence would be empty without it.
     found = [paragraph[start:end].strip() for start, end in pairwise([0, *ends, len(paragraph)])]
     if len(found) < 2:
         return []

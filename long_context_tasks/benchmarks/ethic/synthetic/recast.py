@@ -33,6 +33,7 @@ _FILLERS = {
         "The House will forgive me if I do not go into every detail of it now.",
     ),
 }
+# Of English prose in cl100k; a document that turns out too short is written again, longer.
 _CHARACTERS_PER_TOKEN = 4.6
 
 
@@ -100,6 +101,7 @@ def _from_random_place(
     for carrier in _drawn(folder, domain, dice):
         paragraphs = carrier.texts
         if skipped is None:
+            # Not in the last fifth, so that the document is not mostly the second carrier.
             place = dice.randrange(max(1, len(paragraphs) * 4 // 5))
             skipped, paragraphs = (carrier, paragraphs[:place]), paragraphs[place:]
         yield carrier, paragraphs
