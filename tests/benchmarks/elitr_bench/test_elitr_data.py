@@ -14,8 +14,6 @@ from invented_meetings import (
 )
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
-from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.paper import Scores
 from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError
@@ -157,10 +155,3 @@ def test_options_that_do_not_go_with_it(options: ElitrBenchOptions, tmp_path: Pa
     ):
         with pytest.raises(InputError, match=words):
             load_task("elitr_bench_qa_dev", changed)
-
-
-def test_counts(options: ElitrBenchOptions) -> None:
-    assert options.data_dir is not None
-    counts = Scores(Archives(options.data_dir / "elitr_bench")).counts("dev")
-    assert (counts["meetings"], counts["questions"], counts["QA/Conv differing"]) == (2, 3, 1)
-    assert [counts[name] for name in ("who", "when", "howmany", "B", "E", "S")] == [1] * 6

@@ -102,14 +102,3 @@ def test_a_dead_link_keeps_no_other_file_away(server: Server, tmp_path: Path) ->
     # Nothing can be built from meetings of one's own.
     assert "lct build" not in result.stderr and "run elitr_bench_qa_synthetic" in result.stderr
     assert not place.exists()
-
-
-def test_a_file_that_somebody_put_there(server: Server, tmp_path: Path) -> None:
-    path = tmp_path / "user" / "elitr_bench" / "data.zip"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"something else")
-    result = fetch("--file", "data.zip")
-    assert result.exit_code == 2 and f"{path}: its content differs" in result.stderr
-    assert path.read_bytes() == b"something else" and not server.asked
-    assert fetch("--file", "data.zip", "--force").exit_code == 0
-    assert path.read_bytes() == server.files["/data.zip"]

@@ -1,9 +1,7 @@
 """Laws of chunks and windows, on any text."""
 
 import itertools
-import random
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -104,23 +102,6 @@ def test_sections_hold_every_chunk_once(sizes: list[int], size: int) -> None:
     totals = [sum(chunk.tokens for chunk in section) for section in sections]
     assert all(total <= 2 * size + 100 for total in totals)
     assert len(totals) == 1 or totals[-1] >= size / 2
-
-
-def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
-    counted: list[str] = []
-
-    def encode(texts: Sequence[str]) -> list[list[str]]:
-        counted.extend(texts)
-        return [text.split() for text in texts]
-
-    tokenizer = Tokenizer("words", encode)  # type: ignore[arg-type]
-    rng = random.Random(0)
-    texts = tuple(Text(" ".join(str(rng.random()) for _ in range(60))) for _ in range(1000))
-    chunks = first_chunks(texts, 100, 500, tokenizer)
-    assert sum(chunk.tokens for chunk in chunks) >= 500 and len(counted) < 20
-    first_chunks(texts, 100, 10**6, tokenizer)
-    first_chunks(texts, 100, 500, tokenizer)
-    assert len(counted) == len(set(counted)) == 1000
 
 
 @pytest.mark.parametrize(
