@@ -18,7 +18,7 @@ from long_context_tasks.cli.output import give, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from long_context_tasks.gate.checks import Finding
+    from long_context_tasks.gate.checks import Fault
     from long_context_tasks.gate.run import AtLength
 
 app = typer.Typer(add_completion=False)
@@ -69,7 +69,7 @@ def gate(
     code 0, 1 or 2, in this order; 2 as well if the gate cannot run.
     """
     from long_context_tasks.gate.page import document_of, write_gate
-    from long_context_tasks.gate.run import run_gate
+    from long_context_tasks.gate.run import GateSettings, run_gate
     from long_context_tasks.gate.stacks import StoredStack, planned_cells, read_stack, stored_cells
 
     typed = typed_options(ctx)
@@ -79,28 +79,19 @@ def gate(
     else:
         given = {f"lct_{name}": value for name, value in typed.items()}
         cells = planned_cells(words(tasks), words(length), {**given, "lct_n": n, "lct_data_dir": data_dir})
-    found = run_gate(
-        stacks,
-        cells,
-        margin=within / 100,
-        alpha=error,
-        batch=batch,
-        tokenizer=typed.get("tokenizer", ""),
-        strict=strict,
-        progress=_progress,
-        tell=_tell,
-    )
+    settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
+    found = run_gate(stacks, cells, settings, _print_lengths, _print_faults)
     page = write_gate(found, stacks, cells, out, private=private)
     give(found.text(), **document_of(found), page=page)
     say(f"page: {page}")
     raise typer.Exit(EXIT[found.verdict])
 
 
-def _progress(lengths: "Sequence[AtLength]") -> None:
+def _print_lengths(lengths: "Sequence[AtLength]") -> None:
     for one in lengths:
         typer.echo(one.row(), err=True)
 
 
-def _tell(findings: "Sequence[Finding]") -> None:
-    for finding in findings:
-        typer.echo(f"{finding.side}: {finding.name}: {finding.text}", err=True)
+def _print_faults(faults: "Sequence[Fault]") -> None:
+    for fault in faults:
+        typer.echo(f"{fault.side}: {fault.name}: {fault.text}", err=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.judges.ratings import RatingTable
     from long_context_tasks.results import FoundRuns, StoredRun
-    from long_context_tasks.results.rescore import JudgedRun
+    from long_context_tasks.results.judging import JudgedRun
     from long_context_tasks.stats.raters import Panel, RaterStudy
     from long_context_tasks.stats.shortcuts import RankFigures
 
@@ -70,7 +70,8 @@ def run(
     from long_context_tasks.hosts.stored import Places
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
-    from long_context_tasks.results.rescore import RunTasks, judged_run, prepare, with_seeds
+    from long_context_tasks.results.judging import judged_run, prepare, with_seeds
+    from long_context_tasks.results.new_scores import RunTasks
 
     found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)

@@ -102,7 +102,8 @@ def _rescored(
 ) -> "tuple[list[Rescored], list[str]]":
     """Return the runs scored again, and the reasons why others were skipped."""
     from long_context_tasks.cli.judge import chosen_runs, runs_below
-    from long_context_tasks.results.rescore import RunTasks, rescored_run
+    from long_context_tasks.results.new_scores import RunTasks
+    from long_context_tasks.results.rescore import rescored_run
 
     found = runs_below(results)
     skipped = [problem.message for problem in found.problems]

@@ -1,1 +1,1 @@
-"""Is this stack as good as that one? Paired cases, a verdict as soon as the evidence carries it, and what is wrong with a stack."""
+"""Gate: is stack A as good as stack B? A verdict on paired cases as soon as the evidence suffices, and faults of the stacks."""

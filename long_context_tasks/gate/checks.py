@@ -1,6 +1,6 @@
-"""What is wrong with a stack beside its scores: lost rotary settings, a second BOS, other templates, cut prompts, thinking without an answer.
+"""Self-checks of stacks, independent of scores: lost rotary settings, a second BOS, different templates, cut prompts, endless thinking.
 
-Each check uses what the endpoint tells of itself, and passes over what it does not tell.
+Each check uses what an endpoint reports about itself, and is skipped if the endpoint does not report it.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from long_context_tasks.gate.stacks import SIDES, Answer, Asking, GateCell
+from long_context_tasks.gate.stacks import SIDES, Asking, GateCell, StackAnswer
 from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.schema import InputError, Message
@@ -24,20 +24,20 @@ _APART = 0.05  # nats
 _TIMES = 8.0
 _CUT = 0.95
 _CUT_PROMPTS = "cut prompts"
-_BOUNDARY = 2  # tokens by which a template's own may merge with those of the text
+_BOUNDARY = 2  # tokens that may merge where the template meets the text
 _LEAST_SHARE = 0.6
 _NAMED_SHARE = 0.05
 _MORE_CUT = 0.1
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something wrong with a stack.
+class Fault:
+    """A fault of a stack.
 
     Attributes:
         side: A, B or ``A and B``.
-        name: of the fault, in a few words.
-        text: what was seen, and the remedy.
+        name: the fault in a few words.
+        text: the observation and the remedy.
     """
 
     side: str
@@ -45,9 +45,9 @@ class Finding:
     text: str
 
 
-def check_runs(cells: Sequence[GateCell]) -> list[Finding]:
-    """Compare what the stored runs record of rotary settings and chat templates, with one another and with their checkpoints."""
-    found: dict[tuple[str, str], Finding] = {}
+def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
+    """Compare the recorded rotary settings and chat templates of stored runs with each other and with their checkpoints."""
+    found: dict[tuple[str, str], Fault] = {}
     for cell in cells:
         for side, run in cell.runs.items():
             rope = str(run.provenance.get("rope") or "")
@@ -55,7 +55,7 @@ def check_runs(cells: Sequence[GateCell]) -> list[Finding]:
             own = own_base(_checkpoint(run), float(base[1])) if base else 0.0
             if base and own != float(base[1]):
                 text = f"ran with {rope}, its checkpoint has base {own:g}; name rope_theta in the override of rope_parameters"
-                found.setdefault((side, "RoPE base"), Finding(side, "lost RoPE base", text))
+                found.setdefault((side, "RoPE base"), Fault(side, "lost RoPE base", text))
         if len(cell.runs) < len(SIDES):
             continue
         for fact, name in (
@@ -66,7 +66,7 @@ def check_runs(cells: Sequence[GateCell]) -> list[Finding]:
             first, second = (cell.runs[side].provenance.get(fact) for side in SIDES)
             if first and second and first != second:
                 text = f"A has {str(first)[:60]}, B {str(second)[:60]}; run one again with those of the other"
-                found.setdefault(("both", fact), Finding("A and B", name, text))
+                found.setdefault(("both", fact), Fault("A and B", name, text))
     return list(found.values())
 
 
@@ -78,8 +78,8 @@ def _checkpoint(run: StoredRun) -> str:
     return match[1] if match else run.model
 
 
-async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell]) -> list[Finding]:
-    """Ask each endpoint for the tokens of a prompt, and both for the likelihoods of some texts, which rotary settings change."""
+async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell]) -> list[Fault]:
+    """Compare endpoints by the tokens of a prompt and by the likelihoods of some texts, which depend on rotary settings."""
     if not asking:
         return []
     found = []
@@ -87,14 +87,14 @@ async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell
     for side, own in ids.items():
         if own[:1] and own[:1] == own[1:2]:
             text = f"prompts begin with token {own[0]} twice; the template writes it and the tokenizer adds it: turn one off"
-            found.append(Finding(side, "double BOS", text))
+            found.append(Fault(side, "double BOS", text))
     if len(asking) < len(SIDES):
         return found
     first, second = (ids[side] for side in SIDES)
     if first and second and first != second and not found:
         place = next((i for i, pair in enumerate(zip(first, second, strict=False)) if len(set(pair)) > 1), 0)
         text = f"the same messages are {len(first)} tokens in A and {len(second)} in B, other from place {place} on; give both the same --chat-template"
-        found.append(Finding("A and B", "chat templates differ", text))
+        found.append(Fault("A and B", "chat templates differ", text))
     texts = _texts(cells)
     sides = [asyncio.gather(*(_likelihoods(asking[side], text) for text in texts)) for side in SIDES]
     found += _rope_apart(*await asyncio.gather(*sides))
@@ -102,17 +102,20 @@ async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell
 
 
 async def _prompt_ids(asking: Asking) -> list[int]:
-    """Return the tokens of a short prompt where the server tells them (vLLM); empty otherwise."""
+    """Return the tokens of a short prompt if the server reports them (vLLM does); empty otherwise."""
     client, config = asking.client, asking.endpoint.config
-    chat = {"model": config.model, "messages": [{"role": "user", "content": "Answer with the word yes."}]}
+    chat = {
+        "model": config.model,
+        "messages": [{"role": "user", "content": "StackAnswer with the word yes."}],
+    }
     body = {**chat, "max_tokens": 1, "temperature": 0, "return_token_ids": True, **config.extra_body}
-    said = await client.said(f"{config.base_url}/chat/completions", body)
-    ids = said.get("prompt_token_ids") if isinstance(said, dict) else None
+    reply = await client.said(f"{config.base_url}/chat/completions", body)
+    ids = reply.get("prompt_token_ids") if isinstance(reply, dict) else None
     return [token for token in ids if isinstance(token, int)] if isinstance(ids, list) else []
 
 
 def _texts(cells: Sequence[GateCell]) -> list[str]:
-    """Return some short texts of different beginnings, out of the prompt of a case."""
+    """Return some short texts with different beginnings from the prompt of a case."""
     cell = cells[0]
     if cell.task is None:
         return []
@@ -122,7 +125,7 @@ def _texts(cells: Sequence[GateCell]) -> list[str]:
 
 
 async def _likelihoods(asking: Asking, text: str) -> list[float]:
-    """Return the log-likelihood of every token of a text but the first, where the server gives them; empty otherwise."""
+    """Return the log-likelihood of every token of a text but the first, if the server reports them; empty otherwise."""
     config = asking.endpoint.config
     body = {
         "model": config.model,
@@ -132,45 +135,45 @@ async def _likelihoods(asking: Asking, text: str) -> list[float]:
         "echo": True,
         "logprobs": 1,
     }
-    said = await asking.client.said(f"{config.base_url}/completions", body)
+    reply = await asking.client.said(f"{config.base_url}/completions", body)
     try:
-        values = said["choices"][0]["logprobs"]["token_logprobs"]
-        # The last one is of the token that had to be generated.
+        values = reply["choices"][0]["logprobs"]["token_logprobs"]
+        # The last value belongs to the token that the server had to generate.
         return [float(value) for value in values[1:-1]]
     except (KeyError, IndexError, TypeError, ValueError):
         return []
 
 
-def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[Finding]:
-    """Tell other rotary settings from other weights or precision.
+def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[Fault]:
+    """Distinguish different rotary settings from different weights or precision.
 
-    What follows a single token does not depend on positions: the token attends to itself alone. Where two stacks agree on that and on
-    nothing later, they differ in positions.
+    The prediction after a single token does not depend on positions, because the token attends only to itself. Stacks that agree on this
+    prediction but not on later ones differ in positions.
     """
-    alone, later = [], []
+    single, later = [], []
     for mine, theirs in zip(first, second, strict=True):
         if len(mine) != len(theirs) or len(mine) < 2:
             continue
         more = [one - other for one, other in zip(mine, theirs, strict=True)]
-        alone.append(abs(more[0]))
+        single.append(abs(more[0]))
         later += more[1:]
-    if not alone:
+    if not single:
         return []
-    at_first, after = sum(alone) / len(alone), sum(map(abs, later)) / len(later)
+    at_first, after = sum(single) / len(single), sum(map(abs, later)) / len(later)
     if after < _APART or after < _TIMES * at_first:
         return []
     lead = sum(later) / len(later)
     better, worse = ("A", "B") if lead > 0 else ("B", "A")
     text = (
         f"after a single token both predict the same ({at_first:.4f} nats apart), after more they do not ({after:.2f}): a lost RoPE base, or "
-        f"another factor or type; {better} predicts the text better, by {abs(lead):.2f} nats a token: hold rope_theta and rope_scaling of both "
-        f"servers against the checkpoint's config, first those of {worse}"
+        f"another factor or type; {better} predicts the text better, by {abs(lead):.2f} nats a token: compare rope_theta and rope_scaling of both "
+        f"servers against the checkpoint's config, starting with {worse}"
     )
-    return [Finding("A and B", "RoPE settings differ", text)]
+    return [Fault("A and B", "RoPE settings differ", text)]
 
 
-Answers = Mapping[str, Mapping[tuple[str, str], Answer]]
-"""Side to the answers, by cell and case."""
+Answers = Mapping[str, Mapping[tuple[str, str], StackAnswer]]
+"""Answers of each side, by cell and case."""
 
 
 def check_replies(
@@ -178,14 +181,14 @@ def check_replies(
     cells: Mapping[str, GateCell],
     tokenizer: str = "",
     template_options: Mapping[str, Mapping[str, Any]] | None = None,
-) -> list[Finding]:
-    """Read the counts of tokens and the ends of the replies.
+) -> list[Fault]:
+    """Check the token counts of prompts and the ends of replies.
 
     Args:
-        answers: so far.
-        cells: by name.
-        tokenizer: of the models, a folder or hub id: prompts are counted with its chat template; empty: they are not.
-        template_options: of each side's chat template, as its requests have them in ``chat_template_kwargs``.
+        answers: answers so far.
+        cells: cells by name.
+        tokenizer: tokenizer of the models, a folder or hub id, to count prompts with its chat template; empty to skip this check.
+        template_options: options of each side's chat template, as its requests have them in ``chat_template_kwargs``.
     """
     found = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
@@ -202,9 +205,9 @@ def check_replies(
         }
         if short and not any(one.name == _CUT_PROMPTS for one in counted):
             text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
-            counted.append(Finding(side, _CUT_PROMPTS, text))
+            counted.append(Fault(side, _CUT_PROMPTS, text))
         found += counted
-    if not any(finding.name in (_CUT_PROMPTS, "double BOS") for finding in found):
+    if not any(fault.name in (_CUT_PROMPTS, "double BOS") for fault in found):
         found += _against("A", counts["A"], counts["B"], "B's")
     for side, other in (SIDES, SIDES[::-1]):
         if lost := [
@@ -213,16 +216,16 @@ def check_replies(
             if any(answer.lacking) > any(answers[other][key].lacking)
         ]:
             text = f"gives no answer to {len(lost)} cases that {other} answers, the first of them {lost[0][1]}; raise its window"
-            found.append(Finding(side, "prompts refused", text))
+            found.append(Fault(side, "prompts refused", text))
     (ends, of_a), (others, of_b) = (_ends_at_budget(answers[side]) for side in SIDES)
     if of_a and of_b and _clearly_more(ends, of_a, others, of_b):
         text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b:.0%} of B's; look at its stop tokens"
-        found.append(Finding("A", "answers without an end", text))
+        found.append(Fault("A", "answers without an end", text))
     return found
 
 
-def _prompt_tokens(answers: Mapping[tuple[str, str], Answer]) -> dict[tuple[str, str], int]:
-    """Return the tokens of the first turn of each case, as the endpoint counts them."""
+def _prompt_tokens(answers: Mapping[tuple[str, str], StackAnswer]) -> dict[tuple[str, str], int]:
+    """Return the number of tokens of the first prompt of each case, as the endpoint counts them."""
     return {
         key: answer.replies[0].prompt_tokens
         for key, answer in answers.items()
@@ -236,7 +239,7 @@ def _rough(cells: Mapping[str, GateCell], key: tuple[str, str]) -> int:
 
 
 def _some(counts: Mapping[tuple[str, str], int]) -> list[tuple[str, str]]:
-    """Return the cases of the shortest, the middle and the longest prompt."""
+    """Return the cases with the shortest, the median and the longest prompt."""
     ordered = sorted(counts, key=counts.__getitem__)
     return list(dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))) if ordered else []
 
@@ -248,7 +251,7 @@ def _messages(cells: Mapping[str, GateCell], key: tuple[str, str]) -> list[Messa
 
 @lru_cache(maxsize=2)
 def _own_count(tokenizer: str) -> Callable[[Sequence[Message], Mapping[str, Any]], tuple[int, bool]]:
-    """Return a function that counts messages in a tokenizer's chat template and its options, and says whether that writes the BOS."""
+    """Return a function that counts messages in a tokenizer's chat template and reports whether the template writes the BOS."""
     from transformers import AutoTokenizer
 
     load: Any = AutoTokenizer.from_pretrained
@@ -273,8 +276,8 @@ def _against(
     counts: Mapping[tuple[str, str], int],
     expected: Mapping[tuple[str, str], Any],
     whose: str,
-) -> list[Finding]:
-    """Hold the endpoint's counts of prompts against others of the same prompts."""
+) -> list[Fault]:
+    """Compare the endpoint's token counts of prompts with other counts of the same prompts."""
     shared = [key for key in expected if key in counts]
     pairs = [
         (counts[key], *(expected[key] if isinstance(expected[key], tuple) else (expected[key], False)))
@@ -287,8 +290,8 @@ def _against(
     for (cell, _), (mine, other, _) in zip(shared, pairs, strict=True):
         by_cell.setdefault(cell, []).append(mine - other)
     if more == {1} and all(bos for _, _, bos in pairs):
-        text = "prompts have a token more than the chat template writes, which begins with the BOS; turn off that the tokenizer adds it"
-        return [Finding(side, "double BOS", text)]
+        text = "prompts have a token more than the chat template writes, and the template writes the BOS already; turn off the tokenizer's own BOS"
+        return [Fault(side, "double BOS", text)]
     directions = [(side, whose, [(mine, theirs) for mine, theirs, _ in pairs])]
     if whose == "B's":
         directions.append(("B", "A's", [(theirs, mine) for mine, theirs, _ in pairs]))
@@ -298,19 +301,19 @@ def _against(
             text = (
                 f"a prompt of {cut[1]} tokens by {by} count reaches the model with {cut[0]}; raise its window"
             )
-            return [Finding(which, _CUT_PROMPTS, text)]
+            return [Fault(which, _CUT_PROMPTS, text)]
     apart = f"{min(more):+d}" if len(more) == 1 else f"{min(more):+d} to {max(more):+d}"
     text = f"prompts differ by {apart} tokens from {whose} count; give the server the model's own"
     # A template adds the same to every prompt of a task.
     if any(max(own) - min(own) > _BOUNDARY for own in by_cell.values()):
-        return [Finding(side, "tokenizers differ", f"{text} tokenizer")]
-    return [Finding(side, "chat templates differ", f"{text} chat template")]
+        return [Fault(side, "tokenizers differ", f"{text} tokenizer")]
+    return [Fault(side, "chat templates differ", f"{text} chat template")]
 
 
 def _cut(numbers: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return both counts of the longest prompt where the first ones stop growing and the second go on; None otherwise.
+    """Return both counts of the longest prompt if the first counts stop growing while the second go on; None otherwise.
 
-    Another tokenizer keeps their ratio, another template their difference.
+    A different tokenizer keeps the ratio of the counts, a different template their difference.
     """
     (short, of_short), (long, of_long) = (pick(numbers, key=lambda pair: pair[1]) for pick in (min, max))
     lower = [pair for pair in numbers if pair[0] < pair[1]]
@@ -321,27 +324,27 @@ def _cut(numbers: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     return (long, of_long) if cut else None
 
 
-def _thinking(side: str, answers: Mapping[tuple[str, str], Answer]) -> list[Finding]:
+def _thinking(side: str, answers: Mapping[tuple[str, str], StackAnswer]) -> list[Fault]:
     ended = [
         answer
         for answer in answers.values()
-        # Some servers keep thinking to themselves: what is left is no answer, and a budget used up.
+        # Some servers do not return thinking: then the reply is empty although the budget is used up.
         if ANSWER_CUT in answer.reasons
         or any(one.finish_reason == "length" and not one.text.strip() for one in answer.replies)
     ]
     if not answers or len(ended) <= _NAMED_SHARE * len(answers):
         return []
     text = f"{len(ended)} of {len(answers)} answers end while the model thinks; raise --answer-budget, or turn thinking off"
-    return [Finding(side, "thinking eats the answer budget", text)]
+    return [Fault(side, "thinking eats the answer budget", text)]
 
 
-def _ends_at_budget(answers: Mapping[tuple[str, str], Answer]) -> tuple[int, int]:
+def _ends_at_budget(answers: Mapping[tuple[str, str], StackAnswer]) -> tuple[int, int]:
     replies = [reply for answer in answers.values() for reply in answer.replies]
     return sum(reply.finish_reason == "length" for reply in replies), len(replies)
 
 
 def _clearly_more(first: int, of_first: int, second: int, of_second: int) -> bool:
-    """Whether a share is larger than another by more than 0.1 and three standard errors."""
+    """Return whether a share is larger than another by more than 0.1 and by three standard errors."""
     share = (first + second) / (of_first + of_second)
     error = math.sqrt(share * (1 - share) * (1 / of_first + 1 / of_second))
     return first / of_first - second / of_second > max(_MORE_CUT, 3 * error)

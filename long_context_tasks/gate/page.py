@@ -1,4 +1,4 @@
-"""What a gate leaves in its folder: the verdict as JSON, runs of the endpoints that later gates and reports read, and a page of the flips."""
+"""Files of a gate: the verdict as JSON, the runs of endpoints for later gates and reports, and a page with the flips."""
 
 import importlib.resources
 import shutil
@@ -26,7 +26,7 @@ _ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 
 def document_of(gate: Gate) -> dict[str, Any]:
-    """Return the verdict and what it rests on, as ``gate.json`` has it."""
+    """Return the content of ``gate.json``: the verdict and its figures."""
     return {
         "format": 1,
         "verdict": gate.verdict,
@@ -55,7 +55,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
         "cases_left_out": gate.left_out,
         "turns_without_answer_of_a": gate.lacking,
         "cells": [asdict(row) for row in gate.means],
-        "findings": [asdict(finding) for finding in gate.findings],
+        "faults": [asdict(fault) for fault in gate.faults],
         "flips": [asdict(pair) for pair in gate.flips],
     }
 
@@ -79,9 +79,9 @@ def write_gate(
                 if name == cell.name
             }
             if isinstance(stack, Endpoint) and cell.task is not None and given:
-                # Cells of one task need folders of their own.
+                # Several cells may belong to one task, so each gets its own folder.
                 place = out / "runs" / stack.side / f"{number:02d}"
-                shutil.rmtree(place, ignore_errors=True)  # of the same gate, before
+                shutil.rmtree(place, ignore_errors=True)  # of an earlier run of this gate
                 runs[cell.name][stack.side] = score_own(
                     cell.task, given, stack.config.model, place, "lct gate"
                 )
@@ -104,14 +104,14 @@ def write_gate(
             most=_SHOWN,
         )
     )
-    # Half of a surrogate pair has no bytes in UTF-8.
+    # Unpaired surrogates cannot be encoded as UTF-8.
     write_whole(out / PAGE, text.encode("utf-8", "replace"))
     return out / PAGE
 
 
 @dataclass(frozen=True)
 class Flip:
-    """A case that flipped, as the page shows it; texts are hostile until the page has escaped them."""
+    """A case whose score flipped, with the case of each side; the page must escape its texts."""
 
     pair: Pair
     shown: Mapping[str, ShownCase]

@@ -1,7 +1,7 @@
-"""The gate: both stacks answer the same documents in the same order, batch by batch, until the evidence carries a verdict.
+"""The gate: both stacks answer the same documents in the same order, batch by batch, until the evidence suffices for a verdict.
 
-Each length is tested for itself, over rounds in which every task has as much weight. All have to pass, and any that fails fails the
-gate.
+Each length is tested separately, over rounds in which every task has the same weight. The gate passes if all lengths pass, and fails if
+any length fails.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, TypeVar
 
-from long_context_tasks.gate.checks import Finding, check_endpoints, check_replies, check_runs
-from long_context_tasks.gate.stacks import SIDES, Answer, Asking, Endpoint, GateCell, Stack
+from long_context_tasks.gate.checks import Fault, check_endpoints, check_replies, check_runs
+from long_context_tasks.gate.stacks import SIDES, Asking, Endpoint, GateCell, Stack, StackAnswer
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.sequential import Look, Verdict, look
 
 _T = TypeVar("_T")
 _FLIPPED = 0.5
-_ROOM = 2  # times the margin that B has to score
-_NO_ROOM = "no room to lose"  # of the cases, where other findings are of the stacks
+_ROOM = 2  # B must score this many margins
+_NO_ROOM = "no room to lose"  # a fault of the cases; all others are faults of a stack
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Pair:
     """The answers of both stacks to a case.
 
     Attributes:
-        cell: name.
-        case: id.
-        a, b: means over the turns in which B has a score; where A itself gives no answer it has the lowest. None without such turns.
-        lacking: turns in which A itself gives no answer and B does.
+        cell: name of the cell.
+        case: id of the case.
+        a, b: mean scores over the turns for which B has one; a turn that A fails to answer has the lowest. None without such turns.
+        lacking: number of turns that B answers and A fails to answer.
     """
 
     cell: str
@@ -43,18 +43,18 @@ class Pair:
 
     @property
     def loss(self) -> float:
-        """What A lacks: B minus A; 0 where one has no score."""
+        """Score of B minus score of A; 0 if one of them is missing."""
         return 0.0 if self.a is None or self.b is None else self.b - self.a
 
     @property
     def flipped(self) -> bool:
-        """Whether the scores lie half the scale or more apart."""
+        """Whether the scores differ by half the scale or more."""
         return abs(self.loss) >= _FLIPPED
 
 
 @dataclass(frozen=True)
 class CellMeans:
-    """A row of the table: cases with scores of both, and their means."""
+    """Mean scores of a cell over the cases with scores of both stacks."""
 
     cell: str
     cases: int
@@ -64,13 +64,14 @@ class CellMeans:
 
 @dataclass(frozen=True)
 class AtLength:
-    """What came of a length.
+    """Outcome at a length.
 
     Attributes:
-        length: as tasks name it; empty for tasks without one.
-        look: the last one, over the losses of its rounds; UNDECIDED in place of PASS without room to lose.
-        documents, cases: asked.
-        available: documents that there were.
+        length: length as task names spell it; empty for tasks without one.
+        look: last look at the losses of its rounds; UNDECIDED in place of PASS without room to lose.
+        documents: number of documents asked.
+        cases: number of cases asked.
+        available: number of documents that could have been asked.
     """
 
     length: str
@@ -80,7 +81,7 @@ class AtLength:
     available: int
 
     def row(self) -> str:
-        """Return the length in one line.
+        """Return the outcome in one line.
 
         >>> AtLength("8k", Look("PASS", 74, 0.0, -0.049, 0.049), 80, 80, 200).row()
         '8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents'
@@ -94,17 +95,16 @@ class AtLength:
 
 @dataclass(frozen=True)
 class Gate:
-    """What came of a gate.
+    """Outcome of a gate.
 
     Attributes:
-        a, b: the stacks in words.
-        lengths: each of them.
-        margin, alpha: see :func:`long_context_tasks.stats.sequential.look`.
-        pairs: cases that both were asked, in order.
-        left_out: cases without a score of B, or of A through no fault of its own.
-        findings: what the self-checks name.
-        answers: of both sides, by cell and case.
-        strict: a fault that is named makes the verdict FAIL, whatever the scores.
+        a, b: names of the stacks.
+        lengths: outcome at each length.
+        margin, alpha: see :class:`GateSettings`.
+        pairs: answers of both stacks to each case, in the order asked.
+        faults: faults that the self-checks name.
+        answers: answers of each side, by cell and case.
+        strict: a fault makes the verdict FAIL, whatever the scores.
     """
 
     a: str
@@ -113,34 +113,34 @@ class Gate:
     margin: float
     alpha: float
     pairs: tuple[Pair, ...]
-    findings: tuple[Finding, ...]
-    answers: Mapping[str, Mapping[tuple[str, str], Answer]] = field(repr=False)
+    faults: tuple[Fault, ...]
+    answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]] = field(repr=False)
     strict: bool = False
 
     @property
     def refused(self) -> bool:
-        """Whether a fault alone makes the verdict."""
-        return self.strict and any(finding.name != _NO_ROOM for finding in self.findings)
+        """Whether the verdict is FAIL because of a fault."""
+        return self.strict and any(fault.name != _NO_ROOM for fault in self.faults)
 
     @property
     def of_scores(self) -> Verdict:
-        """FAIL if any length fails, PASS if all pass."""
+        """Verdict by the scores: FAIL if any length fails, PASS if all pass."""
         found = {one.look.verdict for one in self.lengths}
         return "FAIL" if "FAIL" in found else "UNDECIDED" if "UNDECIDED" in found else "PASS"
 
     @property
     def verdict(self) -> Verdict:
-        """That of the scores, unless a fault alone makes it."""
+        """FAIL because of a fault, or the verdict by the scores."""
         return "FAIL" if self.refused else self.of_scores
 
     @property
     def documents(self) -> int:
-        """Documents asked."""
+        """Number of documents asked."""
         return sum(one.documents for one in self.lengths)
 
     @property
     def available(self) -> int:
-        """Documents that there were for the gate."""
+        """Number of documents that could have been asked."""
         return sum(one.available for one in self.lengths)
 
     @property
@@ -150,12 +150,12 @@ class Gate:
 
     @property
     def left_out(self) -> int:
-        """Cases in which a stack has no score through no fault of A."""
+        """Number of cases without a score of a stack through no fault of A."""
         return sum(pair.a is None for pair in self.pairs)
 
     @property
     def lacking(self) -> int:
-        """Turns that B answers and A does not; they count as A's lowest score."""
+        """Number of turns that B answers and A fails to answer; A gets the lowest score for them."""
         return sum(pair.lacking for pair in self.pairs)
 
     @property
@@ -165,7 +165,7 @@ class Gate:
 
     @property
     def means(self) -> list[CellMeans]:
-        """Means by cell over the cases with scores of both."""
+        """Mean scores of each cell over the cases with scores of both stacks."""
         rows = []
         for name in dict.fromkeys(pair.cell for pair in self.pairs):
             own = [
@@ -183,129 +183,143 @@ class Gate:
         of_scores = self.of_scores
         names = [one.length for one in self.lengths if one.look.verdict == of_scores and one.length]
         at = f" at {', '.join(names)}" if names else ""
-        said = {
-            "PASS": f"A is no worse than B by {100 * self.margin:g} points",
+        text = {
+            "PASS": f"A is not worse than B by {100 * self.margin:g} points",
             "FAIL": "A is worse than B",
-            "UNDECIDED": "it is not shown whether A is as good as B",
+            "UNDECIDED": "the cases do not show whether A is as good as B",
         }[of_scores]
-        faults = "faults are named; by the scores " if self.refused else ""
-        named = "".join(f"; {finding.side}: {finding.name}" for finding in self.findings)
+        faults = "there are faults; by the scores " if self.refused else ""
+        named = "".join(f"; {fault.side}: {fault.name}" for fault in self.faults)
         cases = f"{len(self.pairs)} cases in {self.documents} documents"
-        return f"{self.verdict}: {faults}{said}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
+        return f"{self.verdict}: {faults}{text}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
 
     def text(self) -> str:
-        """Return a row for each length, and the verdict."""
+        """Return a line for each length, and the verdict."""
         return "\n".join([*(one.row() for one in self.lengths), self.line()])
 
 
-Progress = Callable[[Sequence[AtLength]], None]
-"""Takes the lengths that were asked in a batch."""
-Tell = Callable[[Sequence[Finding]], None]
+@dataclass(frozen=True)
+class GateSettings:
+    """Settings of a gate.
+
+    Attributes:
+        margin: accepted loss, as a share.
+        alpha: probability of a wrong verdict of either kind.
+        batch: number of documents between looks, rounded up so that every cell gets the same number.
+        tokenizer: tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
+        strict: a fault makes the verdict FAIL, whatever the scores.
+    """
+
+    margin: float
+    alpha: float
+    batch: int
+    tokenizer: str = ""
+    strict: bool = False
 
 
 def run_gate(
     stacks: tuple[Stack, Stack],
     cells: Sequence[GateCell],
-    *,
-    margin: float,
-    alpha: float,
-    batch: int,
-    tokenizer: str = "",
-    strict: bool = False,
-    progress: Progress = lambda *_: None,
-    tell: Tell = lambda _: None,
+    settings: GateSettings,
+    on_look: Callable[[Sequence[AtLength]], None] = lambda _: None,
+    on_faults: Callable[[Sequence[Fault]], None] = lambda _: None,
 ) -> Gate:
-    """Ask both stacks, or read what they said, until a verdict or the end of the documents.
+    """Ask both stacks, or read their stored answers, until there is a verdict or no document is left.
 
     Args:
-        stacks: A, and B that it is held against.
+        stacks: A, and B that it is compared with.
         cells: the cases.
-        margin: loss that is accepted, as a share.
-        alpha: probability of a wrong verdict of either kind.
-        batch: documents between looks; rounded up so that every cell has as many. A length that has passed is asked no more.
-        tokenizer: of the models, a folder or hub id, for the self-checks.
-        strict: see :class:`Gate`.
-        progress: called after every look.
-        tell: called with what the self-checks name, at the start and after the first batch.
+        settings: margin, error and batch. A length that has passed is not asked any further.
+        on_look: called after each look with the lengths that were asked.
+        on_faults: called with the faults of the self-checks, at the start and after the first batch.
 
     Raises:
-        InputError: an endpoint fails, or no case has scores of both.
+        InputError: an endpoint fails, or no case has scores of both stacks.
     """
-    found = wait_for(_run(stacks, cells, margin, alpha, batch, tokenizer, progress, tell))
-    return replace(found, strict=strict)
+    return wait_for(_run(stacks, cells, settings, on_look, on_faults))
 
 
 async def _run(
     stacks: tuple[Stack, Stack],
     cells: Sequence[GateCell],
-    margin: float,
-    alpha: float,
-    batch: int,
-    tokenizer: str,
-    progress: Progress,
-    tell: Tell,
+    settings: GateSettings,
+    on_look: Callable[[Sequence[AtLength]], None],
+    on_faults: Callable[[Sequence[Fault]], None],
 ) -> Gate:
-    answers: dict[str, dict[tuple[str, str], Answer]] = {side: {} for side in SIDES}
+    answers: dict[str, dict[tuple[str, str], StackAnswer]] = {side: {} for side in SIDES}
     by_name = {cell.name: cell for cell in cells}
-    # Stored runs may share no case of a task.
+    # Stored runs may share a task but none of its cases.
     kept = [cell for cell in cells if any(cell.documents.values())]
     names = dict.fromkeys(cell.length for cell in kept)
-    lengths = [_Length(name, [cell for cell in kept if cell.length == name]) for name in names]
-    each = -(-batch // len(cells))
-    extra = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
-    options = {side: body.get("chat_template_kwargs") or {} for side, body in extra.items()}
+    lengths = [_LengthTest(name, [cell for cell in kept if cell.length == name]) for name in names]
+    each = -(-settings.batch // len(cells))
+    bodies = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
+    options = {side: body.get("chat_template_kwargs") or {} for side, body in bodies.items()}
     async with AsyncExitStack() as open_stacks:
         asking: dict[str, Asking] = {}
         for stack in stacks:
             if isinstance(stack, Endpoint):
                 asking[stack.side] = await open_stacks.enter_async_context(Asking(stack))
-        findings = [*check_runs(cells), *await check_endpoints(asking, cells)]
-        tell(findings)
+        faults = [*check_runs(cells), *await check_endpoints(asking, cells)]
+        on_faults(faults)
         first = True
         while asked := [one for one in lengths if one.open]:
             parts = [one.documents[one.asked :][: each * len(one.cells)] for one in asked]
-            wanted = [
-                (side, cell, case)
-                for part in parts
-                for _, cases in part
-                for cell, case in cases
-                for side in SIDES
-            ]
-            said = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in wanted)
-            for (side, cell, case), answer in zip(wanted, said, strict=True):
-                answers[side][cell.name, case] = answer
+            await _ask(parts, asking, answers)
             for one, part in zip(asked, parts, strict=True):
                 one.take(part, answers)
-                one.look = look(one.losses(), margin, alpha, len(lengths))
-            progress([one.outcome for one in asked])
+                one.look = look(one.losses(), settings.margin, settings.alpha, len(lengths))
+            on_look([one.outcome for one in asked])
             if first:
-                tell(check_replies(answers, by_name, tokenizer, options))
+                on_faults(check_replies(answers, by_name, settings.tokenizer, options))
             first = False
             if any(one.look.verdict == "FAIL" for one in lengths):
                 break
     if not any(one.look.n for one in lengths):
         raise InputError("no case has scores of both stacks; look at the responses in the folder of the gate")
-    findings += check_replies(answers, by_name, tokenizer, options)
-    for one in lengths:
-        if one.scored and (of_b := one.mean_of_b) < _ROOM * margin:
-            at = f" at {one.name}" if one.name else ""
-            text = f"B itself scores {100 * of_b:.1f}{at}, so that a loss of {100 * margin:g} points could hardly show; take easier tasks or shorter cases"
-            findings.append(Finding("B", _NO_ROOM, text))
-            if one.look.verdict == "PASS":
-                one.look = replace(one.look, verdict="UNDECIDED")
+    faults += check_replies(answers, by_name, settings.tokenizer, options)
+    faults += _withhold_passes(lengths, settings.margin)
     return Gate(
         a=str(stacks[0]),
         b=str(stacks[1]),
         lengths=tuple(one.outcome for one in lengths),
-        margin=margin,
-        alpha=alpha,
+        margin=settings.margin,
+        alpha=settings.alpha,
         pairs=tuple(pair for one in lengths for pair in one.pairs),
-        findings=tuple(findings),
+        faults=tuple(faults),
         answers=answers,
+        strict=settings.strict,
     )
 
 
-async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -> Answer:
+async def _ask(
+    parts: "Sequence[Sequence[Document]]",
+    asking: Mapping[str, Asking],
+    answers: Mapping[str, dict[tuple[str, str], StackAnswer]],
+) -> None:
+    """Get the answers of both stacks to the cases of some documents, all at the same time."""
+    wanted = [
+        (side, cell, case) for part in parts for _, cases in part for cell, case in cases for side in SIDES
+    ]
+    found = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in wanted)
+    for (side, cell, case), answer in zip(wanted, found, strict=True):
+        answers[side][cell.name, case] = answer
+
+
+def _withhold_passes(lengths: "Sequence[_LengthTest]", margin: float) -> list[Fault]:
+    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each such length."""
+    faults = []
+    for one in lengths:
+        if one.scored and (of_b := one.mean_of_b) < _ROOM * margin:
+            at = f" at {one.name}" if one.name else ""
+            text = f"B scores only {100 * of_b:.1f}{at}, so a loss of {100 * margin:g} points could hardly show; use easier tasks or shorter cases"
+            faults.append(Fault("B", _NO_ROOM, text))
+            if one.look.verdict == "PASS":
+                one.look = replace(one.look, verdict="UNDECIDED")
+    return faults
+
+
+async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -> StackAnswer:
     if side in cell.stored:
         return cell.stored[side][case]
     assert asking is not None and cell.task is not None
@@ -324,11 +338,11 @@ async def _all(work: Iterator[Coroutine[Any, Any, _T]]) -> list[_T]:
 
 
 Document = tuple[str, list[tuple[GateCell, str]]]
-"""A name, and its cases."""
+"""Name and cases of a document."""
 
 
-class _Length:
-    """A length while it is tested."""
+class _LengthTest:
+    """The state of the test of a length."""
 
     def __init__(self, name: str, cells: Sequence[GateCell]) -> None:
         self.name, self.cells = name, cells
@@ -342,8 +356,10 @@ class _Length:
     def open(self) -> bool:
         return self.look.verdict == "UNDECIDED" and self.asked < len(self.documents)
 
-    def take(self, part: Sequence[Document], answers: Mapping[str, Mapping[tuple[str, str], Answer]]) -> None:
-        """Take in the answers to some more documents."""
+    def take(
+        self, part: Sequence[Document], answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]]
+    ) -> None:
+        """Add the answers to further documents."""
         self.asked += len(part)
         for _, cases in part:
             losses: dict[str, list[float]] = {}
@@ -356,13 +372,13 @@ class _Length:
                 self.scored.append({cell: fmean(own) for cell, own in losses.items()})
 
     def losses(self) -> list[float]:
-        """Return the losses of the rounds so far."""
+        """Return the losses of the complete rounds so far."""
         shared = any(len({cell.name for cell, _ in cases}) > 1 for _, cases in self.documents)
         return round_losses(self.scored, [cell.name for cell in self.cells], shared=shared)
 
     @property
     def mean_of_b(self) -> float:
-        """Mean of B over the cells."""
+        """Mean score of B over the cells."""
         scores: dict[str, list[float]] = {}
         for pair in self.pairs:
             if pair.b is not None:
@@ -377,19 +393,18 @@ class _Length:
 def round_losses(
     documents: Sequence[Mapping[str, float]], cells: Sequence[str], *, shared: bool
 ) -> list[float]:
-    """Return the losses of whole rounds of the documents of a length, in which every cell has the same weight.
+    """Return the losses of complete rounds of documents, in which every cell has the same weight.
 
     A round ends as soon as every cell has a document in it. Each cell adds the mean loss of its documents in the round. If cells share
-    documents, these means are not independent, and the round adds one loss, their mean. Documents of a round that has not ended do
-    not count.
+    documents, these means are not independent, so the round adds only one loss, their mean. An incomplete round does not count.
 
     >>> round_losses([{"a": 0.0}, {"a": 1.0}, {"b": 0.2}, {"a": 0.0}], "ab", shared=False)
     [0.5, 0.2]
 
     Args:
-        documents: the mean loss in each cell that has it, in the order asked.
+        documents: for each document in the order asked, its mean loss in each cell that has it.
         cells: all cells of the length.
-        shared: any document belongs to several cells.
+        shared: whether any document belongs to several cells.
     """
     losses: list[float] = []
     now: dict[str, list[float]] = {cell: [] for cell in cells}
@@ -404,17 +419,17 @@ def round_losses(
 
 
 def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
-    """Return the documents of a length in the order in which they are asked; one that several cells ask about comes once.
+    """Return the documents of a length in the order in which they are asked; a document of several cells appears once.
 
-    Cells take turns in proportion to their documents, so that rounds use all of them. Stored runs may be in an order that means
-    something, such as the lengths of books: theirs is that of a hash.
+    Cells take turns in proportion to their documents, so that rounds use all of them. The order of stored runs may be meaningful, such as
+    by the length of books, so they are ordered by a hash.
     """
     found: dict[str, list[tuple[GateCell, str]]] = {}
     places: dict[str, float] = {}
     for cell in cells:
         names = [name for name, cases in cell.documents.items() if cases]
         for rank, name in enumerate(sorted(names, key=_digest) if cell.stored else names):
-            # Of stored runs one book may stand in several tasks.
+            # In stored runs one book may belong to several tasks.
             key = name if cell.stored else f"{cell.name} {name}"
             found.setdefault(key, []).extend((cell, case) for case in cell.documents[name])
             places.setdefault(key, (rank + 0.5) / len(names))
@@ -425,10 +440,10 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def pair_of(cell: str, case: str, a: Answer, b: Answer) -> Pair:
-    """Return the scores of both stacks over the turns in which B has one.
+def pair_of(cell: str, case: str, a: StackAnswer, b: StackAnswer) -> Pair:
+    """Return the scores of both stacks over the turns for which B has one.
 
-    A turn without a score of A counts as its lowest where A itself gave no answer, and is left out where a judge or scoring did not.
+    A turn without a score of A gets the lowest score if A failed to answer it, and is left out if the judge or the scoring failed.
     """
     turns: list[tuple[float, float]] = []
     lacking = 0

@@ -1,4 +1,4 @@
-"""The two stacks of a gate, endpoints or stored runs, and their answers to cases."""
+"""The two stacks of a gate, each an endpoint or stored runs, and their answers to cases."""
 
 import asyncio
 import json
@@ -33,19 +33,19 @@ _ADDRESS = re.compile(r"(?:(?P<model>.+)@)?(?P<url>https?://\S+)")
 _SEEDS_APART = 1_000
 _SECONDS = 3_600.0
 _RETRIES = 3
-_OF_THE_STACK = (DOES_NOT_FIT, ENDPOINT_FAILED)
-_OF_THE_NUMBER = ("lct_n", "lct_subset", "lct_answer_budget")
+_FAULT_OF_STACK = (DOES_NOT_FIT, ENDPOINT_FAILED)
+_MAY_DIFFER = ("lct_n", "lct_subset", "lct_answer_budget")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a stack said to a case.
+class StackAnswer:
+    """Answer of a stack to a case.
 
     Attributes:
-        scores: headline of each turn, from 0 to 1; None where there is none.
-        reasons: why a turn has no score or the lowest, else None.
-        responses: one per turn, of an endpoint alone.
-        replies: as the endpoint gave them, one for each turn that was answered.
+        scores: headline score of each turn, from 0 to 1; None if not scored.
+        reasons: why the score of a turn is missing or lowest; otherwise None.
+        responses: one per turn.
+        replies: replies of an endpoint, one for each turn that it answered; empty for stored runs.
     """
 
     scores: tuple[float | None, ...]
@@ -55,8 +55,8 @@ class Answer:
 
     @property
     def lacking(self) -> tuple[bool, ...]:
-        """Of each turn, whether the stack itself gave no answer: the prompt exceeds its window, or its server fails."""
-        return tuple(reason in _OF_THE_STACK for reason in self.reasons)
+        """Whether the stack failed to answer each turn, because the prompt exceeds its window or its server fails."""
+        return tuple(reason in _FAULT_OF_STACK for reason in self.reasons)
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class GateCell:
     """Cases of one task at one length.
 
     Attributes:
-        name: of the task, with the length if the name has none.
-        length: as users write it; empty for tasks without one.
-        task: None where both stacks are stored runs.
-        documents: cluster to its cases, in the order in which they are asked.
-        runs: of the sides that are stored.
-        stored: their answers, by side and case.
+        name: name of the task, with the length if the name does not contain it.
+        length: length as users write it; empty for tasks without one.
+        task: the loaded task; None if both stacks are stored runs.
+        documents: cases of each cluster, in the order in which they are asked.
+        runs: stored run of each side that has one.
+        stored: answers of these runs, by side and case.
     """
 
     name: str
@@ -77,17 +77,17 @@ class GateCell:
     task: LoadedTask | None
     documents: Mapping[str, Sequence[str]]
     runs: Mapping[str, StoredRun] = field(default_factory=dict)
-    stored: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
+    stored: Mapping[str, Mapping[str, StackAnswer]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A stack behind an OpenAI-compatible endpoint.
+    """A stack that answers at an OpenAI-compatible endpoint.
 
     Attributes:
         side: A or B.
         config: model, address, sampling, calls in flight.
-        store: of its replies; what is in it is not asked again.
+        store: keeps its replies, so that no case is asked twice.
     """
 
     side: str
@@ -95,20 +95,20 @@ class Endpoint:
     store: Store
 
     def __str__(self) -> str:
-        """For messages."""
+        """Name the stack in messages."""
         return f"{self.config.model} at {self.config.base_url}"
 
 
 @dataclass(frozen=True)
 class StoredStack:
-    """A stack whose answers lie in a folder of results."""
+    """A stack whose answers are in a folder of results."""
 
     side: str
     folder: Path
     runs: Mapping[str, StoredRun]
 
     def __str__(self) -> str:
-        """For messages."""
+        """Name the stack in messages."""
         models = ", ".join(sorted({run.model for run in self.runs.values()}))
         return f"{models} in {self.folder}"
 
@@ -117,17 +117,17 @@ Stack = Endpoint | StoredStack
 
 
 def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
-    """Find the stack that a user names.
+    """Find the stack that the user names.
 
     Args:
         side: A or B.
-        text: an address (``http://host:8000/v1``, or ``MODEL@http://...`` where it offers several models), a YAML file with the
-            fields of a judge file, or a folder with results of either host or of an earlier gate.
-        out: folder of the gate; replies of an endpoint lie there.
+        text: address (``http://host:8000/v1``, or ``MODEL@http://...`` if it offers several models), YAML file with the fields of a
+            judge file, or folder with results of any host or of an earlier gate.
+        out: folder of the gate, in which replies of endpoints are stored.
         concurrency: calls in flight.
 
     Raises:
-        InputError: none of these, or a server that cannot be reached; says what to do.
+        InputError: the text has another form, or the server cannot be reached.
     """
     if match := _ADDRESS.fullmatch(text):
         model = match["model"] or _only_model(match["url"], side)
@@ -136,7 +136,9 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
         )
     elif Path(text).is_dir():
         if Path(text).resolve().is_relative_to(out.resolve()):
-            raise InputError(f"--out {out}: holds stack {side} and would replace it; choose another folder")
+            raise InputError(
+                f"--out {out}: contains stack {side} and would overwrite it; choose another folder"
+            )
         return StoredStack(side, Path(text), _newest_runs(Path(text)))
     elif Path(text).is_file():
         read = load_judge(text, {})
@@ -147,10 +149,10 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
         config = read
     else:
         raise InputError(
-            f"{text}: no stack {side}; give an address such as http://127.0.0.1:8000/v1, a YAML file with model and base_url, or a "
+            f"{text}: not a stack {side}; give an address such as http://127.0.0.1:8000/v1, a YAML file with model and base_url, or a "
             "folder of results"
         )
-    # An address is no part of the key of a reply, but two stacks of one name differ in it.
+    # The key of a reply does not include the address, but two stacks with one model name differ in it.
     config = config.changed(concurrency=concurrency, revision=config.base_url, seeds=config.seeds[:1])
     return Endpoint(side, config, Store(out / "replies" / f"{side}.jsonl"))
 
@@ -170,24 +172,24 @@ def _only_model(url: str, side: str) -> str:
 
 
 def _newest_runs(folder: Path) -> dict[str, StoredRun]:
-    """Return the newest run of each task with its options, by name."""
+    """Return the newest run of each task and options."""
     found = find_runs(folder)
     newest: dict[str, StoredRun] = {}
     for run in sorted(found.runs, key=lambda run: moment(run.made)):
         asked = {
             name: value
             for name, value in settings_of(run).items()
-            if name.startswith("lct_") and name not in _OF_THE_NUMBER
+            if name.startswith("lct_") and name not in _MAY_DIFFER
         }
         newest[json.dumps([run.task, asked], default=str)] = run
     if not newest:
-        said = f": {found.problems[0].message}" if found.problems else ""
-        raise InputError(f"{folder}: holds no runs{said}")
+        problem = f": {found.problems[0].message}" if found.problems else ""
+        raise InputError(f"{folder}: holds no runs{problem}")
     return newest
 
 
 def gate_tasks() -> list[str]:
-    """Names of the tasks that a gate asks by default: plain, written from a seed, answered in words, scored without a judge."""
+    """Return the names of the default tasks of a gate: without variants, written from a seed, answered in words."""
     return [
         spec.name
         for spec in catalogue.task_specs()
@@ -201,16 +203,16 @@ def gate_tasks() -> list[str]:
 def planned_cells(
     tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]
 ) -> list[GateCell]:
-    """Load every task at every length, each with a seed of its own so that no two share a document.
+    """Load every task at every length, each with a different seed so that no two share a document.
 
     Raises:
-        InputError: a task that a judge scores or that compares likelihoods, or that takes no length.
+        InputError: a task needs a judge, compares likelihoods, or does not take a length.
     """
     cells: list[GateCell] = []
     for name in tasks or gate_tasks():
         spec = catalogue.parse_task(name)
         for length in lengths if spec.tokens is None else [spec.length]:
-            # The seed hangs on the place alone, so that the same gate asks the same cases tomorrow.
+            # The seed depends only on the place, so that the same command asks the same cases every time.
             seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
             task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
             if _needs_judge(task):
@@ -235,10 +237,10 @@ def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> Ga
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
-    """Return the cases that the stored stacks share; with their tasks where a stack is an endpoint.
+    """Return the cases that the stored stacks share, with their tasks if one stack is an endpoint.
 
     Raises:
-        InputError: no common task or case, another version of a task, or a headline that is no rate.
+        InputError: no task or case is common, the versions of a task differ, or a headline is not a rate.
     """
     folders = [stack for stack in stacks if isinstance(stack, StoredStack)]
     keys = [key for key in folders[0].runs if all(key in folder.runs for folder in folders)]
@@ -247,7 +249,7 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
         runs = {folder.side: folder.runs[key] for folder in folders}
         if len({run.version for run in runs.values()}) > 1:
             raise InputError(
-                f"{next(iter(runs.values()))}: the stacks ran other versions of it; run one again"
+                f"{next(iter(runs.values()))}: the stacks ran different versions of it; run one again"
             )
         answers = {side: _stored_answers(run) for side, run in runs.items()}
         shared = set.intersection(*(set(one) for one in answers.values()))
@@ -285,13 +287,13 @@ def _length_in(task: str) -> str:
     return "" if length == catalogue.ANY else length
 
 
-def _stored_answers(run: StoredRun) -> dict[str, Answer]:
+def _stored_answers(run: StoredRun) -> dict[str, StackAnswer]:
     evaluation = unjudged_evaluation(run)
     headline = evaluation.headline
     if headline is None or headline in (run.points or ()):
-        raise InputError(f"{run}: its headline is no rate from 0 to 1; a gate takes tasks that have one")
+        raise InputError(f"{run}: its headline is not a rate from 0 to 1; choose tasks whose headline is")
     return {
-        case.id: Answer(
+        case.id: StackAnswer(
             tuple(turn.scores.get(headline) for turn in turns),
             tuple(turn.reason for turn in turns),
             case.responses,
@@ -302,14 +304,14 @@ def _stored_answers(run: StoredRun) -> dict[str, Answer]:
 
 
 class Asking:
-    """Open connections to an endpoint, as many calls in flight as its config says; use it in ``async with``.
+    """Connections to an endpoint, with the number of calls in flight that its config sets; an async context manager.
 
     Attributes:
-        new: calls that were made; others were in the store.
+        new: number of calls made; other replies came from the store.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Take the key from its environment variable."""
+        """Read the key from its environment variable."""
         self.endpoint = endpoint
         self.client = EndpointClient(endpoint.config)
         self.new = 0
@@ -325,24 +327,24 @@ class Asking:
         await self.client.__aexit__(None, None, None)
         self.endpoint.store.sync()
 
-    async def answer(self, task: LoadedTask, case: Case) -> Answer:
-        """Ask the turns of a case one after the other, each with the answers before, and score them.
+    async def answer(self, task: LoadedTask, case: Case) -> StackAnswer:
+        """Ask the turns of a case one after the other, each with the earlier answers, and score them.
 
         Raises:
-            InputError: the endpoint fails; what it answered is kept.
+            InputError: the endpoint fails; replies so far are kept.
         """
         responses: list[Response] = []
         replies: list[Reply] = []
         for turn in range(len(case.turns)):
-            said = await self._reply(task, case, turn, [response.text for response in responses])
-            if said is None:
+            reply = await self._reply(task, case, turn, [response.text for response in responses])
+            if reply is None:
                 responses.append(Response(None, DOES_NOT_FIT))
                 continue
-            replies.append(said)
-            text = OPEN + said.thinking if said.thinking else said.text
+            replies.append(reply)
+            text = OPEN + reply.thinking if reply.thinking else reply.text
             responses.append(Response(task.received(text)))
         scores = [turn[task.metrics[0]] for turn in score_turns(task, case, responses)]
-        return Answer(
+        return StackAnswer(
             tuple(score.value for score in scores),
             tuple(score.reason for score in scores),
             tuple(responses),
@@ -352,7 +354,7 @@ class Asking:
     async def _reply(
         self, task: LoadedTask, case: Case, turn: int, before: Sequence[str | None]
     ) -> Reply | None:
-        """Return the stored or new reply; None where the server refuses the prompt for its length."""
+        """Return the stored or new reply; None if the server refuses the prompt because of its length."""
         config, store = self.endpoint.config.changed(max_tokens=task.answer_budget), self.endpoint.store
         messages, draw = task.messages(case, turn, before), Draw(config.seeds[0])
         key = config.key(messages, draw)
@@ -365,7 +367,7 @@ class Asking:
                 if error.status is not None and is_length_refusal(error.status, str(error)):
                     return None
                 raise InputError(
-                    f"stack {self.endpoint.side}, {self.endpoint}: {error}; see to the server, then run again: what it answered is kept"
+                    f"stack {self.endpoint.side}, {self.endpoint}: {error}; fix the server, then run again: the replies so far are kept"
                 ) from None
         self.new += 1
         store.append([(key, reply)], sync=False)

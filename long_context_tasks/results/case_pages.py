@@ -26,7 +26,7 @@ class ShownTurn:
     Attributes:
         question: question, if the benchmark keeps it separate from the prompt; None if it may not be shown.
         gold: gold answer as text; None if it may not be shown.
-        response: response of the model; None if there is none or it may not be shown.
+        response: response of the model; None if it is missing or may not be shown.
         scores: value of each metric.
         reason: why the headline is missing or lowest.
         feedback: text of each of the judge's verdicts; empty if they may not be shown.
@@ -77,7 +77,7 @@ def shown_cases(
         evaluation: the run with the scores of one judge.
         task: task of the run (:func:`long_context_tasks.hosts.stored.load_task`); None if its data are missing, and with them prompts,
             questions and gold answers.
-        private: show everything, whatever the card says.
+        private: show everything, even against the card.
 
     Raises:
         InputError: files of the run are damaged.

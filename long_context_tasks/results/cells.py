@@ -359,7 +359,7 @@ def older_version(version: int, newest: int) -> str:
 
 
 def held_settings(text: str | None) -> dict[str, Any]:
-    """Read the settings of a cell or run; empty if the text, perhaps from somebody else's file, is not a JSON object.
+    """Read the settings of a cell or run; empty if the text, which may come from a foreign file, is not a JSON object.
 
     >>> held_settings('{"lct_n": 5}'), held_settings("[1]"), held_settings(None)
     ({'lct_n': 5}, {}, {})

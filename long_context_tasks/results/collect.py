@@ -48,7 +48,7 @@ class CollectedRuns:
 
     Attributes:
         collection: the tables and the problems.
-        evaluations: evaluation behind each run, by its key ``run``.
+        evaluations: evaluation of each run, by its key ``run``.
         labels: label of the judge of each run, name and digits (:func:`~long_context_tasks.results.evaluations.judge_label`).
         models: the user's models, whose names the tables have.
     """

@@ -322,7 +322,7 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
 def _over_tasks(group: Sequence[_Shared]) -> Compared:
     """Compare two models over several tasks with equal weights.
 
-    The test swaps the models in whole clusters over all tasks at once, so that a book that several tasks ask about counts once.
+    The test swaps the models in whole clusters over all tasks at once, so that a book in several tasks counts once.
     """
     rows = [row for row, _ in group]
     total = sum(row.comparison.n for row in rows)
@@ -457,7 +457,7 @@ def heading(name: str) -> str:
 
 
 def _left_out(row: Compared) -> str:
-    """Describe the turns that only one of the models has a score for, and why; empty if there are none."""
+    """Describe the turns that only one of the models has a score for, and why; empty without such turns."""
     found = row.comparison
     sides = (
         (found.first, found.only_first, row.why_only_first),

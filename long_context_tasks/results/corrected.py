@@ -44,7 +44,7 @@ def read_people(files: Sequence[Path]) -> Ratings:
     """Read people's ratings from JSON Lines; several ratings of an answer are averaged.
 
     Raises:
-        InputError: a file cannot be read, a row has another form, or there are no ratings.
+        InputError: a file cannot be read, a row has another form, or no file holds ratings.
     """
     found: dict[_RatedTurn, list[float]] = defaultdict(list)
     for path in files:

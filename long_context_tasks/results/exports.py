@@ -49,7 +49,7 @@ class Provider:
     Attributes:
         organisation: its name.
         relation: relation of the evaluator to the makers of the models.
-        developer: developer of models whose names have no organisation (``org/model``); empty if there are none.
+        developer: developer of models whose names have no organisation (``org/model``); may be empty.
     """
 
     organisation: str = "unknown"

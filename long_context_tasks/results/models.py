@@ -1,6 +1,6 @@
 """Names of models as tables and pages show them, and the user's file of models: names, claimed windows, licences.
 
-Hosts name one model differently: lm-eval by what was loaded, perhaps a local path, OpenCompass by a short name from the user's config.
+Hosts name one model differently: lm-eval by the loaded name or local path, OpenCompass by a short name from the user's config.
 """
 
 import re

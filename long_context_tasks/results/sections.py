@@ -87,7 +87,7 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
 def paper_sections(
     benchmark: str, data_dir: Path | None, only: str = "", tokenizer: str | None = None
 ) -> list[Section]:
-    """Recompute the tables of a benchmark's paper from what its authors published.
+    """Recompute the tables of a benchmark's paper from the published responses and scores.
 
     Args:
         benchmark: name of the benchmark.

@@ -137,7 +137,7 @@ def separate_case_sets(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.Dat
     - Folders of built cases with one name get four digits of a hash of their case ids in ``lct_cases``.
     - Other runs of one model, task and settings get a setting ``cases`` with these digits, unless their cases are those of the newest
       run: cases were built a second time, or parts of a task were run separately.
-    - A run of a subset of another run's cases stays its repeat. So do parts of cases that are written from a seed alone, because the
+    - A run of a subset of another run's cases stays its repeat. So do parts of cases that are written only from a seed, because the
       seed gives the same cases each time.
 
     Returns:

@@ -210,7 +210,7 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
 def read_agreement(path: Path) -> dict[str, str]:
     """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca compare``.
 
-    In a file of ``lct judge compare``, the rater whose name contains gold, human, people, annotator or rater counts as people.
+    The rater whose name contains gold, human, people, annotator or rater counts as people in a file of ``lct judge compare``.
 
     Raises:
         InputError: the file cannot be read, has another form, or has no people among the raters.

@@ -29,7 +29,7 @@ def asked_of(server: Any, right: dict[str, str]) -> int:
 
 
 def names(found: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one["side"], one["name"]) for one in found["findings"]]
+    return [(one["side"], one["name"]) for one in found["faults"]]
 
 
 def test_equal_stacks_pass_and_a_worse_one_fails(right: dict[str, str], tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_a_stack_is_named(right: dict[str, str], tmp_path: Pa
                 # A prompt that A refuses, or whose thinking never ends, is an answer that A does not give.
                 assert code == (1 if fault in ("refuse", "think") else 0), fault
                 code, found = gate(bad.url, good.url, tmp_path / fault, "--strict")
-                assert (code, found["verdict"]) == (1, "FAIL") and "faults are named" in found["line"], fault
+                assert (code, found["verdict"]) == (1, "FAIL") and "there are faults" in found["line"], fault
 
 
 def test_stored_runs_serve_as_well_and_give_the_same_verdict(right: dict[str, str], tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_a_judged_task_and_a_word_that_is_no_stack_are_refused(tmp_path: Path) -
     (tmp_path / "out" / "runs").mkdir(parents=True)
     for words, said in (
         ([str(tmp_path), str(tmp_path)], "holds no runs"),
-        ([str(tmp_path / "out" / "runs"), "owl"], "would replace it"),
-        (["owl", "owl"], "no stack A"),
+        ([str(tmp_path / "out" / "runs"), "owl"], "would overwrite it"),
+        (["owl", "owl"], "not a stack A"),
     ):
         done = CliRunner().invoke(app, ["gate", *words, "--out", str(tmp_path / "out")])
         assert done.exit_code == 2 and said in done.output

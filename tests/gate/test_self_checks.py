@@ -10,7 +10,7 @@ from known_server import known_server
 from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.gate import checks
-from long_context_tasks.gate.stacks import Answer, GateCell
+from long_context_tasks.gate.stacks import GateCell, StackAnswer
 from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
 from long_context_tasks.judges import Reply
 
@@ -40,7 +40,7 @@ def test_the_stack_that_predicts_worse_is_the_first_to_look_at() -> None:
         (-0.35, "A predicts the text better, by 0.35"),
     ):
         [found] = checks._rope_apart(WHOLE, shifted(0.0, lead))
-        assert said in found.text and found.text.endswith(f"first those of {'A' if lead > 0 else 'B'}")
+        assert said in found.text and found.text.endswith(f"starting with {'A' if lead > 0 else 'B'}")
 
 
 def test_a_second_bos_and_another_template_are_seen_in_the_tokens(
@@ -98,20 +98,20 @@ def test_the_counts_of_both_servers_are_held_against_one_another(
 def test_both_servers_that_cut_prompts_are_named() -> None:
     case = SimpleNamespace(num_tokens={"cl100k": 1000})
     cells = {"cell": replace(GateCell("cell", "", None, {}), task=SimpleNamespace(by_id={"1": case}))}
-    answers = {("cell", "1"): Answer((1.0,), (None,), (), (Reply("A1", 400, 5, "stop"),))}
+    answers = {("cell", "1"): StackAnswer((1.0,), (None,), (), (Reply("A1", 400, 5, "stop"),))}
     found = checks.check_replies({"A": answers, "B": answers}, cells)
     assert [(one.side, one.name) for one in found] == [("A", "cut prompts"), ("B", "cut prompts")]
 
 
 def test_few_answers_that_end_in_thinking_are_no_fault() -> None:
-    right = Answer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
+    right = StackAnswer((1.0,), (None,), (), (Reply("A1", 10, 5, "stop"),))
     cut = replace(right, scores=(0.0,), reasons=("answer_cut",))
     cells: dict[str, GateCell] = {"cell": GateCell("cell", "", None, {})}
 
     # A server may keep the thinking to itself.
-    hidden = Answer((0.0,), ("empty",), (), (Reply("", 10, 8, "length"),))
+    hidden = StackAnswer((0.0,), ("empty",), (), (Reply("", 10, 8, "length"),))
 
-    def named(n: int, cut: Answer) -> list[str]:
+    def named(n: int, cut: StackAnswer) -> list[str]:
         answers = {("cell", str(i)): cut if i < n else right for i in range(100)}
         return [one.name for one in checks.check_replies({"A": answers, "B": answers}, cells)]
 

@@ -95,7 +95,7 @@ BUDGET, CASES = {"lct_answer_budget": 96}, {"lct_cases": "/built/cases"}
         ({}, {}, {"n_cases_available": 10}, DONE, ""),
         # OpenCompass writes it down as text.
         ({}, {}, {"n_cases_available": "10"}, DONE, ""),
-        ({}, {}, {}, UNKNOWN, "how many there are is unknown: no data here"),
+        ({}, {}, {}, UNKNOWN, "the number of cases is unknown: no data here"),
         ({}, BUDGET, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=96 instead of None"),
         ({}, CASES, {"n_cases_available": 10}, ABSENT, "lct_cases=/built/cases instead of None"),
         (BUDGET, {}, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=None instead of 96"),

@@ -31,7 +31,9 @@ from long_context_tasks.results.evaluations import (
     turn_scores,
     unjudged_evaluation,
 )
-from long_context_tasks.results.rescore import Rescored, RunTasks, judge_run, rescore, to_rescore
+from long_context_tasks.results.judging import judge_run
+from long_context_tasks.results.new_scores import RunTasks
+from long_context_tasks.results.rescore import Rescored, rescore, to_rescore
 from long_context_tasks.schema import CaseScores, InputError, Score
 
 SUMMARIES = "ethic_summarize_law"

@@ -201,7 +201,7 @@ def test_damaged_and_missing_results(results: Path) -> None:
     path.unlink()
     found = find_runs(results)
     assert not found.runs and len(found.problems) == 2
-    assert all("no results file" in problem.message for problem in found.problems)
+    assert all("results file" in problem.message for problem in found.problems)
 
 
 def test_an_output_path_that_is_a_file(results: Path) -> None:

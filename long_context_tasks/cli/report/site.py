@@ -233,7 +233,7 @@ def site(
 
 
 def _print_tables(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _Tables) -> None:
-    """Print the leaderboard or what stands in its place, then the judges' corrected means."""
+    """Print the leaderboard or its replacement, then the judges' corrected means."""
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
         leaderboard,
@@ -342,7 +342,7 @@ def collected_cells(
     Args:
         results: folders of runs, and bundles.
         models: the user's file of models, which names them; None for none.
-        expected: what to give, for the error.
+        expected: description of valid input, for the error.
 
     Raises:
         InputError: no run that can be used, or a faulty file of models.
@@ -370,7 +370,7 @@ def cases_of(
     Args:
         collected: the runs.
         data_dir: folder of the published data; None for that of the runs.
-        private: show everything, whatever the cards say.
+        private: show everything, even against the cards.
         inputs: load the tasks, so that prompts and gold answers can be shown.
     """
     from long_context_tasks.hosts.stored import Places, load_task

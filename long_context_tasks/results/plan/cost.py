@@ -7,7 +7,7 @@ Tokens are counted as they are sent, without the chat template, which adds a few
   are listed separately as ``history_tokens``, at the expected length of an answer.
 - A task by likelihood sends every candidate as a separate text.
 
-With a prefix cache (:mod:`.prefixes`) every prompt is rendered and encoded, to find how much of it earlier prompts share.
+If there is a prefix cache (:mod:`.prefixes`), every prompt is rendered and encoded, to find how much of it earlier prompts share.
 """
 
 import math

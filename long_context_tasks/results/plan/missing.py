@@ -1,4 +1,4 @@
-"""Which cells of a leaderboard (a model and a task) are still to be run, and what is wrong with those that were."""
+"""Cells of a leaderboard (a model and a task) that are not done: never run, incomplete, or of an old version."""
 
 import math
 import re
@@ -25,12 +25,12 @@ from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF
 from long_context_tasks.schema.secrets import without_secrets
 
 COUNTED_BY_SIZE = ("lct_n", "lct_subset")
-"""How many cases is counted, and no difference."""
+"""Options that limit the number of cases; cells compare that number instead."""
 CASES, _RULES = "lct_cases", "lct_noise_rules"
 
 
 def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that change what is asked; how many cases is counted instead."""
+    """Return the options that change the prompts."""
     return {
         key: _resolved(value) if key in (CASES, _RULES) else value
         for key, value in options.items()
@@ -39,10 +39,10 @@ def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
-    """Yield the options of a run that are not those asked for, in words.
+    """Yield the options of a run that differ from those of the wanted task, in words.
 
-    Built cases are the same when the run tells the same hash of them, or the same path where the hash asked for is not known. Bundles keep
-    of a path its last name, and that is compared.
+    Built cases are equal if their hashes are, or their paths if the wanted hash is unknown. Bundles keep only the last name of a path, so
+    only that is compared.
     """
     then = _telling(run.options)
     for key in sorted({*then, *task.settings}):
@@ -58,12 +58,12 @@ def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
 
 
 def _resolved(place: Any) -> Any:
-    """Return a whole path; what is none, in files of others, stays as it is."""
+    """Return an absolute path; values from other people's files that are not paths stay as they are."""
     return str(Path(place).resolve()) if isinstance(place, str) and "\0" not in place else place
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names may mean one model: hosts keep a path, a hub id, or its last part.
+    """Return whether two names may mean one model: hosts record a path, a hub id, or its last part.
 
     >>> same_model("/models/Qwen2.5-7B/", "Qwen2.5-7B"), same_model("a/Qwen", "a__Qwen"), same_model("a/m", "b/m")
     (True, True, False)
@@ -78,24 +78,24 @@ def same_model(one: str, other: str) -> bool:
 DONE, UNKNOWN, PARTIAL, OLD = "done", "unknown", "partial", "old version"
 FAILED, ABSENT = "failed", "absent"
 STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
-"""Of a cell, best first; a cell with several runs has the best of theirs."""
+"""States of a cell, best first; a cell with several runs has the best of their states."""
 
 
 @dataclass(frozen=True)
 class WantedTask:
-    """A task as it should have been run.
+    """A task as it should be run.
 
     Attributes:
-        task: its name.
-        version: of its scores today.
-        responses: that it has, over all turns; None when it could not be loaded.
-        settings: the options that change what is asked.
-        given: those of them that the user gave: a run must tell them. Others follow from the task or its cases, and OpenCompass writes
-            down what was given only.
-        size: cases asked for (``lct_n``, ``lct_subset``); None for all. It counts where the task could not be loaded.
-        reason: why it could not be loaded; empty when it was.
-        digest: of the built cases that it is asked for on, see :func:`long_context_tasks.hosts.stored.cases_digest`; empty without any, or
-            where they could not be read.
+        task: name of the task.
+        version: today's version of its scores.
+        responses: number of its responses over all turns; None if it could not be loaded.
+        settings: options that change the prompts.
+        given: the options that the user gave; a run must have recorded them. OpenCompass records only given options, so others, which
+            follow from the task or its cases, may be missing in a run.
+        size: number of cases (``lct_n``, ``lct_subset``), used if the task could not be loaded; None for all.
+        reason: why it could not be loaded; empty if it was.
+        digest: hash of its built cases (:func:`long_context_tasks.hosts.stored.cases_digest`); empty without any, or if they could not be
+            read.
     """
 
     task: str
@@ -110,13 +110,13 @@ class WantedTask:
 
 @dataclass(frozen=True)
 class CellState:
-    """A model and a task.
+    """State of a cell.
 
     Attributes:
-        task, model: names; the model's as the user gave it, or as one of its runs has it.
+        task, model: names; the model's as the user gave it, or as a run has it.
         state: one of :data:`STATES`.
-        why: in words; empty when all is done.
-        run: the run that the state is of; None when it is absent.
+        why: reason in words; empty if the cell is done.
+        run: the run that has this state; None without a run.
     """
 
     task: str
@@ -127,10 +127,8 @@ class CellState:
 
     @property
     def command(self) -> str:
-        """The command that lm-eval recorded in the run, as it is typed into a shell, without secrets; empty without one.
-
-        What a bundle says is not taken for one: a stranger may have written it.
-        """
+        """Shell command that lm-eval recorded in the run, without secrets; empty without one."""
+        # Commands in bundles are ignored: a stranger may have written them, and users paste them into a shell.
         if self.run is None or is_bundle(self.run.folder):
             return ""
         words = self.run.provenance.get("command")
@@ -143,14 +141,20 @@ def wanted(
     options: Options | None = None,
     reason: str = "",
 ) -> WantedTask:
-    """A task as it should be run, from its cases where they are there, else from the options alone.
+    """Return a task as it should be run.
+
+    Args:
+        name: name of the task.
+        task: the loaded task; None if its data are missing.
+        options: options of the run; used without a loaded task.
+        reason: why the task could not be loaded.
 
     Raises:
-        InputError: no such task.
+        InputError: the task is unknown.
     """
     spec = catalogue.parse_task(name)
     options = options or Options()
-    # The length of a task that has one in its name is its own, whatever was given.
+    # A length in the name of a task takes precedence over the option.
     own_length = {"lct_length": spec.tokens} if spec.tokens else {}
     found = WantedTask(
         name,
@@ -169,13 +173,13 @@ def wanted(
 
 
 def _size(options: Mapping[str, Any]) -> int | None:
-    """Return the most cases that options let through; None for all."""
+    """Return the maximum number of cases that options allow; None for all."""
     sizes = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
     return min((size for size in sizes if size is not None), default=None)
 
 
 def _number(value: Any) -> int | None:
-    """Return a count as a host wrote it, perhaps as text."""
+    """Return a count, which some hosts write as text; None if it is not a number."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -183,7 +187,7 @@ def _number(value: Any) -> int | None:
 
 
 def models_of(found: Iterable[FoundRuns], given: Sequence[str] = ()) -> list[str]:
-    """The models to look at: those given, else all that runs are of, each once."""
+    """Return the models that the user gave, or else those of all runs."""
     if given:
         return list(dict.fromkeys(given))
     names: list[str] = []
@@ -196,7 +200,7 @@ def models_of(found: Iterable[FoundRuns], given: Sequence[str] = ()) -> list[str
 def find_cells(
     tasks: Sequence[WantedTask], models: Sequence[str], found: Sequence[FoundRuns]
 ) -> list[CellState]:
-    """The state of every cell, model by model."""
+    """Return the state of every cell, model by model."""
     runs = [run for folder in found for run in folder.runs]
     return [_cell(task, model, runs) for model in models for task in tasks]
 
@@ -208,14 +212,14 @@ def _cell(task: WantedTask, model: str, runs: Sequence[StoredRun]) -> CellState:
     if not cells:
         other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""
         return CellState(task.task, model, ABSENT, f"no finished run{other}")
-    # The newest of the best.
+    # The best state, and of several runs with it the newest.
     newest = sorted(cells, key=lambda cell: moment(cell.run.made)[:14] if cell.run else "", reverse=True)
     best = min(newest, key=lambda cell: STATES.index(cell.state))
-    return replace(best, model=model)  # hosts name one model differently
+    return replace(best, model=model)  # the run may have another name of the model
 
 
 def _best_scores(run: StoredRun, version: int) -> Evaluation:
-    """Return the host's scores, or those of the later judge that scored most; of a version if any are."""
+    """Return the evaluation with the most scores, preferably of a given version."""
     return max(
         [unjudged_evaluation(run), *judged_evaluations(run)[0]],
         key=lambda one: (one.version == version, _whole(one.numbers.get("n_scored"))),
@@ -237,7 +241,7 @@ def _state(run: StoredRun, task: WantedTask) -> CellState:
 
 
 def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) -> tuple[str, str]:
-    """Return state and why of a run with scores of today's version, by how many responses it has and how many are scored."""
+    """Return state and reason of a run with scores of today's version, by its numbers of responses and scores."""
     n, scored = _whole(numbers.get("n")), _whole(numbers.get("n_scored"))
     if task.responses is not None and n < task.responses:
         return PARTIAL, f"{n} of {task.responses} responses asked for"
@@ -246,20 +250,20 @@ def _complete(run: StoredRun, task: WantedTask, numbers: Mapping[str, float]) ->
         counts = {reason: _whole(numbers.get(f"n_{reason}")) for reason in reasons}
         listed = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
         return PARTIAL, f"{scored} of {n} responses scored" + (f" ({listed})" if listed else "")
-    return (DONE, "") if task.responses is not None else _by_its_word(run, task, n)
+    return (DONE, "") if task.responses is not None else _by_recorded_counts(run, task, n)
 
 
-def _by_its_word(run: StoredRun, task: WantedTask, n: int) -> tuple[str, str]:
-    """Return the same of a run whose responses are all scored, where the task's cases could not be counted."""
+def _by_recorded_counts(run: StoredRun, task: WantedTask, n: int) -> tuple[str, str]:
+    """Return state and reason of a fully scored run by the counts it recorded, because the task could not be loaded."""
     available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
-    # Results name lct_n only if it left cases out, or if the benchmark does not say how many there are.
+    # Results contain lct_n only if it left cases out, or if the number of cases is unknown.
     cut = ran_with is not None and (available is None or available >= ran_with)
     if cut and ran_with is not None and (task.size is None or ran_with < task.size):
         asked = "all" if task.size is None else task.size
         return PARTIAL, f"run with {ran_with} cases, {asked} asked for"
     if available is None:
         why = f": {task.reason}" if task.reason else ""
-        return UNKNOWN, f"{n} responses scored, and how many there are is unknown{why}"
+        return UNKNOWN, f"{n} responses scored, but the number of cases is unknown{why}"
     cases = _number(run.provenance.get("n_samples"))
     ran, expected = n if cases is None else min(n, cases), min(available, task.size or available)
     if ran < expected:
@@ -273,11 +277,11 @@ def _whole(number: float | None) -> int:
 
 @dataclass(frozen=True)
 class Missing:
-    """The cells of some models and tasks.
+    """The states of all cells of some models and tasks.
 
     Attributes:
-        cells: all of them.
-        problems: runs that cannot be used.
+        cells: states of the cells.
+        problems: messages about runs that cannot be used.
         without_data: tasks whose cases could not be counted.
     """
 
@@ -287,12 +291,12 @@ class Missing:
 
     @property
     def done(self) -> bool:
-        """Whether all cells are done."""
+        """True if all cells are done."""
         return all(cell.state == DONE for cell in self.cells)
 
     @property
     def commands(self) -> Mapping[str, Sequence[CellState]]:
-        """The recorded commands of the cells that are not done, each with its cells."""
+        """Recorded commands of the cells that are not done, each with its cells."""
         found: dict[str, list[CellState]] = {}
         for cell in self.cells:
             if cell.state != DONE and cell.command:
@@ -300,7 +304,7 @@ class Missing:
         return found
 
     def table(self) -> Table | None:
-        """The cells that are not done; None where all are."""
+        """Return a table of the cells that are not done; None if all are."""
         rows = tuple(
             (cell.model, cell.task, cell.state, cell.run.host if cell.run else "", cell.why)
             for cell in self.cells
@@ -312,7 +316,7 @@ class Missing:
         )
 
     def document(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the states for ``--json``."""
         return {
             "cells": [
                 {
@@ -336,10 +340,17 @@ def find_missing(
     options: Options,
     loading: Callable[[], AbstractContextManager[None]],
 ) -> Missing:
-    """Compare what was run with what should be.
+    """Compare stored runs with the tasks that should be run.
+
+    Args:
+        names: names of the tasks.
+        results: folders of runs, and bundles.
+        models: names of the models; empty for those of all runs.
+        options: options of the runs.
+        loading: context in which tasks are loaded, e.g. one without downloads.
 
     Raises:
-        InputError: no such folder, or no model is known.
+        InputError: a folder does not exist, or no model is known.
     """
     found = [find_runs_and_bundles(path) for path in results]
     tasks, without_data = [], []

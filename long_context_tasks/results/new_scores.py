@@ -1,0 +1,257 @@
+"""New scores of stored runs, by a judge or by today's rules, in the form in which both are written next to the run."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import long_context_tasks
+from long_context_tasks.hosts.stored import (
+    AS_IN_THE_RUN,
+    Places,
+    Responses,
+    StoredRun,
+    load_task,
+)
+from long_context_tasks.judges.task_judge import Verdicts, score_turns
+from long_context_tasks.results.evaluations import (
+    write_judged,
+)
+from long_context_tasks.schema import CaseScores, InputError, LoadedTask
+from long_context_tasks.stats.means import task_numbers
+
+ROW_KEYS = (
+    *("id", "cluster", "host", "model", "task", "case", "turn", "repeat"),
+    *("status", "scores", "reasons", "verdicts"),
+)
+"""Keys of a row, next to the judge's score, which has the judge's name as key; see docs/judge_files.md."""
+
+
+@dataclass(frozen=True)
+class ScoreFigures:
+    """Figures of a run that was scored again, without the single scores: small enough to send between processes.
+
+    Attributes:
+        run: the run as the host left it.
+        version: today's version of the task.
+        metrics: headline first.
+        points: metrics that are points of a scale.
+        numbers: means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`).
+        not_scored: number of turns without a headline score, by reason.
+        notes: notes for readers of the numbers.
+    """
+
+    run: StoredRun
+    version: int
+    metrics: tuple[str, ...]
+    points: frozenset[str]
+    numbers: Mapping[str, float]
+    not_scored: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NewScores:
+    """New scores of a stored run, turn by turn.
+
+    Attributes:
+        run: the run as the host left it.
+        task: today's task, with the judge.
+        repeats: the responses, one mapping for each repeat of the cases.
+        verdicts: verdicts of a judge on the responses, one mapping for each repeat; empty without a judge.
+        scores: scores of every turn, in the order of the responses.
+        rubric: rubric of the judge; None without a judge.
+    """
+
+    run: StoredRun
+    task: LoadedTask
+    repeats: Sequence[Responses]
+    verdicts: Sequence[Verdicts]
+    scores: Sequence[CaseScores]
+    rubric: str | None
+
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """Means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`)."""
+        return self._numbers(self.scores)
+
+    @property
+    def not_scored(self) -> dict[str, int]:
+        """Number of turns without a headline score, by reason."""
+        values = [turn[self.task.metrics[0]] for turn in self.scores]
+        return dict(Counter(str(score.reason) for score in values if score.value is None))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for readers of the numbers."""
+        run, task = self.run, self.task
+        notes = []
+        n, available = len({case for repeat in self.repeats for case in repeat}), len(task.cases)
+        if n < available:
+            notes.append(f"holds {n} of the task's {available} cases")
+        if len(self.repeats) > 1:
+            notes.append(f"every case was answered {len(self.repeats)} times; all answers count")
+        if run.version != task.version:
+            word = "judged" if self.rubric is not None else "scored"
+            notes.append(f"ran as version {run.version} of the task, {word} as version {task.version}")
+        return tuple(notes)
+
+    @property
+    def figures(self) -> ScoreFigures:
+        """The figures without the single scores."""
+        task = self.task
+        return ScoreFigures(
+            self.run,
+            task.version,
+            task.metrics,
+            frozenset(task.points),
+            self.numbers,
+            self.not_scored,
+            self.notes,
+        )
+
+    def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
+        """Yield repeat, case, turn and scores of every turn."""
+        left = iter(self.scores)
+        for repeat, responses in enumerate(self.repeats):
+            for case, turns in responses.items():
+                yield from ((repeat, case, turn, next(left)) for turn in range(len(turns)))
+
+    def write(self, path: Path, judge: str | None, more: Mapping[str, Any]) -> None:
+        """Write the numbers and a row for each turn; ``lct judge compare`` joins the rows of several judges by id.
+
+        Args:
+            path: path of the numbers.
+            judge: key under which the rows repeat the headline score; None for no such key.
+            more: further fields for the file of the numbers.
+
+        Raises:
+            InputError: the files cannot be written.
+        """
+        run, task = self.run, self.task
+        numbers = {
+            "host": run.host,
+            "model": run.model,
+            "task": run.task,
+            "made": run.made,
+            "files": [str(file.relative_to(run.folder)) for file in run.files],
+            "version": task.version,
+            "options": task.description(),
+            "package": long_context_tasks.__version__,
+            "headline": task.metrics[0],
+            "points": sorted(task.points),
+            "numbers": self.numbers,
+            "not_scored": self.not_scored,
+            "of_the_run": {"version": run.version, "judge": dict(run.judge), "numbers": dict(run.numbers)},
+            **more,
+        }
+        write_judged(path, numbers, self._rows(judge))
+
+    def _rows(self, judge: str | None) -> Iterator[dict[str, Any]]:
+        run, metrics = self.run, self.task.metrics
+        for repeat, case, turn, scores in self.turns():
+            found = self.verdicts[repeat]
+            place = (run.made, run.model, run.task, case, turn, *([repeat] if repeat else []))
+            yield {
+                "id": "/".join(map(str, place)),
+                "cluster": self.task.by_id[case].cluster,
+                "host": run.host,
+                "model": run.model,
+                "task": run.task,
+                "case": case,
+                "turn": turn,
+                "repeat": repeat,
+                "status": self.repeats[repeat][case][turn].status,
+                **({} if judge is None else {judge: scores[metrics[0]].value}),
+                "scores": {name: scores[name].value for name in metrics},
+                "reasons": {name: reason for name in metrics if (reason := scores[name].reason)},
+                "verdicts": [verdict.row() for verdict in (found[case][turn] if found else ())],
+            }
+
+    def by_seed(self, seeds: Sequence[Any]) -> dict[str, dict[str, float]]:
+        """Return the means for each seed of the judge; empty with a single seed."""
+        if len(seeds) < 2 or self.rubric is None:
+            return {}
+        found = {}
+        for seed in seeds:
+            only = [
+                {
+                    case: [[v for v in turn if v.seed == seed] for turn in turns]
+                    for case, turns in by_case.items()
+                }
+                for by_case in self.verdicts
+            ]
+            numbers = self._numbers(score_all(self.task, self.repeats, only, self.rubric))
+            found[str(seed)] = {name: numbers[name] for name in (*self.task.metrics, "n_scored")}
+        return found
+
+    def _numbers(self, scores: Sequence[CaseScores]) -> dict[str, float]:
+        task = self.task
+        clusters = [task.by_id[case].cluster for _, case, _, _ in self.turns()]
+        numbers = task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
+        del numbers["n_truncated"]  # only the host knows how many prompts it cut
+        return numbers
+
+
+def score_all(
+    task: LoadedTask, repeats: Sequence[Responses], verdicts: Sequence[Verdicts], rubric: str | None
+) -> list[CaseScores]:
+    """Score every turn of all repeats, in the order of the responses."""
+    return [
+        turn
+        for responses, found in zip(repeats, verdicts, strict=True)
+        for case, turns in responses.items()
+        for turn in score_turns(task, task.by_id[case], turns, found.get(case, ()), rubric)
+    ]
+
+
+@dataclass(frozen=True)
+class RunTasks:
+    """The tasks of runs, each loaded once in a process.
+
+    Attributes:
+        places: current places of their data.
+    """
+
+    places: Places = AS_IN_THE_RUN
+    _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
+
+    def of(self, run: StoredRun) -> LoadedTask:
+        """Return the task of a run.
+
+        Raises:
+            InputError: the task cannot be loaded.
+        """
+        key = run.task_key
+        if key not in self._loaded:
+            self._loaded[key] = load_task(run, self.places)
+        return self._loaded[key]
+
+    def __reduce__(self) -> tuple[type["RunTasks"], tuple[Places]]:
+        """Pickle only the places: loaded tasks may be gigabytes, and another process loads its own."""
+        return type(self), (self.places,)
+
+
+def with_tasks(runs: Iterable[StoredRun], tasks: RunTasks) -> Iterator[tuple[StoredRun, LoadedTask | str]]:
+    """Yield runs with their tasks, or with the reason why the task cannot be loaded."""
+    for run in runs:
+        try:
+            task = tasks.of(run)
+        except InputError as error:
+            yield run, naming(run, error)
+            continue
+        yield run, task
+
+
+def naming(run: StoredRun, error: InputError) -> str:
+    """Return the message of an error about a run, with the run named once."""
+    message = str(error)
+    return message if str(run.folder) in message or str(run) in message else f"{run}: {message}"
+
+
+def utc_now() -> str:
+    """Return the current time in UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
