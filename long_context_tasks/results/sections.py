@@ -1,11 +1,9 @@
-"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, and tests that the user asks for."""
+"""Benchmarks' own reports: their ``sections`` on stored runs, and the tables of their papers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 import polars as pl
 
@@ -16,14 +14,10 @@ from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, s
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.report import (
-    TEST_COLUMNS,
     ScoredRun,
     ScoredTurn,
     Section,
-    Table,
-    test_cells,
 )
-from long_context_tasks.stats.comparison import welch_test
 
 OFFICIAL = "official"
 """Stands for the official metric of each task."""
@@ -38,7 +32,6 @@ class SectionOptions:
         data_dir: folder of the published data; None for that of the runs.
         cases: new place of built cases that moved; None for the place in the runs.
         bins: number of parts of a context; None for the benchmark's own.
-        tests: pairs ``FIRST,SECOND`` for :func:`tests_table`.
         most: tokens of synthetic cases that may be generated for a task; runs with more are left out unless the cache has their cases.
     """
 
@@ -46,7 +39,6 @@ class SectionOptions:
     data_dir: Path | None = None
     cases: Path | None = None
     bins: int | None = None
-    tests: tuple[str, ...] = ()
     most: int = MOST_WRITTEN
 
 
@@ -56,7 +48,7 @@ def with_sections() -> list[str]:
 
 
 def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: SectionOptions) -> list[Section]:
-    """Return a benchmark's own report, followed by the tests that the user asks for.
+    """Return a benchmark's own report.
 
     Raises:
         InputError: the benchmark is unknown or has no judged run with the metric, a file is damaged, or the data of a task are missing.
@@ -78,8 +70,6 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
     if wanted.bins is not None and not own.splits_context:
         raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
     found = list(own.sections(runs, wanted.bins))
-    if wanted.tests:
-        found.append(Section("tests", "Tests", (tests_table(runs, wanted.tests),)))
     found[0] = replace(found[0], problems=(*problems, *found[0].problems))
     return found
 
@@ -192,67 +182,3 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
                 labels={**stored.labels, **own},
                 verdicts=scores.verdicts,
             )
-
-
-_Side = tuple[ScoredRun, list[float]]
-"""A run of a setting that a test compares, and the mean over repeats of each turn's score in that setting."""
-
-
-def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
-    """Test whether FIRST scores lower than SECOND (one-tailed Welch tests).
-
-    Args:
-        runs: judged runs.
-        wanted: pairs ``FIRST,SECOND``; each name is a model, a task, or MODEL:TASK.
-
-    Raises:
-        InputError: a pair does not have two names, a name matches no run, or the two have nothing in common to compare.
-    """
-    settings: dict[Any, tuple[ScoredRun, dict[tuple[str, int], list[float]]]] = {}
-    for run in runs:
-        _, values = settings.setdefault(run.key, (run, {}))
-        for turn in run.turns():
-            if turn.value is not None:
-                values.setdefault((turn.case, turn.turn), []).append(turn.value)
-    sides = [(run, [fmean(own) for own in values.values()]) for run, values in settings.values()]
-    rows: list[tuple[str, ...]] = []
-    for pair in wanted:
-        names = [name.strip() for name in pair.split(",")]
-        if len(names) != 2 or not all(names):
-            raise InputError(f"--test {pair}: give two names with a comma between, such as MODEL_A,MODEL_B")
-        chosen = [[side for side in sides if _is_named(side[0], name)] for name in names]
-        for name, own in zip(names, chosen, strict=True):
-            if not own:
-                models, tasks = (
-                    sorted({getattr(run, kind) for run, _ in sides}) for kind in ("model", "task")
-                )
-                raise InputError(
-                    f"--test {name}: no judged run; models: {', '.join(models)}; tasks: {', '.join(tasks)}"
-                )
-        before = len(rows)
-        for (first, x), (second, y) in _partners(*chosen):
-            if min(len(x), len(y)) > 1:
-                test = welch_test(x, y, "less")
-                one, other = (":".join((run.model, run.task, run.judge)) for run in (first, second))
-                rows.append((f"{one} < {other}", *test_cells(test)))
-        if len(rows) == before:
-            raise InputError(
-                f"--test {pair}: the two have no task (or model) and judge in common with two scores each"
-            )
-    metric = ", ".join(dict.fromkeys(run.metric for run in runs))
-    return Table("tests", f"one-tailed Welch tests, {metric}", ("first is lower", *TEST_COLUMNS), tuple(rows))
-
-
-def _is_named(run: ScoredRun, name: str) -> bool:
-    return name in (run.model, Path(run.model).name, run.task, f"{run.model}:{run.task}")
-
-
-def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
-    """Yield pairs that share the judge and differ in the model or in the task; in both only if there is a single pair."""
-    single = len(first) == len(second) == 1
-    for one in first:
-        for other in second:
-            a, b = one[0], other[0]
-            related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
-            if a.key != b.key and a.judge == b.judge and (related or single):
-                yield one, other

@@ -47,7 +47,7 @@ class _Tables:
         sections: benchmarks whose own tables are printed in place of the leaderboard.
         by: settings to compare configurations by; also in place of the leaderboard.
         ratings: files with people's ratings, by which judges' means are corrected.
-        metric, data_dir, cases, bins, tests: see :class:`long_context_tasks.results.sections.SectionOptions`.
+        metric, data_dir, cases, bins: see :class:`long_context_tasks.results.sections.SectionOptions`.
     """
 
     sections: Sequence[str]
@@ -58,7 +58,6 @@ class _Tables:
     data_dir: Path | None
     cases: Path | None
     bins: int | None
-    tests: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -155,15 +154,6 @@ def site(
             rich_help_panel=_SECTIONS,
         ),
     ] = "",
-    lower: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--test",
-            help="FIRST,SECOND: test whether FIRST scores lower (one-tailed Welch test); each is a model, a task or MODEL:TASK. "
-            "Repeatable.",
-            rich_help_panel=_SECTIONS,
-        ),
-    ] = None,
     bins: Annotated[
         int | None,
         typer.Option(
@@ -217,7 +207,7 @@ def site(
     _print_tables(
         collected,
         cells,
-        _Tables(section or (), by, ratings or (), csv_dir, metric, data_dir, cases, bins, tuple(lower or ())),
+        _Tables(section or (), by, ratings or (), csv_dir, metric, data_dir, cases, bins),
     )
     _print_counts(collected)
     limit = None if threshold is None else threshold / 100
@@ -247,7 +237,7 @@ def _print_tables(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _
         from long_context_tasks.results.corrected import corrected_table, read_people
         from long_context_tasks.results.sections import SectionOptions, benchmark_sections, scored_runs
 
-        options = SectionOptions(wanted.metric, wanted.data_dir, wanted.cases, wanted.bins, wanted.tests)
+        options = SectionOptions(wanted.metric, wanted.data_dir, wanted.cases, wanted.bins)
         people = read_people(wanted.ratings) if wanted.ratings else None
     if wanted.sections:
         for section in [
