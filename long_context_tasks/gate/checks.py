@@ -88,6 +88,7 @@ async def check_endpoints(asking: Mapping[str, Asking], cells: Sequence[GateCell
         if own[:1] and own[:1] == own[1:2]:
             text = f"prompts begin with token {own[0]} twice; the template writes it and the tokenizer adds it: turn one off"
             found.append(Fault(side, "double BOS", text))
+    # The other checks compare two endpoints.
     if len(asking) < len(SIDES):
         return found
     first, second = (ids[side] for side in SIDES)
@@ -160,6 +161,7 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     if not single:
         return []
     at_first, after = sum(single) / len(single), sum(map(abs, later)) / len(later)
+    # Differences of precision or kernels are small and the same at every token.
     if after < _APART or after < _TIMES * at_first:
         return []
     lead = sum(later) / len(later)

@@ -22,6 +22,7 @@ from long_context_tasks.site.contents import SiteOptions
 JSON, PAGE = "gate.json", "index.html"
 _MOST_FLIPS = 200
 _SHOWN = 2_000
+# The page has neither figures nor search, so it needs only these files of the site.
 _ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 

@@ -252,6 +252,7 @@ async def _run(
     kept = [cell for cell in cells if any(cell.documents.values())]
     names = dict.fromkeys(cell.length for cell in kept)
     lengths = [_LengthTest(name, [cell for cell in kept if cell.length == name]) for name in names]
+    # Rounded up, so that every cell gets a document.
     each = -(-settings.batch // len(cells))
     bodies = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
     options = {side: body.get("chat_template_kwargs") or {} for side, body in bodies.items()}
@@ -270,9 +271,11 @@ async def _run(
                 one.take(part, answers)
                 one.look = look(one.losses(), settings.margin, settings.alpha, len(lengths))
             on_look([one.outcome for one in asked])
+            # Faults are reported early, because a gate may run for hours.
             if first:
                 on_faults(check_replies(answers, by_name, settings.tokenizer, options))
             first = False
+            # One length that fails decides the gate, and further calls would only cost money.
             if any(one.look.verdict == "FAIL" for one in lengths):
                 break
     if not any(one.look.n for one in lengths):

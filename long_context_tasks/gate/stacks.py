@@ -135,12 +135,14 @@ def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
             name=f"stack_{side}", model=model, base_url=match["url"], timeout=_SECONDS, retries=_RETRIES
         )
     elif Path(text).is_dir():
+        # The gate writes its own runs there.
         if Path(text).resolve().is_relative_to(out.resolve()):
             raise InputError(
                 f"--out {out}: contains stack {side} and would overwrite it; choose another folder"
             )
         return StoredStack(side, Path(text), _newest_runs(Path(text)))
     elif Path(text).is_file():
+        # Without the environment: its variables describe a judge, not a stack.
         read = load_judge(text, {})
         if read is None or read.kind != "openai":
             raise InputError(
@@ -165,6 +167,7 @@ def _only_model(url: str, side: str) -> str:
             return await client.models()
 
     models = wait_for(ask())
+    # A server with several models would answer with an arbitrary one.
     if len(models) != 1:
         found = f"offers {', '.join(models[:8])}" if models else "does not say which models it has"
         raise InputError(f"stack {side}: {url} {found}; start it, or name the model: MODEL@{url}")

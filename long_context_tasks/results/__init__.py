@@ -64,10 +64,12 @@ def find_runs(path: Path) -> FoundRuns:
     for name, folders, files in os.walk(path):
         folder = Path(name)
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
+        # Results of our own commands lie next to those of the host and belong to its run.
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
         found = [
             run for runs in (lm_eval_runs, inspect_runs, own_runs) for run in runs(folder, sorted(files))
         ]
+        # Only OpenCompass has such a folder; everything below it is read in one go.
         if folder.name == PREDICTIONS:
             found = opencompass_runs(folder)
             folders.clear()

@@ -84,6 +84,7 @@ def shown_cases(
     """
     spec = catalogue.parse_task(evaluation.run.task)
     rules = catalogue.card(spec.benchmark).redistribute
+    # Cases from a seed consist of our own texts, which have no other owner.
     free = private or spec.source == "seed"
     allowed = {part: free or bool(rules.get(part)) for part in ("prompts", "gold", "responses")}
     parts = []
@@ -177,6 +178,7 @@ def _turn(
         response=response if allowed["responses"] else None,
         scores=dict(scores.scores),
         reason=scores.reason,
+        # Judges quote the gold answer and the response, so both must be allowed.
         feedback=feedback if allowed["gold"] and allowed["responses"] else (),
     )
 
@@ -209,6 +211,7 @@ def answer_places(case: Case, prompt: Sequence[tuple[str, str]]) -> tuple[tuple[
             accepted |= texts
     if not accepted:
         return ()
+    # Longest first, so that a short answer does not hide a longer one that begins with it.
     either = "|".join(map(re.escape, sorted(accepted, key=len, reverse=True)))
     # Neither part of a number such as "38,130" nor of a longer word.
     alone = re.compile(rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)", re.IGNORECASE)

@@ -113,6 +113,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     """
     if not len(collection.runs):
         return []
+    # Nulls are filled because rank() would leave runs without a judge out.
     key = pl.struct(pl.col(name).cast(pl.String()).fill_null("") for name in _KEYS)
     numbered = collection.runs.with_columns(key.rank("dense").cast(pl.Int64()).alias("cell"))
     joined = _with_cells(collection.scores, numbered, "host")
@@ -260,6 +261,7 @@ def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
         numbered.with_columns(pl.col("run").cast(pl.Categorical()))
         .join(counted, on="run", how="left")
         .with_columns(pl.max_horizontal("n_cases", "n_cases_available").fill_null(0).alias("most"))
+        # Any run with the same settings shows how many cases there are.
         .with_columns(pl.col("most").max().over(same))
     )
     return {cell: int(n) for cell, n in most.select("cell", "most").iter_rows()}
@@ -276,6 +278,7 @@ def _cell(
     newest = runs[-1]
     metric = str(newest["headline"])
     points = frozenset(str(name) for run in runs for name in run["points"] or ())
+    # The newest run decides the order of metrics.
     order = [str(name) for run in reversed(runs) for name in run["metrics"] or ()]
     names = [name for name in dict.fromkeys((metric, *order, *metrics)) if name in metrics]
     family = str(newest["family"])
@@ -426,6 +429,7 @@ def pooled_cells(
                 held = parts.get(cell.task)
                 if held is None or cell.version > held.version:
                     parts[cell.task] = cell
+        # A mean over some of the tasks would not be comparable with the others.
         complete = (parts for parts in keyed.values() if len(parts) == len(tasks))
         groups += [(group, [parts[task] for task in tasks]) for parts in complete]
     flat = [cell for _, parts in groups for cell in parts]

@@ -24,6 +24,7 @@ def check_version(evaluation: Evaluation) -> None:
     Raises:
         InputError: the version is later, or not a whole number.
     """
+    # Not isinstance: true is an int, but not a version.
     if type(evaluation.version) is not int or evaluation.version < 0:
         raise InputError(
             f"{_place(evaluation)}: version {str(evaluation.version)[:40]!r} of the task is not a whole number; {_REMEDY}"
@@ -44,6 +45,7 @@ def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterat
     """
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     card, judge = benchmark.card, evaluation.description or {}
+    # Only judges that give verdicts by a rubric can be recomputed; trained judges have their own metrics.
     rated = stored_kind(judge) is None
     known = [scale for scale in card.points.values() if scale]
     # A verdict has the judge's scale, which the benchmark may widen to that of its points.
@@ -100,6 +102,7 @@ def check_means(evaluation: Evaluation, run: TidyRun) -> None:
         return  # hosts differ in how they average repeats
     made = run.numbers()
     made["n"] -= made.get(f"n_{NOT_SCORED}", 0)  # answered after the evaluation
+    # Hosts do not write every one of these numbers into their files.
     for name in (*run.row["metrics"], "n", "n_scored"):
         stated = evaluation.numbers.get(name)
         if stated is None:

@@ -83,11 +83,14 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
             raise InputError(
                 f"{path}: does not exist; give folders that lm-eval's --output_path or OpenCompass's -w names, or bundles"
             )
+    # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
     chosen = _without_duplicates(list(_found_in(paths, problems)), problems)
     bundled = list(_bundled(paths, problems))
     labels = {key: _label(evaluation) for key, (_, evaluation) in chosen.items()}
+    # Names depend on all judges: a name that several settings share needs digits.
     names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
+    # Runs of one task have the same labels, which are read once.
     known: dict[str, dict[str, tuple[str | None, ...]]] = {}
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
     for key, (source, evaluation) in chosen.items():
@@ -192,6 +195,7 @@ def _without_duplicates(found: Iterable[_Found], problems: list[str]) -> dict[st
             sorted(evaluation.numbers.items())
         ):
             continue
+        # More scored cases win before the later file: a second evaluation may have been stopped.
         kept, left = sorted((before, (source, evaluation)), key=_completeness, reverse=True)
         chosen[key] = kept
         problems.append(
@@ -211,6 +215,7 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
     """Yield the runs in bundles; add faulty bundles to ``problems``."""
     files: dict[Path, Path] = {}
     for path in (path for given in paths for path in bundles_below(given)):
+        # A bundle may be given by name and also lie in a given folder.
         files.setdefault(path.resolve(), path)
     if not files:
         return
@@ -279,6 +284,7 @@ def score_rows(
         for name in turn.scores:
             if name not in values:
                 values[name] = [None] * place
+        # Metrics may appear late, so every column is filled up to this turn.
         for name, held in values.items():
             held.append(turn.scores.get(name))
         for name, std in turn.stds.items():
@@ -344,6 +350,7 @@ def label_texts(
     common = {**labels, **catalogue.benchmark(benchmark).labels(case, labels)}
     texts = []
     for own in turns:
+        # Long texts belong to the data, which must not leave with the tables.
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
         texts.append(json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None)
     return tuple(texts)

@@ -286,6 +286,7 @@ def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("case", "cluster", "reason").cast(pl.String())
     exists = pl.lit(True).alias("exists")
     left, right = (frame.with_columns(text, exists) for frame in (first, second))
+    # A full join: turns that only one model has are counted and not dropped.
     joined = left.join(
         right, on=["case", "turn"], how="full", coalesce=True, suffix="_other", maintain_order="left_right"
     )
@@ -310,9 +311,11 @@ def _reasons(turns: pl.DataFrame, scored: str, missing: str) -> dict[str, int]:
 
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
     """Return the smallest detectable difference; None with a single cluster or without any difference, as the spread is unknown then."""
+    # A spread between clusters needs two of them.
     if len(set(clusters)) < 2:
         return None
     spread = spread_of(differences, clusters)
+    # Equal scores throughout say nothing about how large differences can be.
     if spread.sd == 0:
         return None
     found = smallest_difference(len(differences), len(set(clusters)), spread)
@@ -330,6 +333,7 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
     y: list[float] = []
     clusters: list[str] = []
     for _, both in group:
+        # The turns of each task together get the same weight.
         weight = total / (len(group) * len(both))
         x += [value * weight for value in both["value"]]
         y += [value * weight for value in both["other"]]

@@ -65,6 +65,7 @@ def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
     models = list(dict.fromkeys(other.model for _, other in found.values() if other is not None))
     for model in models:
         rival = _nearest(model, cells)
+        # The only model with a score in these columns cannot be compared.
         if rival is None:
             continue
         try:

@@ -54,6 +54,7 @@ def rescored_path(run: StoredRun, label: str) -> Path:
 
 def judge_label(name: str, description: Mapping[str, Any]) -> str:
     """Return the name of a judge followed by eight digits of a hash of its settings."""
+    # Sorted and ASCII, so that the digits do not depend on the order or encoding of a file.
     text = json.dumps(description, sort_keys=True, ensure_ascii=True)
     return f"{name}-{hashlib.sha256(text.encode('ascii')).hexdigest()[:8]}"
 
@@ -66,6 +67,7 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
     """
     remedy = "copy the run to a folder of your own; the judge's replies are kept"
     make_folder(path.parent, remedy=remedy)
+    # Rows come first: a file of numbers means that the rows are complete.
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(path.with_suffix(".jsonl"), lines, remedy=remedy)
     write_json(path, {"format": 1, **numbers}, remedy=remedy)
@@ -159,6 +161,7 @@ def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
     """Return the evaluations of a run by judges, the newest scores of each, and messages about files that cannot be read."""
     found, damaged = original_evaluations(run)
     evaluations = []
+    # The unjudged evaluation is looked at only to report a damaged file of its rescoring.
     for evaluation in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
         newer = None
         try:
@@ -180,6 +183,7 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
             later.append(_read_judged(run, path, path.relative_to(place).parts[0], "lct judge run"))
         except InputError as error:
             damaged.append(str(error))
+    # A later judge with the same settings replaces the host's.
     if run.judge and run.judge not in [evaluation.description for evaluation in later]:
         label = judge_label(str(run.judge.get("name", "judge")), run.judge)
         later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
@@ -286,6 +290,7 @@ def scored_cases(
 
 
 def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
+    # The number outlives the loop, so that an error can name its line.
     number, headline = 0, evaluation.headline
     try:
         with path.open("rb") as file:

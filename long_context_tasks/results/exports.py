@@ -100,6 +100,7 @@ def write_records(
         if not record["evaluation_results"]:
             continue
         _, developer, model = _identity(row["model"], provider)
+        # Derived from the run, so that a second export replaces the first.
         name = str(uuid.UUID(bytes=hashlib.sha256(run.encode()).digest()[:16], version=4))
         place = Path("data", _component(cell.benchmark), developer, model, name)
         make_folder((folder / place).parent, remedy=remedy)
@@ -377,6 +378,7 @@ def write_eval_results(
             place = folder / file_name(str(publishable(cell.model))) / ".eval_results"
             make_folder(place, remedy=remedy)
             plain = cell.judge is None and not held_settings(cell.settings)
+            # Several settings of a task need different file names.
             digits = hashlib.sha256(f"{cell.judge} {cell.settings}".encode()).hexdigest()[:8]
             written.append(place / (f"{cell.task}.yaml" if plain else f"{cell.task}_{digits}.yaml"))
             text = yaml.safe_dump(

@@ -103,6 +103,7 @@ def family_lengths(
         held = groups.setdefault(key, {}).get(cell.length)
         if held is None or _precedence(cell) > _precedence(held[1]):
             groups[key][cell.length] = place, cell
+    # With a single length there is nothing to compare its score with.
     groups = {key: lengths for key, lengths in groups.items() if len(lengths) > 1}
     wanted = sorted({place for lengths in groups.values() for place, _ in lengths.values()})
     found = turns_of_cells(collection, [cells[place] for place in wanted])
@@ -121,6 +122,7 @@ def family_lengths(
             0 <= value <= 1 for at_length in scores.values() for value in at_length.values
         )
         bars: dict[float | None, Bar] = {
+            # A bar above chance at some lengths only would be higher there than at others.
             None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
         }
         if threshold is not None and shares:

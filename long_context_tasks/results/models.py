@@ -39,6 +39,7 @@ def shown_name(name: str) -> str:
     >>> shown_name("owl@http://me:pw@host/v1?key=1")
     'owl@http://host/v1'
     """
+    # A name may be an address with a login.
     name = without_secrets(name)
     if match := _SNAPSHOT.search(name):
         return f"{match[1]}/{match[2]}"
@@ -64,6 +65,7 @@ def is_path(name: str) -> bool:
     """Return whether the name of a model is a local path."""
     if "://" in name:
         return False
+    # Ids of the hub have one slash.
     return bool(_LOCAL.match(name)) or name.count("/") > 1 or "\\" in name
 
 

@@ -115,6 +115,7 @@ class NewScores:
 
     def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
         """Yield repeat, case, turn and scores of every turn."""
+        # Scores are flat and in the order of the responses.
         left = iter(self.scores)
         for repeat, responses in enumerate(self.repeats):
             for case, turns in responses.items():

@@ -47,6 +47,7 @@ from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.response import NOT_JUDGED
 from long_context_tasks.schema.validated import Checked, validated
 
+# A damaged file may state any number of attempts.
 _MOST_REPLIES = 1000
 _EQUAL = 1e-9
 _Scored = tuple[StoredCase, Sequence[TurnScores]]
@@ -180,6 +181,7 @@ def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) ->
         for metric in dict.fromkeys((*new, *old)):
             then, now = old.get(metric), new[metric].value if metric in new else None
             if then is None or now is None:
+                # One score missing and the other 0 is a change; both missing is not.
                 same = then is now
             else:
                 same = math.isclose(then, now, rel_tol=_EQUAL, abs_tol=_EQUAL)

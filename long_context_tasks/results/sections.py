@@ -136,6 +136,7 @@ def scored_runs(
             metric = official if wanted.metric == OFFICIAL else wanted.metric
         if metric not in row["metrics"]:
             continue
+        # Runs of one task share the loaded task, whichever of them asks first.
         task = first.setdefault(evaluation.run.task_key, key)
         found.append(
             ScoredRun(

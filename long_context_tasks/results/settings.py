@@ -57,6 +57,7 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
             tokens = length
         if tokens != spec.tokens:
             options["lct_length"] = tokens
+    # Seed 0 is the default, and published cases do not depend on a seed.
     seed = run.options.get("lct_seed")
     if seed not in (None, 0, "0", "") and (_CASES in options or spec.source in ("seed", "recast")):
         options["lct_seed"] = seed
@@ -80,6 +81,7 @@ def normal_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     >>> normal_arguments({"do_sample": False, "temperature": 0.0, "until": "x"})
     {'until': 'x'}
     """
+    # Hosts write 20 and 20.0 for the same argument.
     plain = {
         str(key): int(value) if isinstance(value, float) and value.is_integer() else value
         for key, value in given.items()
@@ -178,6 +180,7 @@ def _separate_older(
         whole = _maximal(ids[run] for run in group["run"])
         if len(whole) < 2:
             continue
+        # The newest run is what a user expects under the plain settings.
         rows = sorted(group.iter_rows(named=True), key=lambda row: moment(str(row["made"])), reverse=True)
         newest = _containing(ids[rows[0]["run"]], whole)
         by_cases: dict[frozenset[str], str] = {}

@@ -95,6 +95,7 @@ def write_tables(
 
 def joined(collection: Collection) -> pl.DataFrame:
     """Return every score with the columns :data:`JOINED` of its run, in the order of ``SCORES``."""
+    # Texts repeat for every score; as categories they take a fraction of the memory.
     numbers = (pl.Int64(), pl.Float64())
     runs = collection.runs.select("run", *JOINED).with_columns(
         pl.col(name).cast(pl.Categorical())
@@ -220,6 +221,7 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
 
     Scores that are not ranked are in parentheses, and a list below their table gives the reasons.
     """
+    # Scores by different judges or settings are not comparable and get separate tables.
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.benchmark, cell.judge or "", cell.settings), []).append(cell)

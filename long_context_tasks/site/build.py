@@ -143,6 +143,7 @@ class _Writer:
         (self.folder / "assets").mkdir(parents=True)
         for asset in (importlib.resources.files("long_context_tasks.site") / "assets").iterdir():
             write_whole(self.folder / "assets" / asset.name, asset.read_bytes())
+        # From the installed package, so that pages need no network.
         shutil.copyfile(self.plotly, self.folder / "assets" / _PLOTLY)
 
     def page(self, path: str, kind: str, **context: Any) -> None:
@@ -225,6 +226,7 @@ def templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
+        # A misspelt variable fails and does not leave a gap on a page.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -256,6 +258,7 @@ def _replaced(place: Path) -> Iterator[Path]:
         raise InputError(
             f"{place}: exists and is not a site of lct report; choose another folder, or remove it"
         )
+    # Next to the place, because a folder can be renamed only within a file system.
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         with _writing(place):
@@ -290,6 +293,7 @@ def _move(part: Path, place: Path) -> None:
         before = set(loads((place / MARKER).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
         before = {MARKER}
+    # The earlier site is moved away first: a folder that is not empty cannot be replaced.
     old = part.with_suffix(".old")
     place.replace(old)
     try:

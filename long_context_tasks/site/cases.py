@@ -218,6 +218,7 @@ def write_cases(
         if run.size >= PACK:
             run.flush(store)
     lists: dict[str, str] = {}
+    # The lists refer to these chunks before their contents are known.
     beside = {by_run[name].task: store.name_of(f"cases of {by_run[name].task}") for name in runs}
     for name, run in runs.items():
         run.flush(store)
@@ -278,6 +279,7 @@ def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
     """Return a case for a pack: why parts are withheld; chunk, length, messages and answer places of the prompt; and the turns."""
     prompt = None
     if case.prompt is not None:
+        # The hash of a prompt is its name, so that models with the same prompt share a chunk.
         name = store.put(list(case.prompt))
         marks = [
             [message, *place]

@@ -197,6 +197,7 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
     found: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
     for judge, settings, benchmark in rows.iter_rows():
+        # The first benchmark with a sentence about a judge decides.
         if judge is None or judge in found:
             continue
         model = str((loads(settings or "{}") or {}).get("model") or "")

@@ -211,6 +211,7 @@ def _parts(
             for line, by_place in places.items()
             if len(by_place) > 1
         ]
+        # More lines than readers can distinguish go into further figures.
         for start in range(0, len(lines), MOST_LINES):
             part = lines[start : start + MOST_LINES]
             means = [(line, [(x, cell.mean) for x, cell in own]) for line, own in part]

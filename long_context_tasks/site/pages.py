@@ -140,6 +140,7 @@ def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> lis
         return paper.metric == headline, is_score(paper, headline, options)
 
     for paper in options.published:
+        # A figure for part of the cases is not comparable with a column of all cases.
         if paper.subset or paper.task not in metrics:
             continue
         held = found.setdefault((paper.model, paper.task), paper)
@@ -295,6 +296,7 @@ def task_context(
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
     models = list(dict.fromkeys(cell.model for cell in own))[:MOST_LINES]
+    # In reverse, so that the best row of a model counts.
     order = {cell.model: place for place, cell in reversed(list(enumerate(own)))}
     split = sorted(
         (each for each in breakdowns if each.cell.task == task),

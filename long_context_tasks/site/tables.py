@@ -289,6 +289,7 @@ def _breakdowns(
         values = [parsed[text].get(name) if text else None for text in texts]
         different = dict.fromkeys(value for value in values if value is not None)
         n = sum(value is not None for value in values)
+        # One value splits nothing, and values with a single turn each are ids.
         if not 2 <= len(different) <= MOST_VALUES or 2 * len(different) > n:
             continue
         shown = orders.get(name, {})

@@ -111,6 +111,7 @@ def judged_by(judge: str | None) -> str:
     return f"judge {judge}" if judge else ""
 
 
+# Sites have thousands of cells with a few different settings.
 @lru_cache(maxsize=10_000)
 def settings(text: str) -> str:
     """Return the settings of a cell that differ from the defaults in a few words.
@@ -243,6 +244,7 @@ def short_name(task: str, benchmark: str) -> str:
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _HASHED = re.compile(r".*-[0-9a-f]{8}")
+# Names of devices, which Windows does not allow for files.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 
 

@@ -266,6 +266,7 @@ def bundle_bytes(
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         for name, content in {MANIFEST: top.encode("ascii"), **members}.items():
+            # A constant time, so that the same runs give the same bytes.
             about = zipfile.ZipInfo(name, _WHEN)
             about.compress_type = zipfile.ZIP_DEFLATED
             about.external_attr = 0o644 << 16
@@ -340,6 +341,7 @@ class BundleReader:
             )
         self._sizes = {member.filename: member.file_size for member in file.infolist()}
         for member in file.infolist():
+            # Bit 0 marks encryption.
             if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
                 raise self.error(
                     f"{member.filename} is encrypted or compressed by a method that bundles do not use"
@@ -394,6 +396,7 @@ class BundleReader:
     def _table(self, name: str, schema: pa.Schema) -> pa.Table:
         try:
             content = pa.BufferReader(b"".join(self._chunks(name)))
+            # As dictionaries, because a text that repeats in millions of rows would be unpacked as often.
             file = pq.ParquetFile(
                 content, read_dictionary=[field.name for field in schema if field.type == pa.string()]
             )
@@ -415,6 +418,7 @@ class BundleReader:
             if (given.value_type if pa.types.is_dictionary(given) else given) != column.type:
                 raise self.error(f"{name}: column {column.name} is not of type {column.type}")
         groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        # Both the file and its row groups state numbers of rows, and a hostile file may state different ones.
         if about.num_rows != sum(group.num_rows for group in groups) or not 0 <= about.num_rows <= MOST_ROWS:
             raise self.error(f"{name}: {about.num_rows:,} rows; at most {MOST_ROWS:,} are read")
         for group in groups:
@@ -497,6 +501,7 @@ def _check_texts(frame: pl.DataFrame) -> None:
     for text in frame["labels"].unique().drop_nulls().cast(pl.String()):
         if not isinstance(loads(text.encode("utf-8", "surrogatepass")), dict):
             raise TypeError("labels are not a JSON object")
+    # Pages and tables show every id.
     longest = cast(int, frame["case"].unique().cast(pl.String()).str.len_chars().max())
     if longest > LONGEST:
         raise ValueError(f"a case's id is longer than {LONGEST} characters")

@@ -127,6 +127,7 @@ def _write(
             answers = run_key(unjudged_evaluation(evaluation.run))
             if answers not in responses:
                 responses[answers] = [row for case in evaluation.run.cases() for row in _case_rows(case)]
+            # Empty responses only make the bundle larger.
             if not any(row["text"] or row["log_likelihoods"] for row in responses[answers]):
                 answers = None
         elif not allowed:

@@ -88,6 +88,7 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
     }
     first = next(iter(by_metric.values()))
     rows = sorted(rows, key=lambda row: row["turn"])
+    # Scores and responses come from different members, and a hostile bundle may pair them wrongly.
     if rows and [row["turn"] for row in rows] != list(range(len(first))):
         raise ValueError(f"{len(rows)} responses to {len(first)} turns")
     likely = rows[0]["log_likelihoods"] if rows else None

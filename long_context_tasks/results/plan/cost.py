@@ -380,6 +380,7 @@ def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
     left_out = {plan.case for plan in plans} - {plan.case for plan in fitting}
     expected = task.answer_budget
     if settings.answer_tokens is not None and not task.by_likelihood:
+        # No answer exceeds the budget.
         expected = min(settings.answer_tokens, expected)
     return TaskPlan(
         task=task.name,
@@ -414,6 +415,7 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) 
         answers = turns
         # With the gold history none of the model's own answers is sent again.
         if turns > 1 and task.messages(case, 1, ["."]) != task.messages(case, 1, [None]):
+            # Turn k sends the k - 1 earlier answers again.
             again = math.comb(turns, 2)
     else:
         known = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
@@ -423,6 +425,7 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, CountTexts]) 
     texts = _requests(task, case)
     sums, longest = {}, {}
     for name, counter in counters.items():
+        # The turns of a conversation repeat their texts, and each is counted once.
         each = dict.fromkeys(text for request in texts for text in request)
         counts = dict(zip(each, counter(list(each)), strict=True))
         requests = [sum(counts[text] for text in request) for request in texts]

@@ -100,6 +100,7 @@ class Prompts:
         keys: array[int] = array("q")
         key = 0
         for start in range(0, len(tokens) - BLOCK + 1, BLOCK):
+            # Each hash covers the one before, so that equal hashes mean equal beginnings.
             key = hash((key, *tokens[start : start + BLOCK]))
             keys.append(key)
         self._all.append((task, len(tokens), keys, cacheable))
