@@ -258,19 +258,6 @@ def test_pack_names_runs_by_an_older_version_of_their_task(tmp_path: Path) -> No
         assert (said in done.stderr) is told
 
 
-def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("jinja2")
-    done = lct("report", packed, "--out", tmp_path / "site")
-    assert done.exit_code == 0, done.output
-    texts = "".join(
-        path.read_text(encoding="utf-8")
-        for path in (tmp_path / "site").rglob("*.js")
-        if path.name != "plotly.min.js"
-    )
-    assert "script\\u003e" in texts or "\\u003cscript" in texts
-
-
 def test_the_workflow_of_a_results_repository(results: Path, packed: Path, tmp_path: Path) -> None:
     """Run the shell steps of the documented workflows: a good bundle passes, a bad one and a change outside the bundles do not."""
     if not shutil.which("git") or not shutil.which("bash"):

@@ -10,13 +10,10 @@ import pytest
 pytest.importorskip("polars")
 
 from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_eval, write_opencompass
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
-from long_context_tasks.results.compare import compare_models
-from long_context_tasks.schema import InputError, Score
+from long_context_tasks.schema import Score
 from long_context_tasks.stats.intervals import cluster_share
 from long_context_tasks.stats.means import mean_of_scores
 
@@ -189,31 +186,3 @@ def test_nothing(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, Run(simple([None, None])))
     cell = one(tmp_path)
     assert math.isnan(cell.mean.value) and cell.mean.n == 0 and not cell.ranked and cell.run_sd is None
-
-
-VALUES = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.sampled_from([0.0, 1.0]), min_size=1)
-
-
-@settings(max_examples=25, deadline=None)
-@given(first=VALUES, second=VALUES)
-def test_models_are_compared_on_what_both_could_take(
-    first: dict[str, float | None], second: dict[str, float | None], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("both")
-    for model, values in (("first", first), ("second", second)):
-        cases = {case: [Turn(dict.fromkeys(METRICS, value))] for case, value in values.items()}
-        write_lm_eval(folder, Run(cases, model=model))
-    collection = collect([folder])
-    both = {
-        case: (first[case], second[case])
-        for case in first
-        if first[case] is not None and second.get(case) is not None
-    }
-    if not both:
-        with pytest.raises(InputError):
-            compare_models(collection, cells_of(collection), ["first", "second"])
-        return
-    [row] = compare_models(collection, cells_of(collection), ["first", "second"]).tasks
-    means = row.comparison.mean_first, row.comparison.mean_second
-    assert row.comparison.n == len(both)
-    assert means == pytest.approx([sum(values) / len(both) for values in zip(*both.values(), strict=True)])

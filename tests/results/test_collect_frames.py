@@ -128,27 +128,6 @@ def test_what_a_task_name_says(
     assert (row["family"], row["length"], row["variant"], row["wer"]) == (family, length, variant, wer)
 
 
-def test_repeats_inside_a_run(tmp_path: Path) -> None:
-    write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME), [simple([0.0, None])])
-    found = rows(collect([tmp_path]))
-    values = {
-        (case, repeat): value
-        for (case, _, repeat, metric), (value, *_) in found.items()
-        if metric == METRICS[0]
-    }
-    assert values == {("c0", 0): 1.0, ("c1", 0): 0.0, ("c0", 1): 0.0, ("c1", 1): None}
-
-
-def test_several_runs_of_a_model(tmp_path: Path) -> None:
-    for place in range(3):
-        write_lm_eval(tmp_path, Run(simple([1.0]), made=f"2026-01-0{place + 1}T10-00-00.000000", seed=place))
-    write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME))
-    write_opencompass(tmp_path / "oc", Run(simple([0.0]), made="20260102_100000"))
-    runs = collect([tmp_path]).runs
-    assert len(set(runs["run"])) == 5
-    assert sorted(runs.filter(runs["host"] == "lm_eval")["seed"]) == ["0", "1", "2"]
-
-
 def test_a_run_found_twice_counts_once(tmp_path: Path) -> None:
     write_lm_eval(tmp_path / "a", Run(simple([1.0, 0.0])))
     write_opencompass(tmp_path / "a" / "oc", Run(simple([1.0, 0.0]), made=TIME))
@@ -239,13 +218,6 @@ def test_the_host_s_judge_asked_again_counts_once(tmp_path: Path) -> None:
     assert 10.0 in collection.scores["value"].to_list()
     judged_later(folder, "other")
     assert len(collect([tmp_path]).runs) == 2
-
-
-def test_a_task_without_a_judge_keeps_its_own_scores(tmp_path: Path) -> None:
-    """ORCA can judge it too: then it is there twice."""
-    folder = write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
-    judged_later(folder, "orca")
-    assert sorted(map(str, collect([tmp_path]).runs["judge"])) == ["None", "orca"]
 
 
 def test_the_spread_that_orca_predicts(tmp_path: Path) -> None:

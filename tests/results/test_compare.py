@@ -25,7 +25,6 @@ from long_context_tasks.results.compare import (
     as_row,
     choose_models,
     compare_models,
-    heading,
     read_margins,
     shown_table,
     text_in,
@@ -324,19 +323,6 @@ def test_the_command(results: Path, tmp_path: Path) -> None:
     )
     one = json.loads(lct(results, "--json", "--tasks", "*_1k").stdout)
     assert [row["tasks"] for row in one["tasks"]] == [["ada_leval_bestanswer_1k"]] and one["benchmarks"] == []
-
-
-def test_names_of_models_stand_whole_in_the_headings(tmp_path: Path) -> None:
-    """Two long names may differ in their beginning, their middle or their end."""
-    names = ("first-organisation/owl-1b-instruct-v2", "other-organisation/owl-1b-instruct-v2")
-    for name, values in zip(names, (OWL, CROW), strict=True):
-        add(tmp_path / "results", name, values, "ada_leval_bestanswer_1k")
-    for name in names:
-        assert heading(name).replace("\n", "") == name and max(map(len, heading(name).split("\n"))) <= 19
-    done = lct(tmp_path / "results", "--out", tmp_path / "c.md")
-    [table] = [line for line in (tmp_path / "c.md").read_text().splitlines() if line.startswith("| task")]
-    assert [cell.strip().replace("\\", "") for cell in table.split("|")[4:6]] == list(names)
-    assert "…" not in done.stdout and "first-" in done.stdout and "instruct-v2" in done.stdout
 
 
 def test_a_file_of_models_joins_the_names_of_one_model(tmp_path: Path) -> None:

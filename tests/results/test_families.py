@@ -11,7 +11,7 @@ pytest.importorskip("polars")
 from made_up_site import collection_of, made_up_cell
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
-from long_context_tasks.results.cells import Cell, cells_of, pooled_cells, turn_values, turns_of_cells
+from long_context_tasks.results.cells import Cell, cells_of, pooled_cells
 from long_context_tasks.results.lengths import family_lengths, length_document, length_words
 from long_context_tasks.results.tables import markdown_text
 from long_context_tasks.results.tidy import Collection
@@ -145,17 +145,6 @@ def test_markdown_has_a_table_of_lengths_with_definitions() -> None:
     assert "Effective" not in markdown_text(cells)
 
 
-def test_turns_of_many_cells_are_those_of_each() -> None:
-    cells, shown = made({2000: 0.9, 4000: 0.1})
-    collection = collection_of(cells, shown)
-    for place, turns in turns_of_cells(collection, cells).items():
-        assert turns.equals(turn_values(collection, cells[place]))
-    assert (
-        turns_of_cells(collection, cells, "other") == {}
-        and len(turn_values(collection, cells[0], "other")) == 0
-    )
-
-
 def domains(sizes: dict[str, list[float]], model: str = "a") -> tuple[Collection, list[Cell]]:
     cells, shown = [], []
     for domain, values in sizes.items():
@@ -198,16 +187,6 @@ def test_a_group_with_an_unranked_part_is_not_ranked() -> None:
     cells = [replace(cells[0], ranked=False), cells[1]]
     [group] = pooled_cells(collection, cells, {"g": ["ethic_recall_books", "ethic_recall_law"]})
     assert not group.ranked and group.why_unranked == "not ranked in ethic_recall_books"
-
-
-def test_an_effective_length_as_json() -> None:
-    cells, shown = made({2000: 0.9, 4000: 0.88, 8000: 0.1})
-    [one] = family_lengths(collection_of(cells, shown), cells, {})
-    document = json.loads(json.dumps(length_document(one)))
-    assert (document["at_least"], document["outcomes"]["8000"]) == (4000, "fails")
-    assert document["n"] == dict.fromkeys(("2000", "4000", "8000"), 100) and set(
-        document["coverage"].values()
-    ) == {1}
 
 
 def test_a_length_at_which_few_cases_fit_is_open_and_its_row_says_how_many() -> None:

@@ -84,13 +84,6 @@ def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None
     )
 
 
-def test_one_host_with_several_seeds_has_the_plain_spread(tmp_path: Path) -> None:
-    for place, values in enumerate(([1.0, 1.0], [0.0, 0.0])):
-        write_lm_eval(tmp_path, Run(simple(values), made=MADE.format(place + 1), seed=place))
-    [cell] = cells_of(collect([tmp_path]))
-    assert cell.apart is None and notes_of(cell)[-1] == "2 runs, SD between them 70.7"
-
-
 def test_parts_of_a_task_from_a_seed_are_one_cell_and_no_repeats(tmp_path: Path) -> None:
     for place, value in enumerate((1.0, 0.0)):
         case = {f"c{place}": [Turn({"strict_accuracy": value, "official_accuracy": value})]}
@@ -176,12 +169,6 @@ def test_pages_name_the_hosts_of_links_and_the_page_of_cases_says_whose_they_are
     lists = [path.read_text() for path in (folder / "data").iterdir() if '"facts"' in path.read_text()]
     assert sum('["Host","lm_eval"]' in text for text in lists) == 1
     assert sum('["Host","opencompass"]' in text for text in lists) == 1
-
-
-def test_a_short_name_of_settings_says_which_they_are() -> None:
-    told = "answer_budget 96, cases a-folder-with-a-name-of-its-own, first 3 cases"
-    label = settings_label(told)
-    assert "answer_budget 96" in label and "cases a-folder" in label and len(label) < len(told)
 
 
 LONG = "cases one-folder, " * 4
