@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server with a made-up model: it knows what is right and errs as often as it is set to."""
+"""OpenAI-compatible server of a made-up model with given correct answers and error rates."""
 
 import hashlib
 import json

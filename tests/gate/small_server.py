@@ -1,4 +1,4 @@
-"""The demo model behind an OpenAI-compatible server of few lines, whole or with something wrong in it."""
+"""OpenAI-compatible server of the demo model, with optional faults."""
 
 import json
 from collections.abc import Iterator

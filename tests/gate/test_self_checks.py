@@ -1,4 +1,4 @@
-"""The self-checks on what servers and runs tell: each fault is named, and near ones are not taken for it."""
+"""The self-checks of stacks: each fault is named, and similar behaviour without a fault is not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,12 @@ WHOLE = [[-1.0, -2.0, -0.5, -3.0, -1.5]] * 8
 
 
 def shifted(first: float, later: float) -> list[list[float]]:
-    """What a stack gives that is so many nats better after one token and after more."""
+    """Shift likelihoods by a number of nats after one token and after more."""
     return [[one[0] + first, *(value + later for value in one[1:])] for one in WHOLE]
 
 
 def apart(first: float, later: float) -> list[str]:
-    """Names for two stacks that lie so many nats apart."""
+    """Return the faults of two stacks that differ by these numbers of nats."""
     return [one.name for one in checks._rope_apart(WHOLE, shifted(first, later))]
 
 

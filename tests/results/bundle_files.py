@@ -1,4 +1,4 @@
-"""Runs made up for bundles, and bundles rewritten as somebody would who means harm."""
+"""Runs for bundles, and bundles as an attacker would rewrite them."""
 
 import hashlib
 import io
@@ -55,7 +55,7 @@ def pack_one(results: Path, folder: Path) -> Path:
 
 
 def rewrite(path: Path, change: Callable[[Members], object], *, hashes: bool = True) -> None:
-    """Change members, then make the manifest right again: as somebody would who means it."""
+    """Change members, then correct sizes and hashes in the manifest."""
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
     change(members)

@@ -73,13 +73,13 @@ class Run:
         return self.clusters.get(case, case)
 
     def labels(self, case: str) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        """Of a case and its turns: as given, else its length and, as noise has them, its word error rate."""
+        """Return the labels of a case and its turns: given ones, or its length and word error rate."""
         noise = self.task.partition("_wer")[2]
         return self.task_labels.get(case) or ({"length": 1000, **({"wer": int(noise)} if noise else {})}, [])
 
 
 def run_of(task: LoadedTask, cases: Cases, **more: Any) -> Run:
-    """A run of a task that is loaded, with what the task says of its cases."""
+    """Return a run of a loaded task with the labels and clusters of its cases."""
     return Run(
         cases,
         task.name,
@@ -263,7 +263,7 @@ def rows(
 
 
 def judged_later(folder: Path, name: str, *, seed: int = 1, version: int = 1, feedback: str = "fine") -> None:
-    """Rows of ``lct judge run`` beside the runs under a folder: ten points for every turn."""
+    """Write the rows of a later judge next to the runs under a folder: ten points for every turn."""
     for run in find_runs(folder).runs:
         description = {"name": name, "seeds": [seed]}
         told = [

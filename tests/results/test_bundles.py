@@ -1,4 +1,4 @@
-"""Runs that travel: what is in a bundle, that reading gives back what was packed, and the commands."""
+"""Bundles: their contents, reading back what was packed, and the commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Runs to cells: repeats, coverage, reasons, versions, and what may be ranked."""
+"""Cells of runs: repeats, coverage, reasons, versions, and ranking."""
 
 import math
 import statistics

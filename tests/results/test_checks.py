@@ -12,7 +12,7 @@ JUDGED = Run(TALK, task=CONVERSATION, judge={"name": "j", "model": "m", "seeds":
 
 
 def changed(folder: Path, glob: str, old: str, new: str) -> list[str]:
-    """Change a text in one file, and return the problems, of which there were none."""
+    """Change a text in one file without problems, and return the problems afterwards."""
     assert not collect([folder]).problems
     [path] = [path for path in folder.rglob(glob) if old in path.read_text()]
     path.write_text(path.read_text().replace(old, new, 1))

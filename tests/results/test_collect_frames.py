@@ -1,4 +1,4 @@
-"""Files of both hosts and of later judges to tidy tables: every value comes back, and what cannot be read is named."""
+"""Runs of every host and of later judges as tidy tables: no value is lost, and unreadable files are named."""
 
 import json
 import shutil

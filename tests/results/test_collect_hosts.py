@@ -1,4 +1,4 @@
-"""From what the hosts really leave to cells and pages of cases: the numbers are those that the hosts have computed."""
+"""Real output of the hosts as cells and as pages of cases."""
 
 import json
 import math
@@ -113,7 +113,7 @@ def judge_copy(unjudged: Path, folder: Path, *names: str) -> None:
 
 
 def test_runs_judged_later(unjudged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By two judges, one of them twice."""
+    """Two judges, one of which judges twice."""
     assert [cell.judge for cell in cells_of(collect([unjudged]))] == [None]
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     judge_copy(unjudged, tmp_path, "first", "second", "second")
@@ -192,7 +192,7 @@ def test_likelihoods_of_opencompass_name_clusters(tmp_path: Path) -> None:
 
 
 def pages(left: Path, task: str, *, with_task: bool = True, private: bool = False) -> list[ShownCase]:
-    """Of the newest run of a task."""
+    """Return the cases of the newest run of a task."""
     collected = collect_with_files([left])
     key, evaluation = next((key, one) for key, one in collected.evaluations.items() if one.run.task == task)
     loaded = load_task(evaluation.run) if with_task else None

@@ -1,4 +1,4 @@
-"""Labels of cases in the tidy tables, and what of a run's options tells it from repeats."""
+"""Labels of cases in the tidy tables, and the options that distinguish runs from repeats."""
 
 import json
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_what_tells_settings_apart(
 def test_the_card_decides_whether_a_seed_makes_the_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs on cases of other seeds are no repeats, whatever the task is called."""
+    """Runs on cases of different seeds are not repeats, whatever the name of the task."""
     from long_context_tasks.benchmarks import catalogue
 
     seeds: tuple[dict[str, Any], ...] = ({"lct_seed": 3}, {"lct_seed": 0}, {})
@@ -161,7 +161,7 @@ def test_other_cases_in_a_folder_of_the_same_name_are_told_apart_and_a_part_belo
 
 
 def test_runs_of_one_model_with_other_cases_are_no_repeats_and_that_is_told(tmp_path: Path) -> None:
-    """As where cases were built anew between two runs; a run of a part of the newer cases stays a repeat."""
+    """Cases were built a second time between two runs; a run of a part of the newer cases stays its repeat."""
     older = {f"a{place}": [Turn({"strict_accuracy": 1.0})] for place in range(3)} | simple([1.0])
     newer = simple([1.0, 0.0, 0.0])
     for place, cases in enumerate((older, simple([1.0]), newer)):

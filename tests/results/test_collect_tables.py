@@ -1,4 +1,4 @@
-"""The files beside the site, and the command that writes them."""
+"""The files next to the site, and the command that writes them."""
 
 import csv
 import io

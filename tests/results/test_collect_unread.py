@@ -102,7 +102,7 @@ def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("others", [True, False])
 def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, others: bool) -> None:
-    """Whether or not other runs lie beside it; a task that has answers is not named."""
+    """A stopped run is named even next to other runs; a task that has answers is not."""
     if others:
         write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
     folder = write_opencompass(tmp_path / "outputs", Run(simple([1.0, 0.0]), made=TIME))
@@ -182,7 +182,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where something stands in a value, four levels deep."""
+    """Return all places in a value, four levels deep."""
     yield at
     if len(at) < 4:
         for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():

@@ -123,7 +123,7 @@ def test_many_tests_make_a_claim_harder(tmp_path: Path) -> None:
 
 
 def test_a_verdict_needs_the_interval_to_agree() -> None:
-    """Fifteen small clusters that differ, and a large one that does not: swaps say what the interval, which knows the sizes, does not."""
+    """Fifteen small clusters differ and a large one does not: only the interval accounts for the sizes."""
     clusters = [*range(12), *["large"] * 40]
     first = ("a", [1.0] * 12 + [1.0, 0.0] * 20)
     [found] = adjust([compare_paired(first, ("b", [0.0] * 12 + [0.5] * 40), clusters)])

@@ -1,4 +1,4 @@
-"""`lct report --ratings`: corrected means beside raw ones, from runs with a judge and a file of people's ratings."""
+"""`lct report --ratings`: corrected and raw means of judges, from runs and a file of people's ratings."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Results that leave: records of Every Eval Ever, files of the hub, what a bundle changes; and nothing in them that must stay."""
+"""Exports: records of Every Eval Ever, files of the hub, changes by bundles; and nothing private in any of them."""
 
 import csv
 import json
@@ -190,7 +190,7 @@ def test_files_of_the_hub(tmp_path: Path) -> None:
 
 
 def test_what_a_bundle_changes(tmp_path: Path) -> None:
-    """A stranger's bundle beside one that is there: its scores, its place, the comparison; text from it is escaped."""
+    """A stranger's bundle is compared with an existing one, and its text is escaped."""
     bundles = tmp_path / "before", tmp_path / "after"
     hit, miss = [1.0] * 30, [0.0] * 28 + [1.0] * 2
     hostile = "<b>@all</b>|[x](http://evil.example)"

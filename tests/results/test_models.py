@@ -1,4 +1,4 @@
-"""Names of models: what is shown of paths, what counts as one model, and the file of models."""
+"""Names of models: local paths, several names of one model, and the file of models."""
 
 from pathlib import Path
 

@@ -89,7 +89,7 @@ def test_stored_counts_are_those_of_the_rendered_prompts(name: str, data: Path) 
 @pytest.mark.parametrize("name", TURN_BY_TURN)
 @pytest.mark.parametrize("style", ["chat", "gpt", "llama-2"])
 def test_every_turn_is_sent_with_its_history(name: str, style: str, data: Path) -> None:
-    """The stub answers nothing, so that only known texts are counted; own answers stand apart."""
+    """The stub answers nothing, so only known texts are counted."""
     task = load(name, data, prompt_style=style)
     plan = plan_task(task, PlanSettings({CL100K: by_characters}))
     sent = [
@@ -111,7 +111,7 @@ def test_every_turn_is_sent_with_its_history(name: str, style: str, data: Path) 
 
 
 def test_answers_that_come_stay_below_the_plan(data: Path) -> None:
-    """With answers of exactly the expected length the model reads what the plan says, but for the tags around an answer."""
+    """With answers of exactly the expected length, the model reads as much as the plan states, except for tags around answers."""
     task = load("elitr_bench_conv_dev", data)
     counted = PlanSettings({CL100K: by_characters}, answer_tokens=7)
     plan = plan_task(task, counted)

@@ -1,4 +1,4 @@
-"""What prompts share, and what a cache of prefixes holds of it: against a slow count, and on tasks as they are sent."""
+"""Shared prefixes and the hits of a prefix cache: against a slow count, and on real tasks."""
 
 from collections.abc import Sequence
 

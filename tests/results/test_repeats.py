@@ -1,4 +1,4 @@
-"""Repeats, hosts, and links to the cases of runs: what is said of several runs of one score."""
+"""Repeats, several hosts, and links to the cases of runs."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Stored responses scored again: what real hosts left, by today's rules, with the verdicts that are stored."""
+"""Real stored responses and verdicts, scored again by today's rules."""
 
 import json
 import math
@@ -272,7 +272,7 @@ def test_a_newer_version_than_ours_is_left_alone(results: Path) -> None:
 
 
 def test_a_failed_judge_is_as_in_the_host(results: Path) -> None:
-    """Where the host's judge gave no verdict at all, the model's failures are not scored alone."""
+    """A judge that gave no verdict at all: the run is not scored by the model's failures only."""
 
     def without(number: int, row: dict[str, Any]) -> None:
         record = json.loads(row["filtered_resps"][0])

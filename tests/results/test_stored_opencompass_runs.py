@@ -1,4 +1,4 @@
-"""Reading what OpenCompass leaves: files in the form of the package's own writer, and what goes wrong with them."""
+"""OpenCompass runs in the form of our own writer, and damaged ones."""
 
 import json
 from dataclasses import replace
@@ -96,7 +96,7 @@ SAMPLED = "do_sample=True, temperature=0.6, top_p=1, seed=3"
 
 
 def test_what_a_run_was_made_with_stands_in_its_config(tmp_path: Path) -> None:
-    """In lm-eval's words, without keys; the frame of runs has it, too."""
+    """Arguments have lm-eval's names and no keys; the table of runs has them, too."""
     pl = pytest.importorskip("polars")
     from long_context_tasks.results.collect import collect
 

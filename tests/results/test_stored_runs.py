@@ -1,4 +1,4 @@
-"""Reading what both hosts leave: real output of lm-eval, and what goes wrong with files of either."""
+"""Reading of stored runs: real output of lm-eval, and damaged files."""
 
 import json
 import shutil
@@ -234,7 +234,7 @@ def test_a_place_that_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_options_are_those_of_the_run(results: Path, data: Path, tmp_path: Path) -> None:
-    """Today's environment says where the data lie, and nothing else; the judge of the run is left out."""
+    """The environment sets the place of the data and nothing else; the judge of the run is left out."""
     run = only(results, ADA)
     options = options_of(run, environ={"LCT_N": "1", "LCT_DATA_DIR": str(tmp_path)})
     assert (options.n, options.data_dir) == (None, tmp_path)

@@ -250,7 +250,7 @@ def known_models(licence: str) -> Models:
 
 
 def small_options() -> SiteOptions:
-    """Everything that a page can show beside runs."""
+    """Return everything that a page can show in addition to runs."""
     published = [
         published_score(
             "GPT-4-Turbo-0125",

@@ -1,4 +1,4 @@
-"""The site as files: what is written where, what is escaped, what is replaced. Pages in a browser: test_site_pages.py."""
+"""Files of the site: names, escaping, replacement of an earlier site."""
 
 import html
 import json
@@ -263,7 +263,7 @@ def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
 
 
 def test_bars_of_one_metric_can_be_compared() -> None:
-    """A judge's 4.5 beside its 5.5 has the shorter bar, although it would fit on a scale to 5."""
+    """A judge's 4.5 has a shorter bar than its 5.5, although a scale of 5 would hold it."""
     values = {"clear": (5.5, True), "noisy": (4.5, True), "share": (0.5, False)}
     cells = [
         made_up_cell(

@@ -1,4 +1,4 @@
-"""What ``lct report`` finds to show beside runs: judges' agreement with people, chance, groups, word error rates, names."""
+"""Contents of the site in addition to runs: agreement of judges, chance, groups, word error rates, heat maps."""
 
 import json
 from pathlib import Path
@@ -210,7 +210,7 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
 def test_long_synthetic_cases_are_not_written_for_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two runs, the one that takes too long to write has scores and no places in the context; from the cache it has both."""
+    """A run whose cases take too long to generate has scores but no heat map; with the cache it has both."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "written"))
     for length in (1000, 2000):
         task = load_task("ethic_recall_medicine_synthetic", {"lct_length": length, "lct_n": 2})

@@ -1,4 +1,4 @@
-"""The site in a real headless Chromium, from file://: what a reader does, and how fast. Looks and texts: test_site_looks.py."""
+"""The site in a headless Chromium from file://: the actions of a reader, and speed."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What pages show beside means: breakdowns, positions, lengths, coverage and failures, groups, figures of papers, notes."""
+"""Figures and tables in addition to means: breakdowns, positions, lengths, coverage and failures."""
 
 import json
 import re

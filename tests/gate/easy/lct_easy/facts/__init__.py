@@ -1,4 +1,4 @@
-"""Facts: what somebody likes most, two questions on a text."""
+"""Facts: two questions on a text about the likings of persons."""
 
 from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.coverage.items import Parts
