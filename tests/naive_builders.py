@@ -1,75 +1,10 @@
-"""The builders' rules once more, written as plainly as possible: an oracle for the tests, a yardstick for their speed."""
+"""The rules of BestAnswer, written as plainly as possible, as an oracle: every prompt is counted whole."""
 
-import random
-from itertools import pairwise
 from math import ceil
 
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
 from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only
-from long_context_tasks.schema.case_folder import stable_seed
-
-
-def _fill(tokens, start, cap, step):
-    """Index up to which paragraphs fit into a cap, going forward or backward."""
-    total, place = 0, start
-    while 0 <= (place if step > 0 else place - 1) < len(tokens):
-        total += tokens[place if step > 0 else place - 1]
-        if total > cap:
-            break
-        place += step
-    return place
-
-
-def naive_tsort(books, caps, segments, seed, task, count):
-    """Cases of one length: (id, gold, texts before, parts as shown, after, tokens), one book after the other's turn."""
-    by_book = []
-    for book_id, paragraphs in books:
-        tokens = [count(text + "\n\n") for text in paragraphs]
-        first = 1
-        while first < len(tokens) and sum(tokens[:first]) < caps.before:
-            first += 1
-        # No part ends where a sentence goes on.
-        breaks = [
-            0,
-            *(
-                i
-                for i in range(1, len(tokens))
-                if not paragraphs[i - 1].rstrip("_*").endswith(tuple(",:;-–—"))
-            ),
-            len(tokens),
-        ]
-        cases = []
-        for start in dict.fromkeys(
-            min(i for i in breaks if i >= place) for place in range(first, len(tokens), caps.stride)
-        ):
-            edges = [start]
-            for _ in range(segments):
-                full = _fill(tokens, edges[-1], caps.segment, 1)
-                edges.append(max(i for i in breaks if i <= full))
-            before, after = _fill(tokens, start, caps.before, -1), _fill(tokens, edges[-1], caps.after, 1)
-            if (
-                edges[-1] >= len(tokens)
-                or len(set(edges)) <= segments
-                or before == start
-                or after == edges[-1]
-            ):
-                continue
-            case_id = "_".join(map(str, [book_id, *edges]))
-            shown = list(range(segments))
-            random.Random(stable_seed(seed, task, case_id)).shuffle(shown)
-            texts = ["\n\n".join(paragraphs[a:b]) for a, b in pairwise(edges)]
-            gold = [shown.index(i) + 1 for i in range(segments)]
-            parts = [texts[i] for i in shown]
-            hints = "\n\n".join(paragraphs[before:start]), "\n\n".join(paragraphs[edges[-1] : after])
-            size = count(prompts.render_tsort(hints[0], parts, hints[1]))
-            cases.append((case_id, gold, hints[0], parts, hints[1], size))
-        random.Random(stable_seed(seed, task, book_id)).shuffle(cases)
-        by_book.append(cases)
-    turns = [
-        cases[i] for i in range(max(map(len, by_book), default=0)) for cases in by_book if i < len(cases)
-    ]
-    return [case for case in turns if case[-1] <= caps.bound]
 
 
 def naive_bestanswer(
