@@ -67,12 +67,10 @@ class Task:
     loaded: LoadedTask
 
     def __repr__(self) -> str:
-        """Name and number of cases."""
         return f"Task({self.name!r}, {len(self.cases)} cases)"
 
     @property
     def name(self) -> str:
-        """The task's name."""
         return self.loaded.name
 
     @property

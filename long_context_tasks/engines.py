@@ -53,7 +53,6 @@ class InProcess:
     """Runs the function here, one item after the other."""
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """See :class:`Engine`."""
         return map(function, items)
 
 
@@ -74,12 +73,9 @@ class Processes:
     """Runs the function in processes on this machine; made by :func:`processes`."""
 
     def __init__(self, pool: ProcessPoolExecutor, jobs: int) -> None:
-        """Use a pool of ``jobs`` processes."""
         self._pool, self._jobs = pool, jobs
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """See :class:`Engine`."""
-
         def submit(item: T) -> "Future[R]":
             return self._pool.submit(function, item)
 
@@ -154,11 +150,9 @@ class RayCluster:
     """
 
     def __init__(self, ray: Any) -> None:
-        """Use the cluster to which the module ``ray`` is connected."""
         self._ray = ray
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """See :class:`Engine`."""
         ray = self._ray
         run = ray.remote(max_retries=_TRIES_AGAIN)(_outcome)
         # Pickled once for the cluster, not once per item.

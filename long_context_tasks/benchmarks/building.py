@@ -54,7 +54,6 @@ class Work:
         return items
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
-        """Return a writer of a case folder."""
         return CaseWriter(folder, options, self.shard)
 
     def _part(self, items: Sequence[T]) -> Sequence[T]:
@@ -163,7 +162,6 @@ class Builder(ABC):
     sharded: bool = False
 
     def __init__(self, name: str, task: str) -> None:
-        """Name the builder and its task."""
         self.name = name
         self.task = task
 

@@ -63,7 +63,6 @@ class TaskSpec:
 
     @property
     def name(self) -> str:
-        """The full task name."""
         return "_".join(part for part in (self.family, self.split, self.length, self.variant) if part)
 
     @property
@@ -73,7 +72,6 @@ class TaskSpec:
 
     @property
     def card(self) -> TaskCard:
-        """The task's part of the card."""
         return card(self.benchmark).tasks[self.task]
 
     @property
@@ -89,7 +87,6 @@ class TaskSpec:
 
     @property
     def headline(self) -> str:
-        """Name of the headline metric."""
         return self.card.headline
 
     @property
@@ -104,7 +101,6 @@ class TaskSpec:
 
     @property
     def judged(self) -> bool:
-        """Whether a judge rates the responses."""
         return self.card.judged
 
     @property
@@ -175,7 +171,6 @@ def benchmark_names() -> tuple[str, ...]:
 
 
 def own_benchmark_names() -> tuple[str, ...]:
-    """Return the names of the benchmarks in this package."""
     return tuple(
         name for name in benchmark_names() if type(benchmark(name)).__module__.startswith(f"{PACKAGE}.")
     )
@@ -221,7 +216,6 @@ def benchmark(name: str) -> Benchmark:
 
 
 def card(name: str) -> Card:
-    """Return the card of a benchmark."""
     return benchmark(name).card
 
 
@@ -297,7 +291,6 @@ def task_options(
 
 @lru_cache
 def _every_option() -> type[Options]:
-    """Options with the fields of all benchmarks."""
     # A host resolves options before it knows the tasks of a run.
     kinds = dict.fromkeys(benchmark(name).options for name in benchmark_names())
     # Options itself comes last, as the base of the others.

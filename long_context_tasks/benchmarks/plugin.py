@@ -62,7 +62,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def folder(self) -> Path:
-        """Folder of its card."""
         return self.card.folder
 
     # The only method without a default: a benchmark without tasks is a mistake.
@@ -91,7 +90,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def has_sections(self) -> bool:
-        """Whether :meth:`sections` is offered."""
         # Asked before any run is read, which may take minutes.
         return type(self).sections is not Benchmark.sections
 
@@ -106,7 +104,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def has_heat_maps(self) -> bool:
-        """Whether :meth:`heat_maps` is offered."""
         return type(self).heat_maps is not Benchmark.heat_maps
 
     def heat_maps(self, runs: "Sequence[ScoredRun]") -> "list[HeatMap]":
@@ -115,7 +112,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def has_paper_tables(self) -> bool:
-        """Whether :meth:`paper_tables` is offered."""
         return type(self).paper_tables is not Benchmark.paper_tables
 
     def paper_tables(self, options: Options, only: str) -> "list[Section]":
@@ -139,7 +135,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     @property
     def has_ratings(self) -> bool:
-        """Whether :meth:`rated_answers` is offered."""
         return type(self).rated_answers is not Benchmark.rated_answers
 
     def rated_answers(self, options: Options, raters: Sequence[str] = ()) -> Iterable[dict[str, Any]]:

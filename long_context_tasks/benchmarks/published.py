@@ -101,7 +101,6 @@ class PublishedScore:
 
     @property
     def value(self) -> float:
-        """The score in its unit."""
         return float(self.printed)
 
     @property

@@ -28,7 +28,6 @@ class PublishedRow(Checked):
 
 
 def remedy(benchmark: str) -> str:
-    """Return the remedy for a damaged file."""
     return f"fetch it again with `lct data fetch {benchmark}`"
 
 

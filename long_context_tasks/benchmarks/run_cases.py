@@ -101,7 +101,6 @@ class BuiltFile:
     length: int
 
     def read(self) -> CaseSet:
-        """Read the cases."""
         return CaseSet.read(self.folder, self.task)
 
     def resolve(self, options: RunOptions) -> RunOptions:

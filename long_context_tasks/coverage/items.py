@@ -80,7 +80,6 @@ class ItemSource:
     length: str = ""
 
     def __len__(self) -> int:
-        """Number of cases."""
         return len(self.stored)
 
     def read(self, place: int) -> Item:

@@ -137,12 +137,10 @@ class GroupCoverage:
 
     @property
     def n_chunks(self) -> int:
-        """Number of chunks of all cases."""
         return sum(len(case.chunks) for case in self.cases)
 
     @property
     def n_judged(self) -> int:
-        """Number of chunks with a judgement."""
         return sum(chunk is not None for case in self.cases for chunk in case.chunks)
 
     @property
@@ -151,7 +149,6 @@ class GroupCoverage:
         return Counter(reason for case in self.cases for reason in case.failures)
 
     def row(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
         mean = self.mean
         return {
             "task": self.task,

@@ -14,37 +14,30 @@ if TYPE_CHECKING:
 
 
 class AdaLeval(Benchmark[AdaLevalOptions]):
-    """See the module."""
-
     card = Card.load(__file__)
     options = AdaLevalOptions
 
     def load_task(self, name: str, options: AdaLevalOptions) -> "LoadedTask":
-        """See :func:`.data.load_task`."""
         from long_context_tasks.benchmarks.ada_leval.data import load_task
 
         return load_task(name, options)
 
     def has_data(self, name: str, options: AdaLevalOptions) -> bool:
-        """See :func:`.data.has_data`."""
         from long_context_tasks.benchmarks.ada_leval.data import has_data
 
         return has_data(name, options)
 
     def builders(self) -> "Sequence[Builder]":
-        """Return the builders in :mod:`.builders`."""
         from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS
 
         return tuple(BUILDERS.values())
 
     def labels(self, case: str, labels: Mapping[str, Any]) -> Mapping[str, str]:
-        """See :func:`.data.labels_of`."""
         from long_context_tasks.benchmarks.ada_leval.data import labels_of
 
         return labels_of(case, labels)
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """See :func:`~long_context_tasks.coverage.items.split_by_documents`."""
         from long_context_tasks.benchmarks.ada_leval.prompts import messages
         from long_context_tasks.coverage.items import split_by_documents
 

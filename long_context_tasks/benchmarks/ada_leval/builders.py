@@ -89,8 +89,6 @@ class TSortSettings(BuildSettings):
 
 @dataclass(frozen=True)
 class ConstraintSettings(BuildSettings):
-    """Settings of BestAnswer cases by requirements."""
-
     # A question with two answers may be longer than shorter prompts.
     SHORTEST = 1_000
 
@@ -198,7 +196,6 @@ class AdaLevalBuilder(Builder):
         return f"{before}{self.task}_{length}{after}"
 
     def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
-        """Return the name of the task of each length."""
         return {length: self.file_of(format_length(length)) for length in settings.lengths}
 
     def existing(self, source: Path | None) -> Path:
@@ -224,7 +221,6 @@ class TSortBuilder(AdaLevalBuilder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.tsort.build_tsort`."""
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
         assert isinstance(settings, TSortSettings)
@@ -240,7 +236,6 @@ class RecastTSortBuilder(AdaLevalBuilder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.tsort.build_tsort`."""
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
         assert isinstance(settings, TSortSettings)
@@ -259,7 +254,6 @@ class BestAnswerBuilder(AdaLevalBuilder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.bestanswer.build_bestanswer`."""
         from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 
         assert isinstance(settings, BestAnswerSettings)
@@ -275,7 +269,6 @@ class ConstraintBuilder(AdaLevalBuilder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.constraints.build_constraints`."""
         from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 
         assert isinstance(settings, ConstraintSettings)

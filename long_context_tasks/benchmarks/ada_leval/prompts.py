@@ -23,7 +23,6 @@ GAP = "\n\n"
 
 
 def template(name: str) -> str:
-    """Return a text of the folder ``prompts``."""
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 

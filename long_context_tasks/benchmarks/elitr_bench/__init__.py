@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema.card import Card
 
@@ -15,51 +15,42 @@ if TYPE_CHECKING:
 
 
 class ElitrBench(Benchmark[ElitrBenchOptions]):
-    """See the module."""
-
     card = Card.load(__file__)
     options = ElitrBenchOptions
     variables = ("LCT_ELITR_PASSWORD",)
 
     def load_task(self, name: str, options: ElitrBenchOptions) -> "LoadedTask":
-        """See :func:`.data.load_task`."""
         from long_context_tasks.benchmarks.elitr_bench.data import load_task
 
         return load_task(name, options)
 
     def has_data(self, name: str, options: ElitrBenchOptions) -> bool:
-        """See :func:`.data.has_data`."""
         from long_context_tasks.benchmarks.elitr_bench.data import has_data
 
         return has_data(name, options)
 
     def builders(self) -> "Sequence[Builder]":
-        """Return the builders in :mod:`.builders`."""
         from long_context_tasks.benchmarks.elitr_bench.builders import BUILDERS
 
         return BUILDERS
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """Split a case into transcript and question."""
         from long_context_tasks.benchmarks.elitr_bench.prompts import messages
         from long_context_tasks.coverage.items import split_by_documents
 
         return split_by_documents(case, turn, documents, messages)
 
     def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
-        """See :func:`.report.sections`."""
         from long_context_tasks.benchmarks.elitr_bench.report import sections
 
         return sections(runs)
 
     def paper_tables(self, options: "Options", only: str) -> "list[Section]":
-        """See :func:`.paper.sections`."""
         from long_context_tasks.benchmarks.elitr_bench.paper import sections
 
         return sections(options, only)
 
     def judge_agreement(self, model: str) -> str:
-        """See :func:`.paper.judge_agreement`."""
         from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
 
         return judge_agreement(model)
@@ -67,13 +58,11 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
     def rating(
         self, scores: Mapping[str, float | None], verdicts: Sequence[float | None], rubric: str | None
     ) -> Mapping[str, float | None]:
-        """See :func:`.scoring.rating`."""
         from long_context_tasks.benchmarks.elitr_bench.scoring import rating
 
         return rating(scores, verdicts, rubric)
 
     def rated_answers(self, options: "Options", raters: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
-        """See :func:`.paper.rated_answers`."""
         from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
 
         return rated_answers(options, raters)
@@ -81,7 +70,6 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
     def machine_scores(
         self, options: "Options"
     ) -> Sequence[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
-        """See :func:`.paper.machine_scores`."""
         from long_context_tasks.benchmarks.elitr_bench.paper import machine_scores
 
         return machine_scores(options)

@@ -18,7 +18,6 @@ class MeetingBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.synthetic.build`."""
         from long_context_tasks.benchmarks.elitr_bench.synthetic import build
 
         assert isinstance(settings, MeetingSettings)

@@ -18,9 +18,9 @@ from long_context_tasks.benchmarks.elitr_bench.archives import (
     PublishedMeeting,
     PublishedQuestion,
 )
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.task import (
     EXACT,
-    ElitrBenchOptions,
     ElitrTask,
     noise_description,
     noisy,

@@ -1,39 +1,21 @@
-"""The parts of a task's name, its options, and the noise in its transcripts."""
+"""The parts of a task's name, and the noise in its transcripts."""
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.options import Options, Text, UserPath
 
 if TYPE_CHECKING:
     from long_context_tasks.noise import Noisy, Rules
 
 EXACT: Literal["exact"] = "exact"
 """Default mode of noise."""
-
-
-@dataclass(frozen=True)
-class ElitrBenchOptions(Options):
-    """Common options, and those of prompts and noise.
-
-    Attributes:
-        prompt_style: layout of the prompt.
-        question_markers: whether questions and answers are marked, as for some of the paper's models.
-        noise_mode: ``exact`` reaches the target word error rate as measured and does not change tags; ``official`` is the paper's
-            simulator, which misses the target and changes tags.
-        noise_rules: file of noise rules; by default, the package's rules.
-    """
-
-    prompt_style: Text | None = None
-    question_markers: bool | None = None
-    noise_mode: Literal["exact", "official"] | None = None
-    noise_rules: UserPath | None = None
 
 
 class ElitrTask(TaskSpec):

@@ -15,44 +15,36 @@ if TYPE_CHECKING:
 
 
 class Ethic(Benchmark[EthicOptions]):
-    """See the module."""
-
     card = Card.load(__file__)
     options = EthicOptions
     splits_context = True
 
     def load_task(self, name: str, options: EthicOptions) -> "LoadedTask":
-        """See :func:`.data.load_task`."""
         from long_context_tasks.benchmarks.ethic.data import load_task
 
         return load_task(name, options)
 
     def has_data(self, name: str, options: EthicOptions) -> bool:
-        """See :func:`.data.has_data`."""
         from long_context_tasks.benchmarks.ethic.data import has_data
 
         return has_data(name, options)
 
     def builders(self) -> "Sequence[Builder]":
-        """Return the builders in :mod:`.builders`."""
         from long_context_tasks.benchmarks.ethic.builders import BUILDERS
 
         return BUILDERS
 
     def split(self, case: "Case", turn: int, documents: "Documents") -> "Parts":
-        """See :func:`.prompts.split_case`."""
         from long_context_tasks.benchmarks.ethic.prompts import split_case
 
         return split_case(case, turn, documents)
 
     def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
-        """See :func:`.report.sections`."""
         from long_context_tasks.benchmarks.ethic import report
 
         return report.sections(runs, bins or report.BINS)
 
     def heat_maps(self, runs: "Sequence[ScoredRun]") -> "list[HeatMap]":
-        """See :func:`.report.heat_maps`."""
         from long_context_tasks.benchmarks.ethic.report import heat_maps
 
         return heat_maps(runs)

@@ -22,7 +22,6 @@ class DocumentsBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.build.build`."""
         from long_context_tasks.benchmarks.ethic.build import build
 
         assert isinstance(settings, EthicSettings)
@@ -39,7 +38,6 @@ class SyntheticBuilder(Builder):
     def write(
         self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
-        """See :func:`.synthetic.build`."""
         from long_context_tasks.benchmarks.ethic.synthetic import build
 
         assert isinstance(settings, SyntheticSettings)

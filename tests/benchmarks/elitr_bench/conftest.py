@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from invented_meetings import write_archives
 
-from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 
 
 @pytest.fixture

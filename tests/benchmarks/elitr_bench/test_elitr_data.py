@@ -14,7 +14,7 @@ from invented_meetings import (
 )
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
-from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import CL100K, get_tokenizer

@@ -15,9 +15,9 @@ from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, prepare_transcripts
 from long_context_tasks.benchmarks.elitr_bench.data import load_task
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.paper import Scores
 from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
-from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.schema import Message, file_sha256
 from long_context_tasks.tokens import CL100K, get_tokenizer
 

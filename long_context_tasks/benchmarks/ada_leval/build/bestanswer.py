@@ -189,7 +189,6 @@ class _Selection:
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
 
     def choose(self, work: Work) -> dict[int, list[_ChosenQuestion]]:
-        """Return for each length the questions and their answers."""
         n = self._settings.n
         chosen: dict[int, list[_ChosenQuestion]] = {length: [] for length in self.bounds}
         targets = self._targets()
@@ -291,7 +290,6 @@ class _Selection:
         return self._texts.store[int(self._pool.answer_ids[place])]
 
     def cases(self, questions: Iterable[_ChosenQuestion], length: int, task: str) -> Iterator[Case]:
-        """Yield the cases of a length."""
         for chosen in questions:
             case = self._case(chosen, length, task)
             if case is None:

@@ -36,13 +36,11 @@ class TextStore:
     """Texts by number, in one temporary file that stays in memory while it is small."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed in close()
         self._places: dict[int, tuple[int, int]] = {}
         self._end = 0
 
     def add(self, number: int, text: str) -> None:
-        """Append a text."""
         # Posts may contain halves of surrogate pairs.
         data = text.encode("utf-8", "surrogatepass")
         self._file.seek(self._end)
@@ -51,13 +49,11 @@ class TextStore:
         self._end += len(data)
 
     def __getitem__(self, number: int) -> str:
-        """Read a text back."""
         start, size = self._places[number]
         self._file.seek(start)
         return self._file.read(size).decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
-        """Delete the file."""
         self._file.close()
 
 
@@ -85,11 +81,9 @@ class Pool:
     answer_created: npt.NDArray[np.datetime64]
 
     def tags(self, question: int) -> Ints:
-        """Return the tag ids of a question."""
         return self.tag_ids[self.tag_offsets[question] : self.tag_offsets[question + 1]]
 
     def answers(self, question: int) -> Ints:
-        """Return the places of a question's answers."""
         return np.arange(self.answer_offsets[question], self.answer_offsets[question + 1])
 
 
@@ -188,7 +182,6 @@ class AnswerCounter:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Use a tokenizer; its counts of short pieces are remembered."""
         self._tokenizer = tokenizer
         self._short = lru_cache(maxsize=4096)(tokenizer.count)
         self._around_question = lru_cache(maxsize=4096)(self._count_around_question)

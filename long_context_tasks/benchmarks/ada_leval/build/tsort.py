@@ -309,7 +309,6 @@ class TSortDraft:
     # Not stored: whole prompts of all drafts would not fit into memory.
     @property
     def prompt(self) -> str:
-        """The whole prompt."""
         before, *parts, after = (
             _JOINT.join(self.book.book.paragraphs[first:last]) for first, last in self.spans
         )
@@ -337,7 +336,6 @@ class TSortCounter:
     """Counts tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
 
     def __init__(self, settings: "TSortSettings") -> None:
-        """Count what all prompts have in common."""
         self._measure, self._other = settings.measure, settings.other_tokenizer
         frame = [prompts.tsort_instruction(settings.segments), *prompts.tsort_labels(settings.segments)]
         self.fixed = sum(map(self._measure.count, frame))
@@ -370,8 +368,6 @@ class TSortCounter:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A length to build."""
-
     length: int
     task: str
     caps: Caps

@@ -1,0 +1,81 @@
+"""A benchmark that offers only tasks works everywhere, and one that fails does not stop the others."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.building import Builder
+from long_context_tasks.benchmarks.checking import check_benchmark
+from long_context_tasks.benchmarks.plugin import Benchmark
+from long_context_tasks.schema import Case, CaseSet, Documents, InputError, LoadedTask, Options, Turn
+from long_context_tasks.schema.card import Card
+
+CARD = "{name: bare, title: Bare, metrics: {m: right}, tasks: {t: {source: built, headline: m, chance: 0}}}"
+
+
+class Bare(Benchmark):
+    card = Card.parse(CARD, "the card")
+
+    def load_task(self, name: str, options: Options) -> LoadedTask:
+        raise InputError("no cases")
+
+
+class Wrong(Builder):
+    settings = Options  # type: ignore[assignment]
+
+    def write(self, source: object, settings: object, folder: Path, work: object) -> list[object]:
+        return []
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> Bare:
+    found = Bare()
+    monkeypatch.setattr(catalogue, "_found", lambda: ({"bare": found}, {}))
+    return found
+
+
+def test_defaults_mean_not_offered(tmp_path: Path) -> None:
+    bare, case = Bare(), Case("c", "t", {}, (Turn("x"),), "c")
+    assert not (bare.has_sections or bare.has_heat_maps or bare.has_paper_tables or bare.has_ratings)
+    assert bare.sections([]) == bare.heat_maps([]) == bare.paper_tables(Options(), "") == []
+    assert bare.has_data("bare_t", Options()) is None and list(bare.builders()) == []
+    assert bare.split(case, 0, CaseSet([case], Documents(tmp_path), {}).documents) is None
+    assert bare.labels("c", {}) == bare.rating({}, [], None) == {} and bare.judge_agreement("m") == ""
+    assert list(bare.rated_answers(Options())) == list(bare.machine_scores(Options())) == []
+    bare.write_example_files(tmp_path / "none", 3)
+    assert not (tmp_path / "none").exists() and list(bare.example_answers(case, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("builders", "remark"),
+    [
+        (lambda: [3], "returned a int, expected a Builder"),
+        (lambda: [Wrong("bare_x", "x")], "its task 'x' is not on the card"),
+        (lambda: [Wrong("other_t", "t")], "its name does not begin with bare_"),
+        (lambda: [Wrong("bare_t", "t")], "its settings are not a subclass of BuildSettings"),
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_mistakes_in_builders_are_named(
+    bare: Bare, builders: object, remark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bare, "builders", builders)
+    assert [found.text for found in check_benchmark("bare")] == [remark]
+
+
+def test_builders_that_fail_are_left_out(
+    bare: Bare, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bare, "builders", lambda: 1 / 0)
+    with caplog.at_level(logging.WARNING):
+        assert catalogue.builders() == {}
+    assert "builders of benchmark bare are left out: ZeroDivisionError" in caplog.text
+
+
+def test_a_builder_or_benchmark_that_is_missing_is_named() -> None:
+    with pytest.raises(InputError, match="no builder 'bare_t'; builders: ada_leval_tsort"):
+        catalogue.builder("bare_t")
+    with pytest.raises(InputError, match="bare_t: no benchmark has this name"):
+        catalogue.benchmark_of("bare_t")
