@@ -100,6 +100,7 @@ def _incoming(row: Any, where: str) -> Incoming:
                 raise InputError(f"{where}: has both candidate and candidates; keep one")
             if missing := {"question_id", "candidate_model"} - row.keys():
                 raise InputError(f"{where}: {min(missing)} is missing; expected {_QUESTION}")
+            # Turned into the other form, so that one class checks both.
             answer = {"id": row.get("id"), "model": row["candidate_model"], "text": row["candidate"]}
             row |= {"id": row["question_id"], "candidates": [answer]}
     read = validated(_QuestionRow, row, where, remedy=f"expected {_QUESTION}")

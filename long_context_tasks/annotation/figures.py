@@ -152,6 +152,7 @@ def _histogram_table(
 ) -> Table:
     """Return Fig. 5: how often each rating was given, before and after filtering."""
     counts = [Counter(annotation.rating for annotation in each) for each in (before, after)]
+    # Both bars share one scale, so that filtering is visible.
     most = max(1, *(counts[0][value] for value in study.scale.values), 1)
     rows = []
     for value in study.scale.values:

@@ -109,6 +109,7 @@ def write_missing(
     Raises:
         InputError: the model cannot be reached or loaded or is not a language model, or a question has no document.
     """
+    # Not locked while the model writes, which may take hours.
     study = open_study(path)
     if what == "rationales":
         waiting = without_rationale(study)

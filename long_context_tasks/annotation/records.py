@@ -18,6 +18,7 @@ NAME_MAX = 64
 COMMENT_MAX = 10_000
 
 
+# Half of a surrogate pair could not be written to UTF-8 files later.
 def _encodable(value: str | None) -> str | None:
     try:
         (value or "").encode("utf-8")
@@ -36,6 +37,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+# Ids appear in messages, which are single lines.
 def _one_line(value: str) -> str:
     if not value.strip() or not value.isprintable():
         raise ValueError("must be a short text on one line")
@@ -234,6 +236,7 @@ def annotation_problem(annotation: Annotation, scale: Scale) -> str | None:
         problem = f"codes {annotation.codes!r} are not among {', '.join(CODES)}"
     elif len(annotation.comment) > COMMENT_MAX:
         problem = f"the comment has more than {COMMENT_MAX:,} characters"
+    # Such a row would be counted as an annotation, although it holds none.
     elif annotation.rating is None and not annotation.codes and not annotation.comment:
         problem = "it is empty; give a rating, a code or a comment"
     return problem and f"annotation of {annotation.candidate} by {annotation.annotator!r}: {problem}"

@@ -65,6 +65,7 @@ class Scale(Checked):
         if info.data.get("writes"):
             if values:
                 raise ValueError("must be [] if annotators write")
+        # Consecutive, because the training data state only the lowest and the highest rating.
         elif not 2 <= len(values) <= MAX_RATINGS or values != list(range(values[0], values[-1] + 1)):
             raise ValueError(
                 f"must hold 2 to {MAX_RATINGS} consecutive whole numbers, ascending: "
@@ -77,6 +78,7 @@ class Scale(Checked):
     def _all_five(cls, codes: dict[str, Code]) -> dict[str, Code]:
         if set(codes) != set(CODES):
             raise ValueError(f"must hold exactly {', '.join(CODES)}, each with label and text")
+        # In the order of the paper, in which POTATO shows them.
         return {code: codes[code] for code in CODES}
 
     @property

@@ -154,6 +154,7 @@ class AnnotationStudy:
 
     def set_rationales(self, rationales: Iterable[tuple[StudyQuestion, str]]) -> int:
         """Fill in missing rationales; return their number. A question that annotators have seen does not change."""
+        # Annotators rated the question as it was, so it must not change afterwards.
         annotated, count = self.annotated(), 0
         for asked, text in rationales:
             versions = self.versions[asked.id]
@@ -252,6 +253,7 @@ class AnnotationStudy:
             )
         )
         if changed:
+            # Old versions stay, so that every rating shows the words that were rated.
             self.versions[before.id].append(replace(before, version=before.version + 1, **changed))
         return len(changed)
 

@@ -135,6 +135,7 @@ def fingerprint(path: Path, base_model: str | None = None) -> str:
         InputError: the checkpoint does not exist or cannot be read.
     """
     folder = find_checkpoint(path)
+    # Without its base an adapter predicts nothing.
     adapter = folder / "model" / "lm" / _ADAPTER
     if adapter.is_file():
         base_model = base_model or read_yaml_mapping(adapter).get("base_model_name_or_path")
@@ -362,6 +363,7 @@ def save_checkpoint(
     """
     import torch
 
+    # A run that was killed between two renames has left the old checkpoint aside.
     folder = folder.absolute()
     bring_back(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):

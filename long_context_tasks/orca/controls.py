@@ -73,6 +73,7 @@ def predicted_by_shortcuts(
     known, asked = ([traits_of(item) for item in items] for items in (train, test))
     ratings = [float(item.rating_mean or 0) for item in train]
     return {
+        # A regression may leave the scale, which raters cannot.
         name: [min(max(mean, 0.0), 1.0) for mean in predict_by(name, known, ratings, asked)]
         for name, (identity, _) in SHORTCUTS.items()
         if named or not identity

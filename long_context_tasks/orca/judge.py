@@ -211,6 +211,7 @@ def _rubric(name: str) -> Rubric:
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
     """Score an answer; an empty one gets the lowest mean and no spread."""
     answer = without_thinking(response or "")
+    # The model's request failed, which is not the model's fault.
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     if not answer.text.strip():

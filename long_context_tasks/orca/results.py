@@ -150,6 +150,7 @@ def read_results(path: Path) -> list[ScoredAnswer]:
     width = SCALE[1] - SCALE[0]
     found = []
     for row, given in rows:
+        # Answers that did not fit the window.
         if row.rating_orca is None or row.variance_orca is None:
             continue
         truth, variance = row.rating_ground_truth, row.variance_ground_truth

@@ -184,20 +184,6 @@ def test_two_answers_of_one_id_are_refused(tmp_path: Path, rows: list[Any], told
     assert len(read_items(path, rules="released")) == len(rows)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    for path, message in ((tmp_path / "none.jsonl", "cannot be read"), (_file(tmp_path), "no rows")):
-        with pytest.raises(InputError, match=message):
-            read_items(path)
-    torn = tmp_path / "torn.jsonl.gz"
-    torn.write_bytes(gzip.compress(json.dumps(ROW).encode())[:-12])
-    with pytest.raises(InputError, match="cannot be read"):
-        read_items(torn)
-    other = tmp_path / "latin.jsonl"
-    other.write_bytes(json.dumps({**ROW, "question": "é"}, ensure_ascii=False).encode("latin-1"))
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_items(other)
-
-
 def test_data_that_teach_nothing() -> None:
     none, low = item_of_row(ROW), item_of_row({**ROW, "ratings": [0, 0], "scale": [0, 1]})
     with pytest.raises(InputError, match=r"train\.jsonl: no ratings in 2 rows"):

@@ -238,10 +238,3 @@ def test_output_that_is_no_number_is_named() -> None:
         checkpoint.model.linear.bias.fill_(float("nan"))
     with pytest.raises(InputError, match="item 0: the model's output is not a number"):
         scorer.score_items(checkpoint, _items(2))
-
-
-def test_scoring_leaves_the_mode_of_the_model() -> None:
-    checkpoint = tiny_checkpoint()
-    checkpoint.model.train()
-    scorer.predict(checkpoint.model, [[1, 2, 3]], 0)
-    assert checkpoint.model.training

@@ -265,10 +265,3 @@ def test_a_contrary_judge_counts_nothing_and_predictions_stay_in_range() -> None
     assert all(weight >= 0 for weight in found.weights.values())
     steep = fuse({"a": [0.0, 1.0]}, [0.4, 0.6], {"a": [0.0, 1.0]}, [0.0, 1.0])
     assert steep.weights["a"] == pytest.approx(5) and steep.predict({"a": [1.0]}) == pytest.approx([1.0])
-
-
-@given(st.lists(UNIT, min_size=2, max_size=6))
-def test_average_and_its_spread(scores: list[float]) -> None:
-    [estimates] = averaged("mean", [rater("", {"a": score}, 1) for score in scores]).by_split
-    assert estimates["a"].mean == pytest.approx(sum(scores) / len(scores))
-    assert estimates["a"].variance == pytest.approx(np.var(scores, ddof=1))

@@ -1,7 +1,5 @@
 """Prompts of judges of correctness: the paper's words, what each condition leaves out, and the score in a reply."""
 
-import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -63,23 +61,6 @@ def test_context_that_an_answer_lacks_is_left_out(wording: Wording) -> None:
         assert said("without_transcription", nothing, HOSTILE.transcription) == said(
             "without_context", "x", "y"
         )
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
-
-
-@pytest.mark.parametrize("wording", WORDINGS)
-def test_conditions_only_take_away(wording: Wording) -> None:
-    prompts = [judge_prompt(HOSTILE, condition, wording)[0].content for condition in CONDITIONS]
-    for longer, shorter in pairwise(prompts):
-        assert len(shorter) < len(longer)
-        left = iter(_words(longer))
-        # "accurate, complete, and reflects ..." becomes "accurate and complete": the only word that moves.
-        assert all(word in left for word in _words(shorter.replace("accurate and", "accurate")))
-    assert "upplementary" in prompts[1] and "upplementary" not in prompts[2]
-    assert "She says" in prompts[1] and "ationale" not in prompts[2] and "ranscript" not in prompts[1]
-    assert "uestion" not in prompts[3].replace("[question]", "")
 
 
 @given(
@@ -148,9 +129,3 @@ def test_no_text_fills_the_place_of_another(
 def test_the_score_in_a_reply(reply: str, score: int | None) -> None:
     assert judge_score(reply) == score
     assert RUBRIC.score(reply) == score
-
-
-@given(st.text())
-def test_any_reply_has_a_score_on_the_scale_or_none(reply: str) -> None:
-    assert judge_score(reply) in (None, 1, 2, 3, 4, 5)
-    assert judge_score(f"{reply}\nScore: 3") == 3

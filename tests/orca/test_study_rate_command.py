@@ -1,6 +1,5 @@
 """`lct orca rate`: scores per judge and condition, resuming, baselines, published judges, bad input."""
 
-import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from click.testing import Result
 from correctness_data import rated_answers, write_rows
 from judge_server import Answer, judge_server
 from orca_commands import good, orca, read
-from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -144,38 +142,6 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, answers: Path) -> None:
         assert lct(*arguments).exit_code == 0
         assert len(asked(server)) == before + 2
     assert [row["j:without_transcription"] for row in read(tmp_path / "r.jsonl")] == [5] * 6
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made while the cache is still the usual one, which holds the tokenizer."""
-    pytest.importorskip("torch")
-    return make_tiny_model(tmp_path_factory.mktemp("judge") / "model", 2048)
-
-
-def test_a_local_judge_is_loaded_only_when_something_is_open(
-    tmp_path: Path, answers: Path, tiny: Path
-) -> None:
-    folder = shutil.copytree(tiny, tmp_path / "model")
-    file = tmp_path / "j.yaml"
-    file.write_text(f"model: {folder}\nkind: local\nname: j\nmax_tokens: 4\nasks: 1\n")
-    arguments = (
-        "rate",
-        answers,
-        "--judge",
-        file,
-        "--condition",
-        "without_question",
-        "-o",
-        tmp_path / "r.jsonl",
-    )
-    done = lct(*arguments)
-    assert done.exit_code == 1 and "6 unparsable, 6 new replies" in done.output, done.output
-    weights = next(folder.glob("*.safetensors"))
-    weights.unlink()  # so that loading it would fail
-    done = lct(*arguments)
-    assert done.exit_code == 1 and "6 unparsable, 0 new replies" in done.output, done.output
-    assert [row["j:without_question"] for row in read(tmp_path / "r.jsonl")] == [None] * 6
 
 
 def test_baselines_need_no_judge(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def _single_rater(
                 f'"scales" of the rows, such as {{"{name}": [1, 10]}}'
             )
     control = column_parts(name)[1] in CONTROLS
+    # Controls are not averaged with judges.
     kind: Kind = "control" if control else "baseline" if name in BASELINES else "judge"
     estimates = {each: Estimate((score - low) / (high - low)) for each, score in given.items()}
     return Rater(name, kind, (estimates,) * n_splits)
@@ -339,6 +340,7 @@ def compare_raters(
     lacking: Counter[str] = Counter()
     kept = []
     for at, split in enumerate(splits):
+        # All raters are compared on the same answers.
         without = {
             item.id: [rater.name for rater in raters if item.id not in rater.by_split[at]]
             for item in split.test

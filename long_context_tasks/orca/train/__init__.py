@@ -64,6 +64,7 @@ def run_training(
     human = [] if files.train is None else read_items(files.train, need_ratings=True)
     judge = [] if files.judge_train is None else read_items(files.judge_train, need_ratings=True)
     dev = read_items(files.dev, need_ratings=True)
+    # Judges' ratings of these questions would leak into what measures the result.
     held_out = [*dev, *(item for path in files.exclude for item in read_items(path))]
     stages, notes = make_stages(settings.scenario, human, judge, held_out)
     # torch is imported only now, when all files were found good.

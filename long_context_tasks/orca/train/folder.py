@@ -162,6 +162,7 @@ def tidy_stage(folder: Path) -> None:
     """Make a stage's folder, or repair it after a run that was killed while it wrote."""
     folder.mkdir(exist_ok=True)
     bring_back(folder / "best")
+    # Files and folders that a killed run was writing.
     for part in folder.glob(".*.part"):
         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
@@ -172,6 +173,7 @@ def cut_log(path: Path, state: StageState) -> None:
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
         try:
             row = loads(line)
+            # An evaluation comes after its step, so it has its own mark in the state.
             kept = row["step"] <= (state.evaluated if "dev" in row else state.step)
         except (ValueError, TypeError, KeyError):
             continue  # the line that a killed run was writing

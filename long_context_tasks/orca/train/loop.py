@@ -306,6 +306,7 @@ class _StageTraining:
         """Load model and data, in the state after the last saved step."""
         with named_failures(f"model {start or self.settings.model}"):
             self.model, self.tokenizer = _trainable(start, self.settings, self.processes.device)
+        # Any token will do, because padding is masked.
         self.pad = self.tokenizer.pad_token_id or 0
         self.optimizer = _optimizer(self.model, self.settings)
         parameters = dict(self.model.named_parameters())

@@ -47,6 +47,7 @@ SAVE_SHARE = 10
 """A step is saved if at least this many times the duration of a save has passed since the last save."""
 QUICK_SAVE = 0.05
 """Seconds; if saving takes less, every step is saved."""
+# Whole and Number refuse true and false, which pydantic would read as 1 and 0.
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
 
@@ -80,6 +81,7 @@ class TrainSettings(Checked):
     @property
     def form(self) -> InputFormat:
         """Parts of the text that the model reads."""
+        # The options of training are those of scoring, so one function reads both.
         parts = {name: getattr(self, name) for name in ("no_question", "no_rationale", "transcript")}
         return InputFormat().ablated(**parts)
 
@@ -217,6 +219,7 @@ def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[in
     """
     epoch, place = divmod(step, steps_per_epoch(items, batch_size))
     order = list(range(items))
+    # Python's own generator: its shuffle does not depend on the version of torch or numpy.
     random.Random(seed_of("order", *seed, epoch)).shuffle(order)
     return order[place * batch_size : (place + 1) * batch_size]
 
