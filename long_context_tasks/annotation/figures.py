@@ -47,7 +47,6 @@ def study_tables(study: AnnotationStudy, level: Level = "ordinal") -> list[Table
 
 
 def _questions(study: AnnotationStudy, annotations: Sequence[Annotation]) -> set[str]:
-    """Return the ids of the annotated questions; all versions of a question count once."""
     return {study.answers[annotation.candidate].question_id for annotation in annotations}
 
 
@@ -132,7 +131,6 @@ def _corrections_table(study: AnnotationStudy) -> Table:
 
 
 def _models_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -> Table:
-    """Return Table 5."""
     rated: dict[str, list[tuple[str, list[int]]]] = {}
     for key, ratings in ratings_of(annotations).items():
         rated.setdefault(study.answers[key].model, []).append((study.answers[key].text, ratings))
@@ -273,7 +271,6 @@ def inconsistent(found: Sequence[GoldAgreement], least: float) -> set[tuple[str,
 
 
 def agreement_table(found: Sequence[GoldAgreement], gold: str) -> Table:
-    """Return a row for every annotator and document."""
     rows = []
     for each in found:
         figures = figure_text(each.pearson), figure_text(each.difference)

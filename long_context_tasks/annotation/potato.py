@@ -248,7 +248,6 @@ def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
 
 
 def _times(path: Path) -> dict[str, str]:
-    """Return item to the time of its last answer, in UTC."""
     found: dict[str, str] = {}
     for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:

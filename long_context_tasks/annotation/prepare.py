@@ -79,7 +79,6 @@ def without_rationale(study: AnnotationStudy) -> list[StudyQuestion]:
 
 
 def without_candidate(study: AnnotationStudy, model: str) -> list[StudyQuestion]:
-    """Return the questions whose newest version lacks an answer of a model."""
     answered = {each.question for each in study.candidates() if each.model == model}
     return [each for each in study.questions() if each.key not in answered]
 

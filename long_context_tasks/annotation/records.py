@@ -102,7 +102,6 @@ class StudyQuestion:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Id and version."""
         return self.id, self.version
 
     @property
@@ -123,7 +122,6 @@ class CandidateAnswer:
 
     @property
     def question(self) -> tuple[str, int]:
-        """Id and version of the question."""
         return self.question_id, self.version
 
 
@@ -154,8 +152,6 @@ class Annotation:
 
 
 class Flag(Checked):
-    """Feedback that an expert saw."""
-
     candidate: str
     annotator: str
     codes: str

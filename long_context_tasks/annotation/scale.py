@@ -31,8 +31,6 @@ class Step(Checked):
 
 
 class Code(Checked):
-    """A feedback code in the words that annotators read."""
-
     model_config = ConfigDict(str_strip_whitespace=True)
 
     label: str
@@ -83,7 +81,6 @@ class Scale(Checked):
 
     @property
     def values(self) -> tuple[int, ...]:
-        """All ratings, ascending."""
         return tuple(value for step in self.steps for value in step.values)
 
     @property
@@ -92,7 +89,6 @@ class Scale(Checked):
         return min(self.values, default=0), max(self.values, default=0)
 
     def as_row(self) -> dict[str, Any]:
-        """Return the content of the YAML file."""
         return self.model_dump(by_alias=True, mode="json")
 
 

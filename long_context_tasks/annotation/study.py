@@ -81,12 +81,10 @@ class AnnotationStudy:
         return sorted(self.given.values(), key=lambda each: (place[each.candidate], each.annotator))
 
     def question_of(self, candidate: str) -> StudyQuestion:
-        """Return the version of the question that a candidate answers."""
         answer = self.answers[candidate]
         return self.versions[answer.question_id][answer.version - 1]
 
     def annotated(self) -> set[tuple[str, int]]:
-        """Return id and version of the questions that have an annotation."""
         return {self.answers[candidate].question for candidate, _ in self.given}
 
     def add(
@@ -146,7 +144,6 @@ class AnnotationStudy:
                 )
 
     def add_answers(self, model: str, answers: Iterable[tuple[StudyQuestion, str]]) -> int:
-        """Add a model's answers to questions; return the number of new ones."""
         before = len(self.answers)
         for asked, text in answers:
             self._add_candidates(asked, [(None, model, text)], f"question {asked.id}")

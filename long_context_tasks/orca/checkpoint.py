@@ -334,7 +334,6 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
 
 
 def _head_of(model: "OrcaModel") -> dict[str, Any]:
-    """Return the parameters of the head by their names in the file."""
     head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
     return head if model.cls_token is None else {**head, "cls_token": model.cls_token}
 

@@ -65,10 +65,7 @@ def predicted_by_shortcuts(
 ) -> dict[str, list[float]]:
     """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, on 0 to 1.
 
-    Args:
-        train: answers with ratings, from which the shortcuts learn.
-        test: answers to predict.
-        named: whether answers name their model; otherwise only shortcuts by length are returned.
+    Unless the answers are ``named``, that is, name their model, only shortcuts by length are returned.
     """
     known, asked = ([traits_of(item) for item in items] for items in (train, test))
     ratings = [float(item.rating_mean or 0) for item in train]
@@ -126,7 +123,6 @@ class HeldOutAgreement(Checked):
         return cls.model_validate(json_value(figures))
 
     def write(self, folder: Path) -> None:
-        """Write it into the folder of a checkpoint that is being made."""
         text = json.dumps(self.model_dump(), indent=1) + "\n"
         (folder / AGREEMENT).write_text(text, encoding="utf-8")
 
@@ -167,9 +163,7 @@ def beside_shortcuts(
 ) -> list[RankFigures]:
     """Measure scores on the rated answers, and shortcuts that learn from the other questions.
 
-    Args:
-        items: some with ratings.
-        scores: rater to its scores in the order of the items.
+    ``scores`` has the scores of each rater in the order of the items.
     """
     rated = [place for place, item in enumerate(items) if item.ratings]
     truth = [float(items[place].rating_mean or 0) for place in rated]

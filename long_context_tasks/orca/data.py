@@ -104,7 +104,6 @@ class OrcaItem:
 
     @property
     def unit_ratings(self) -> tuple[float, ...]:
-        """The ratings on 0 ... 1."""
         return tuple((rating - SCALE[0]) / (SCALE[1] - SCALE[0]) for rating in self.ratings)
 
     @property
@@ -132,12 +131,7 @@ def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
 
 
 def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaItem:
-    """Check one row.
-
-    Args:
-        row: the JSON object.
-        where: its place for messages, such as ``train.jsonl, row 3``.
-        rules: see :data:`Rules`.
+    """Check one row; ``where`` is its place for messages, such as ``train.jsonl, row 3``.
 
     Raises:
         InputError: a field is missing or wrong, or a rating is outside its scale.
@@ -187,12 +181,7 @@ def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
-    """Read a file of answers and check all rows.
-
-    Args:
-        path: JSON Lines, gzipped if the name ends in ``.gz``.
-        rules: see :data:`Rules`.
-        need_ratings: refuse a row without a rating; for training.
+    """Read a file of answers and check all rows; ``need_ratings`` refuses a row without a rating.
 
     Raises:
         InputError: the file or a row cannot be used, or an id is repeated (allowed under the ``released`` rules).
@@ -216,13 +205,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
     """Refuse a second answer with the same id, because scores, ratings and splits are joined to answers by it.
 
-    Args:
-        item: any.
-        where: place of its row, for messages.
-        place_of: id to place of the earlier answers; this one is added.
-
-    Raises:
-        InputError: another answer has the id.
+    ``place_of`` has the places of the earlier answers by id; this one is added.
     """
     if item.id in place_of:
         file, _, row = place_of[item.id].rpartition(", ")
@@ -235,11 +218,7 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data that a model cannot learn from, before one is loaded.
-
-    Args:
-        items: of one part, such as the training part.
-        source: names the part in messages.
+    """Refuse data that a model cannot learn from, before one is loaded; ``source`` names them in messages.
 
     Raises:
         InputError: ratings are missing, or all are equal.

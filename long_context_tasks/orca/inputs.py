@@ -34,7 +34,6 @@ class InputFormat:
     prompt: str = ""
 
     def args(self) -> dict[str, Any]:
-        """Return the format as training arguments, for ``args.yaml`` of a checkpoint."""
         return {
             "skip_question": not self.question,
             "skip_rationale": not self.rationale,
@@ -143,12 +142,6 @@ def encode_items(
 
     A text beyond the window loses the end of its transcription, then the end of its rationale. Question, correct answer and candidate answer
     stay whole; an item that is too long without any context does not fit.
-
-    Args:
-        items: to encode.
-        tokenizer: of transformers.
-        form: parts of the text.
-        window: maximum tokens of a text; None for no limit.
 
     Raises:
         InputError: a text has no tokens, or is too long and the tokenizer does not report the offsets of its tokens.

@@ -78,7 +78,6 @@ class OrcaConfig(JudgeConfig):
         return None
 
     def description(self) -> dict[str, Any]:
-        """Return the description of the judge for results."""
         return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 
 
@@ -263,7 +262,6 @@ def _load(config: JudgeConfig) -> Generate:
 # One, because a run has one judge and a checkpoint fills much of the memory.
 @lru_cache(maxsize=1)
 def _loaded(model: str, base_model: str | None) -> "Checkpoint":
-    """Load the checkpoint once for all tasks of a run."""
     from long_context_tasks.orca.checkpoint import load_checkpoint
 
     return load_checkpoint(Path(model).expanduser(), base_model=base_model)

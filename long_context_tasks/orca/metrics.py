@@ -82,13 +82,7 @@ def _figures(
 def item_agreement(
     items: Sequence[OrcaItem], means: Sequence[float | None], variances: Sequence[float | None] | None = None
 ) -> Agreement:
-    """Compute all figures of items; those without a rating or a prediction are left out.
-
-    Args:
-        items: with ratings.
-        means: predicted, in the order of the items.
-        variances: likewise; their figures are NaN without them.
-    """
+    """Compute all figures of items, given predicted means and variances; items without a rating or a prediction are left out."""
     return agreement(
         [item.rating_mean for item in items],
         means,
@@ -146,14 +140,11 @@ def clamp(mean: float, variance: float, threshold: float) -> float:
 
 
 def clamp_all(means: Sequence[float], variances: Sequence[float], threshold: float) -> list[float]:
-    """Clamp every score."""
     return [clamp(mean, variance, threshold) for mean, variance in zip(means, variances, strict=True)]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A threshold that was tried on the development part, and its figures."""
-
     threshold: float
     rho: float
     tau: float
@@ -188,7 +179,6 @@ class ThresholdSearch:
 
 
 def composite_of(figures: Agreement | Trial, weights: Weights) -> float:
-    """Return the weighted sum of rho, tau and MAE."""
     return weights[0] * figures.rho + weights[1] * figures.tau + weights[2] * figures.mae
 
 

@@ -116,11 +116,6 @@ def _training_row(row: dict[str, Any], item: OrcaItem, keep_rationale: bool) -> 
 def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSettings) -> list[str]:
     """Write one file, or a folder for each split.
 
-    Args:
-        rows: in the training format.
-        output: a file, or for splits a folder that does not exist or is empty.
-        settings: of the splits.
-
     Returns:
         Lines for the user.
 

@@ -75,7 +75,6 @@ class ScoredAnswer:
 
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
-    """Return the row of one item."""
     # The input fields come first, so that new values replace those of an earlier scoring.
     row: dict[str, Any] = {
         **item.row,

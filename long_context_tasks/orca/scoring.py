@@ -47,7 +47,6 @@ class OrcaScore:
 
     @property
     def std(self) -> float | None:
-        """Standard deviation of people's ratings."""
         return None if self.variance is None else math.sqrt(self.variance)
 
 
@@ -66,7 +65,6 @@ class Scoring:
 
     @property
     def means(self) -> list[float | None]:
-        """Predicted means."""
         return [score.mean for score in self.scores]
 
     @property
@@ -80,7 +78,6 @@ class Scoring:
         return sum(score.reason == DOES_NOT_FIT for score in self.scores)
 
     def __str__(self) -> str:
-        """Sum up in one line for a log."""
         parts = [f"{len(self.scores) - self.unfit} of {len(self.scores)} scored"]
         if self.shortened:
             parts.append(f"{self.shortened} with a context shortened to the window of {self.window} tokens")
@@ -131,11 +128,9 @@ class KeptPredictions:
                 self._outputs.setdefault(digest, outputs)
 
     def __len__(self) -> int:
-        """Return the number of texts with outputs."""
         return len(self._outputs)
 
     def get(self, tokens: Sequence[int]) -> list[float] | None:
-        """Return the outputs for some tokens, or None."""
         return self._outputs.get(_digest(tokens))
 
     def add(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[float]]) -> None:
@@ -164,7 +159,6 @@ class KeptPredictions:
             ) from error
 
     def remove(self) -> None:
-        """Remove the file, after the result was written."""
         self.path.unlink(missing_ok=True)
 
 
@@ -246,15 +240,7 @@ def predict(
     """Predict the parameters of every row of tokens, in order.
 
     Equal rows are read once and get equal parameters, because rounding in different batches would break ties.
-
-    Args:
-        model: in training or evaluation mode, which is restored.
-        ids: tokens of each row, at least one.
-        pad: the padding token.
-        batch_tokens: as for :func:`score_items`, like the others.
-        batch_size: likewise.
-        title: likewise.
-        kept: likewise.
+    The keyword arguments are those of :func:`score_items`. The model is evaluated, and its mode is restored afterwards.
     """
     # Lists cannot be keys of a mapping.
     keys = [tuple(row) for row in ids]

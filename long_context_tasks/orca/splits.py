@@ -73,10 +73,7 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
 
     Stratified in two levels: the questions are taken domain by domain and category by category, in an order that the seed draws, and each
     goes to the part that is furthest below its share. So each domain has the ratio of the whole, and each category as far as its size allows.
-
-    Args:
-        items: with ``domain`` and ``category`` (a question has those of its first item).
-        seed: of the order.
+    A question has the domain and category of its first item.
 
     Raises:
         InputError: fewer than three questions.
@@ -225,7 +222,6 @@ def _read_part(path: Path) -> tuple[OrcaItem, ...]:
 
 
 def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:
-    """Return every answer once, by id."""
     return {
         item.id: item for split in splits for part in (split.train, split.dev, split.test) for item in part
     }

@@ -235,17 +235,6 @@ def test_the_padding_token_is_the_end_when_there_is_none(tmp_path: Path) -> None
     assert read.tokenizer.pad_token == read.tokenizer.eos_token == "</s>"
 
 
-def test_bfloat16_comes_near(tmp_path: Path) -> None:
-    written = saved_checkpoint(tmp_path / "mine")
-    half = load_checkpoint(tmp_path / "mine", device="cpu", dtype="bfloat16")
-    assert half.model.linear.weight.dtype == torch.float32
-    assert next(half.model.lm.parameters()).dtype == torch.bfloat16
-    for a, b in zip(
-        scorer.score_items(half, ITEMS).scores, scorer.score_items(written, ITEMS).scores, strict=True
-    ):
-        assert a.mean == pytest.approx(b.mean, abs=0.05)
-
-
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
 

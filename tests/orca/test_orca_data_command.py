@@ -98,18 +98,6 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "q", "rated.jsonl"]
 
 
-def test_training_and_scoring_refuse_two_answers_of_one_id(tmp_path: Path) -> None:
-    """Before a model is looked for."""
-    once = write(tmp_path / "once.jsonl", [SOURCE[1]])
-    rows = [{**row, "rationale": None} for row in (SOURCE[2], SOURCE[1], SOURCE[2])]
-    twice = write(tmp_path / "twice.jsonl", rows)
-    told = f"{twice}, row 3: the id 'c' also belongs to row 1; give every answer its own id"
-    assert told in bad("score", twice, "--checkpoint", tmp_path / "no")
-    model = ("--model", tmp_path / "no", "--head", "beta", "-o", tmp_path / "out")
-    assert told in bad("train", "--train", twice, "--dev", once, *model)
-    assert told in bad("train", "--train", once, "--dev", twice, *model)
-
-
 def test_a_training_part_of_one_class_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     """Also where other parts have several; a file that is not split may be there to be scored."""
     rows = [

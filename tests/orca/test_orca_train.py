@@ -91,17 +91,6 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_training_that_is_killed_again_and_again_comes_to_its_end(
-    model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path
-) -> None:
-    kills = 0
-    while killed_at(20, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
-        kills += 1
-        assert kills < 30
-    assert kills > 2
-    assert files_of(tmp_path / "out") == whole["lora"]
-
-
 @pytest.mark.parametrize(("moment", "step"), [(12, 3), (18, 4), (35, 7)])
 def test_a_killed_training_goes_on_after_its_last_step(
     model: Path, tmp_path: Path, moment: int, step: int

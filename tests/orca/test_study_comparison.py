@@ -91,22 +91,6 @@ def test_the_average_predicts_the_sample_variance_of_its_judges(splits: list[Spl
     assert found.variance_mae.by_split[0] == pytest.approx(np.mean(errors))
 
 
-def test_a_missing_score_is_left_out_and_counted(splits: list[SplitItems]) -> None:
-    a, b = judges({"a": 0.5, "b": 1.0})
-    gone = {item.id for split in splits for item in split.test[:2]}
-    b = Rater("b", "judge", tuple({k: v for k, v in each.items() if k not in gone} for each in b.by_split))
-    mean = averaged("mean", [a, b])
-    assert not gone & set(mean.by_split[0])
-    found = compare_raters(splits, [a, b, mean])
-    assert [each.n for each in found.figures] == [42, 42, 42]
-    assert (found.total, found.left_out, found.lacking) == (48, 6, {"b": 6, "mean": 6})
-    kept = [item for item in splits[0].test if item.id not in gone]
-    x = [a.by_split[0][item.id].mean for item in kept]
-    assert by_name(found, "a").rho.by_split[0] == pytest.approx(
-        scipy_stats.spearmanr(x, [TRUTH[item.id] for item in kept]).statistic
-    )
-
-
 def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> None:
     [a] = judges({"a": 0.5})
     none = Rater("none", "judge", ({}, *a.by_split[1:]))
@@ -146,18 +130,6 @@ def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
     difference = by_name(found, "fusion").mae_difference
     assert difference.outcome == "wins" and difference.value < -0.1
     assert found.questions == 180 and by_name(found, "fusion").n == 360
-
-
-def test_differences_draw_questions_and_find_the_better_judge(splits: list[SplitItems]) -> None:
-    good, same, poor = judges({"good": 0.1, "same": 0.1, "poor": 3.0})
-    found = compare_raters(splits, [good, same, poor], against="good")
-    outcomes = {
-        each.name: (each.rho_difference.outcome, each.mae_difference.outcome)
-        for each in found.figures
-        if each.rho_difference is not None and each.mae_difference is not None
-    }
-    assert outcomes["poor"] == ("loses", "loses") and outcomes["same"][0] == "open"
-    assert set(outcomes) == {"same", "poor"} and found.questions == 24
 
 
 def test_questions_of_one_wording_are_one_cluster(tmp_path: Path) -> None:

@@ -128,7 +128,6 @@ class Fusion:
     constant: float
 
     def predict(self, scores: Mapping[str, Sequence[float]]) -> list[float]:
-        """Return expected ratings, within 0 and 1, from the scores of every judge in one order of items."""
         total: Floats = np.asarray(self.constant)
         for name, weight in self.weights.items():
             total = total + weight * np.interp(scores[name], *self.curves[name])
@@ -143,11 +142,7 @@ def fuse(
 ) -> Fusion:
     """Calibrate each judge on the development part, then weigh the judges on the training part.
 
-    Args:
-        dev: judge to scores on the development part, on 0 to 1, in one order of items.
-        dev_truth: people's mean ratings of these items, on 0 to 1.
-        train: likewise on the training part.
-        train_truth: likewise.
+    ``dev`` and ``train`` have each judge's scores, the truths people's mean ratings, in one order of items and on 0 to 1.
     """
     from scipy.optimize import nnls
 
@@ -273,7 +268,6 @@ class SplitSpread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SplitSpread":
-        """Summarise a value of each split."""
         whole = not any(map(math.isnan, values))
         sd = stdev(values) if whole and len(values) > 1 else math.nan
         return cls(fmean(values) if whole else math.nan, sd, tuple(values))
@@ -324,12 +318,7 @@ class Comparison:
 def compare_raters(
     splits: Sequence[SplitItems], raters: Sequence[Rater], *, against: str | None = None
 ) -> Comparison:
-    """Measure the agreement of raters with people on the test answers that all of them have scored.
-
-    Args:
-        splits: with ratings.
-        raters: all rows of the table.
-        against: rater that is subtracted from all others.
+    """Measure the agreement of raters with people on the test answers that all of them have scored; ``against`` is subtracted from the others.
 
     Raises:
         InputError: no answer is left of a split's test part, or ``against`` is not a rater.

@@ -64,7 +64,6 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def prompt_file(wording: Wording) -> str:
-    """Return the complete prompt of a wording."""
     return packaged_text("long_context_tasks.judges", "prompts", f"{_FILES[wording]}.txt")
 
 
@@ -88,13 +87,7 @@ def _prompt_template(wording: Wording, question: bool, rationale: bool, transcri
 def judge_prompt(
     item: OrcaItem, condition: Condition = "with_context", wording: Wording = "paper"
 ) -> tuple[Message, ...]:
-    """Return the messages to a judge for an answer.
-
-    Args:
-        item: a blank context counts as none.
-        condition: texts that the judge sees.
-        wording: figure of the paper.
-    """
+    """Return the messages to a judge for an answer; a blank context counts as none."""
     values = {
         "question": item.question or "",
         "gt_answer": "(not given)" if condition == "no_reference" else item.reference or "",
@@ -267,11 +260,7 @@ def cluster_of(item: OrcaItem) -> str:
 
 
 def rated_rows(keys: Sequence[tuple[str, str]], columns: Sequence[RatingColumn]) -> list[dict[str, Any]]:
-    """Return a row for each answer.
-
-    Args:
-        keys: id and cluster of each answer.
-        columns: scores of all raters.
+    """Return a row for each answer; ``keys`` has the id and the cluster of each.
 
     Raises:
         InputError: two raters have the same name, or one has the name of another key of the rows.
@@ -345,7 +334,6 @@ BASELINES: dict[str, Callable[[str, str], float | None]] = {"rouge_l": rouge_l, 
 
 
 def baseline_columns(items: Sequence[OrcaItem]) -> list[RatingColumn]:
-    """Score all answers by every baseline."""
     return [
         RatingColumn(
             name,

@@ -34,7 +34,6 @@ class TrainFiles:
     exclude: Sequence[Path]
 
     def described(self) -> dict[str, dict[str, str]]:
-        """Return names and hashes of all files, for ``args.yaml``."""
         named = {"train": self.train, "judge_train": self.judge_train, "dev": self.dev}
         named |= {f"exclude_{number}": path for number, path in enumerate(self.exclude, start=1)}
         return {

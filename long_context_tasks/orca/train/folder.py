@@ -85,7 +85,6 @@ def read_state(folder: Path) -> "tuple[StageState, dict[str, Tensor]]":
 
 
 def work_folder(output: Path) -> Path:
-    """Return the folder of an unfinished run."""
     return output.with_name(f"{output.name}.training")
 
 
@@ -183,7 +182,6 @@ def cut_log(path: Path, state: StageState) -> None:
 
 
 def add_to_log(path: Path, row: Mapping[str, Any]) -> None:
-    """Append a row."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(json_value(row), ensure_ascii=False) + "\n")
 

@@ -95,11 +95,9 @@ class TrainProcesses:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait for all processes."""
         if self.count > 1:
             self._state.wait_for_everyone()
 
@@ -118,7 +116,6 @@ class TrainProcesses:
         return [item for _, item in sorted(found, key=lambda part: part[0])]
 
     def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
-        """Add up the gradients of all processes."""
         if self.count == 1:
             return
         from accelerate.utils import reduce

@@ -80,18 +80,15 @@ class TrainSettings(Checked):
 
     @property
     def form(self) -> InputFormat:
-        """Parts of the text that the model reads."""
         # The options of training are those of scoring, so one function reads both.
         parts = {name: getattr(self, name) for name in ("no_question", "no_rationale", "transcript")}
         return InputFormat().ablated(**parts)
 
     @property
     def peak_lr(self) -> float:
-        """The highest learning rate of the language model."""
         return self.lr or _LR[self.method]
 
     def args(self) -> dict[str, Any]:
-        """Return all settings as plain values for ``args.yaml``."""
         own = self.model_dump(exclude={"no_question", "no_rationale", "transcript", "init", "head"})
         return {**own, "lr": self.peak_lr, **self.form.args()}
 
@@ -114,9 +111,9 @@ def make_stages(
 
     Args:
         scenario: see the module.
-        human: training part of the ratings by people.
+        human: ratings by people.
         judge: ratings by judges.
-        held_out: development part and other items whose questions must not be trained on with judges' ratings.
+        held_out: items whose questions must not be trained on with judges' ratings.
 
     Returns:
         The stages in order, and notes for the user.
@@ -184,7 +181,6 @@ def _answer(item: OrcaItem) -> tuple[str, str]:
 
 
 def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
-    """Count the questions that are in the development part and in the training items."""
     numbers = question_numbers([*train, *dev])
     return len(set(numbers[: len(train)]) & set(numbers[len(train) :]))
 
@@ -206,13 +202,7 @@ def steps_per_epoch(items: int, batch_size: int) -> int:
 
 
 def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[int]:
-    """Return the indices of the items of a step; each epoch has its own order.
-
-    Args:
-        items: number of items.
-        batch_size: items of a step.
-        step: from 0.
-        seed: of the order.
+    """Return the indices of the items of a step, counted from 0; each epoch has its own order.
 
     >>> sorted(step_items(5, 2, 0, 7) + step_items(5, 2, 1, 7) + step_items(5, 2, 2, 7))
     [0, 1, 2, 3, 4]
@@ -225,11 +215,7 @@ def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[in
 
 
 def rate(step: int, steps: int) -> float:
-    """Return the learning rate of a step relative to the highest one: it rises linearly, then falls linearly to 0 after the last step.
-
-    Args:
-        step: from 0.
-        steps: of the whole stage.
+    """Return the learning rate of a step, from 0, relative to the highest one: it rises linearly, then falls linearly to 0 after the last.
 
     >>> [rate(step, 10) for step in range(3)]
     [1.0, 1.0, 0.8888888888888888]
