@@ -378,9 +378,7 @@ def compare(
     ] = "",
     orca: Annotated[
         list[str] | None,
-        typer.Option(
-            help="NAME=PATTERN: files of `lct orca score`, {split} stands for split_0 ...; repeatable."
-        ),
+        typer.Option(help="NAME=PATTERN: files of `lct orca score`, {split} means split_0 ...; repeatable."),
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Rater that all others are compared with, pair by pair.")
