@@ -5,16 +5,14 @@ published ones: ``inputs`` has the keys of the texts under ``system`` (may be em
 texts (labels; entries with ids; option numbers in order; section markers of the context); the label ``domain`` gives the domain.
 """
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import prompts, scoring
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, converted
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, published
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.schema import (
     Case,
@@ -22,18 +20,14 @@ from long_context_tasks.schema import (
     CaseSet,
     InputError,
     LoadedTask,
-    Message,
     format_length,
 )
-from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.count_cache import Countable, cached_counts
+from long_context_tasks.tokens.count_cache import Countable
 
 COUNTERPARTS = "ethic_recall_counterparts"
 """The family that builds the tasks without published data."""
-BOUND = 32_768
-"""Prompts of at most this many tokens are ``under_32k``, as with the official flags ``--under_32k_only`` and ``--over_32k_only``."""
 # Sources of cases that are written from a seed. Only they import the writers, which are large.
 _WRITTEN = ("seed", "recast")
 
@@ -67,7 +61,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
     elif spec.task in CONFIGURATIONS:
         # Results record what was run: published contexts have the length that they have.
         options = replace(options, length=None)
-        known_by, cases = _published(spec, options)
+        known_by, cases = published(spec, options)
     else:
         raise InputError(
             f"{name}: has no published data; build cases with `lct build {COUNTERPARTS}` and name their folder with lct_cases "
@@ -77,7 +71,9 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         replace(case, inputs={**case.inputs, "style": options.prompt_style}) for case in cases.cases
     )
     if options.prompt_tokens is not None:
-        cases = _within(spec, options, cases, known_by)
+        from long_context_tasks.benchmarks.ethic.prompt_tokens import within
+
+        cases = within(spec, options, cases, known_by)
     n_all = n_all or len(cases)
     metrics = scoring.METRICS[spec.task]
     task = LoadedTask(
@@ -156,19 +152,6 @@ def _check_options(spec: TaskSpec, options: EthicOptions) -> None:
         tokenizer_identity(options.tokenizer)
 
 
-def _published(spec: TaskSpec, options: EthicOptions) -> tuple[str, CaseSet]:
-    """Return the cases of published data, and the name of their folder, which identifies the texts."""
-    folder = converted(spec, options)
-    cases = CaseSet.read(folder, spec.name)
-    if not cases.cases:
-        there = [name for name, row in read_manifest(folder)["tasks"].items() if row["n"]]
-        raise InputError(
-            f"{spec.name}: the data hold no cases of it; they hold some of {', '.join(there) or 'no task'}: name these tasks "
-            "instead of a group, or fetch the data again (`lct data fetch ethic`)"
-        )
-    return folder.name, cases
-
-
 def _built_folder(spec: TaskSpec, root: Path) -> Path:
     """Return the case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
     from long_context_tasks.benchmarks.run_cases import family_folder
@@ -212,67 +195,3 @@ def _counted(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: st
     for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
         chosen = count_cases(chosen, tokenizer, countable, f"counting {spec.name} in {tokenizer}")
     return cases.selected(chosen)
-
-
-def _within(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str) -> CaseSet:
-    """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
-    tokenizer, style = str(options.tokenizer), str(options.prompt_style)
-    if known_by:
-        loaded = _with_template(tokenizer)
-        # The prompt changes with the chat template and the special tokens in it.
-        made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
-        identity = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        known_by = f"full\0{identity}\0{style}\0{known_by}"
-
-    def text_of(case: Case) -> str:
-        return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
-
-    # A generator, so that memory never holds all prompts.
-    texts = (
-        (f"{known_by}\0{case.document}" if known_by else text_of(case), partial(text_of, case))
-        for case in cases.cases
-    )
-    counts = cached_counts(tokenizer, texts, len(cases), f"measuring prompts in {tokenizer}")
-    chosen = [
-        replace(case, labels={**case.labels, "full_prompt_tokens": count})
-        for case, count in zip(cases.cases, counts, strict=True)
-        if (count <= BOUND) == (options.prompt_tokens == "under_32k")
-    ]
-    if not chosen:
-        raise InputError(
-            f"{spec.name}: no prompt is {options.prompt_tokens} in {tokenizer}; leave out this task or lct_prompt_tokens"
-        )
-    return cases.selected(chosen)
-
-
-def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CHAT) -> str:
-    """Return the text that a model receives: through the tokenizer's chat template, or the contents if it has none.
-
-    If the template does not accept a system role, the system message precedes the user's text. A prompt style that marks the roles
-    itself is sent without a template.
-    """
-    loaded = None if style in prompts.OWN_TEMPLATE else _with_template(tokenizer)
-    if loaded is None:
-        return "\n\n".join(message.content for message in messages)
-
-    def template(rows: list[dict[str, Any]]) -> str:
-        return str(loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True))
-
-    sent = messages if takes_system(template) else folded(messages)
-    return template([asdict(message) for message in sent])
-
-
-@lru_cache(maxsize=4)
-def _with_template(tokenizer: str) -> Any:
-    """Return a tokenizer that has a chat template, or None."""
-    if tokenizer == CL100K:
-        return None
-    try:
-        from transformers import AutoTokenizer
-
-        local = Path(tokenizer).expanduser().is_dir()
-        loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
-    except (ImportError, OSError, ValueError):
-        # Without a template, the contents alone are measured, as for a base model.
-        return None
-    return loaded if getattr(loaded, "chat_template", None) else None

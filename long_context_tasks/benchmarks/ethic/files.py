@@ -22,8 +22,8 @@ from long_context_tasks.benchmarks.downloads import hub_answers, without_downloa
 from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows, missing_data
-from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
-from long_context_tasks.schema.case_folder import cached_folder, text_key
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, Turn, file_sha256
+from long_context_tasks.schema.case_folder import cached_folder, read_manifest, text_key
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
@@ -291,15 +291,26 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     return case, texts
 
 
-def converted(spec: TaskSpec, options: Options) -> Path:
-    """Return the case folder of a task's data, with a file for each domain; it is written into the user's cache once.
+def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
+    """Return the cases of a task's published data, which are converted into a case folder in the user's cache once.
+
+    Returns:
+        Name of the folder, which identifies the texts, and the cases.
 
     Raises:
-        InputError: the data are missing or damaged.
+        InputError: the data are missing or damaged, or lack the task.
     """
     source = source_of(spec, options)
     facts = {"files": source.made_from(), "card": card(NAME).version}
-    return cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
+    folder = cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))
+    cases = CaseSet.read(folder, spec.name)
+    if not cases.cases:
+        there = [name for name, row in read_manifest(folder)["tasks"].items() if row["n"]]
+        raise InputError(
+            f"{spec.name}: the data hold no cases of it; they hold some of {', '.join(there) or 'no task'}: name these tasks "
+            "instead of a group, or fetch the data again (`lct data fetch ethic`)"
+        )
+    return folder.name, cases
 
 
 def _convert(source: PublishedData, task: str, folder: Path) -> None:

@@ -24,7 +24,7 @@ from hang_guard import hang_guard
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, resolve_options, task_specs
-from long_context_tasks.benchmarks.ethic import data as prompt_length
+from long_context_tasks.benchmarks.ethic import prompt_tokens as prompt_length
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn

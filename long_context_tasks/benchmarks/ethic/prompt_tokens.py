@@ -1,0 +1,92 @@
+"""Keep the prompts on one side of the official length bound (``lct_prompt_tokens``), as the model's chat template renders them."""
+
+import hashlib
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.benchmarks.catalogue import TaskSpec
+from long_context_tasks.benchmarks.ethic import prompts
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
+from long_context_tasks.schema import Case, CaseSet, InputError, Message
+from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.tokens import CL100K
+from long_context_tasks.tokens.count_cache import cached_counts
+
+BOUND = 32_768
+"""Prompts of at most this many tokens are ``under_32k``, as with the official flags ``--under_32k_only`` and ``--over_32k_only``."""
+
+
+def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str) -> CaseSet:
+    """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``.
+
+    Args:
+        spec: the task.
+        options: give tokenizer, prompt style and side.
+        cases: all cases of the task.
+        known_by: key of the texts in the store of token counts; empty if texts are their own keys.
+
+    Raises:
+        InputError: no prompt is on this side.
+    """
+    tokenizer, style = str(options.tokenizer), str(options.prompt_style)
+    if known_by:
+        loaded = _with_template(tokenizer)
+        # The prompt changes with the chat template and the special tokens in it.
+        made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
+        identity = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        known_by = f"full\0{identity}\0{style}\0{known_by}"
+
+    def text_of(case: Case) -> str:
+        return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
+
+    # A generator, so that memory never holds all prompts.
+    texts = (
+        (f"{known_by}\0{case.document}" if known_by else text_of(case), partial(text_of, case))
+        for case in cases.cases
+    )
+    counts = cached_counts(tokenizer, texts, len(cases), f"measuring prompts in {tokenizer}")
+    chosen = [
+        replace(case, labels={**case.labels, "full_prompt_tokens": count})
+        for case, count in zip(cases.cases, counts, strict=True)
+        if (count <= BOUND) == (options.prompt_tokens == "under_32k")
+    ]
+    if not chosen:
+        raise InputError(
+            f"{spec.name}: no prompt is {options.prompt_tokens} in {tokenizer}; leave out this task or lct_prompt_tokens"
+        )
+    return cases.selected(chosen)
+
+
+def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CHAT) -> str:
+    """Return the text that a model receives: through the tokenizer's chat template, or the contents if it has none.
+
+    If the template does not accept a system role, the system message precedes the user's text. A prompt style that marks the roles
+    itself is sent without a template.
+    """
+    loaded = None if style in prompts.OWN_TEMPLATE else _with_template(tokenizer)
+    if loaded is None:
+        return "\n\n".join(message.content for message in messages)
+
+    def template(rows: list[dict[str, Any]]) -> str:
+        return str(loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True))
+
+    sent = messages if takes_system(template) else folded(messages)
+    return template([asdict(message) for message in sent])
+
+
+@lru_cache(maxsize=4)
+def _with_template(tokenizer: str) -> Any:
+    """Return a tokenizer that has a chat template, or None."""
+    if tokenizer == CL100K:
+        return None
+    try:
+        from transformers import AutoTokenizer
+
+        local = Path(tokenizer).expanduser().is_dir()
+        loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
+    except (ImportError, OSError, ValueError):
+        # Without a template, the contents alone are measured, as for a base model.
+        return None
+    return loaded if getattr(loaded, "chat_template", None) else None
