@@ -49,13 +49,15 @@ def _read_chunks(path: Path) -> Iterator[bytes]:
         InputError: the file is missing or damaged, or is a 7z archive, as archive.org distributes the dumps.
     """
     with opened(path) as file:
-        while chunk := file.read(_CHUNK):
-            if chunk.startswith(_SEVEN_ZIP):
-                # The only 7z library for Python is under the LGPL, which our licence policy excludes.
-                raise InputError(
-                    f"{path}: is a 7z archive. Unpack it with `7z e {shlex.quote(str(path))} Posts.xml` and give Posts.xml"
-                )
+        chunk = file.read(_CHUNK)
+        if chunk.startswith(_SEVEN_ZIP):
+            # The only 7z library for Python is under the LGPL, so users unpack the archive themselves.
+            raise InputError(
+                f"{path}: is a 7z archive. Unpack it with `7z e {shlex.quote(str(path))} Posts.xml` and give Posts.xml"
+            )
+        while chunk:
             yield chunk
+            chunk = file.read(_CHUNK)
 
 
 _REMEDY = "Give a Stack Exchange dump's Posts.xml (plain or .gz) or JSON Lines with the same names."

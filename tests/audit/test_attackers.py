@@ -1,4 +1,4 @@
-"""The audit can find something and invents nothing: told the answer, an attacker is right; asked something else, it is not."""
+"""The audit finds known weaknesses and invents none: an attacker with the answer is right, and one with another question is not."""
 
 from statistics import fmean
 from typing import Any
@@ -38,7 +38,7 @@ def attackers(name: str, carriers: str, n: int) -> list[Any]:
     return [*target.attackers.values(), *(learn(known) for learn in target.learners.values())]
 
 
-def test_an_attacker_that_is_told_the_answer_is_right(carriers: str) -> None:
+def test_an_attacker_with_the_answer_is_right(carriers: str) -> None:
     from run_audit import TARGETS, questions
 
     for name in TARGETS:

@@ -1,4 +1,4 @@
-"""Layouts in which publishers and transcribers set novels: the same story in each, so that what must be left is known."""
+"""Set the same story in many layouts of publishers and transcribers, so that the right result is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

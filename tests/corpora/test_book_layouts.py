@@ -1,4 +1,4 @@
-"""Whether nothing of a book's apparatus stays and nothing of its story goes, in more layouts than anybody has seen."""
+"""The story of a book is kept, and its apparatus removed, in a hundred layouts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def read_back(folder: Path, layout: Layout, chapters: Sequence[Sequence[str]]) -
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_a_layout_leaves_the_story_alone(tmp_path: Path, layout: Layout, chapters: list[list[str]]) -> None:
+def test_a_layout_keeps_exactly_the_story(tmp_path: Path, layout: Layout, chapters: list[list[str]]) -> None:
     book = read_back(tmp_path, layout, chapters)
     assert book.paragraphs == tuple(text for chapter in chapters for text in chapter)
     assert list(book.chapters) == [sum(map(len, chapters[:place])) for place in range(CHAPTERS)]
@@ -116,7 +116,7 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("Chapitre deux était perdu.", False),
     ],
 )
-def test_what_a_leak_is(line: str, leaks: bool) -> None:
+def test_leaks_and_lookalikes(line: str, leaks: bool) -> None:
     book = Book("b", "B", ("It rained.", line), (0,), headings=("THE GOLDEN THREAD.",))
     assert any(not leak.dated for leak in find_leaks(book)) == leaks
 

@@ -134,7 +134,7 @@ def test_every_word_is_kept_or_counted(
     )
 
 
-def test_the_report_says_why_words_are_missing(tmp_path: Path) -> None:
+def test_the_report_counts_removed_words_by_reason(tmp_path: Path) -> None:
     novel = paragraphs(120, 1)
     text = (
         f"Title: The Road\n\n{START}\n\n\n{FRONTS['dedication']}CHAPTER I\n\n"
@@ -150,7 +150,7 @@ def test_the_report_says_why_words_are_missing(tmp_path: Path) -> None:
     assert json.loads((out / "manifest.json").read_text())["sources"] == [row]
 
 
-def test_a_long_part_that_is_no_known_one_is_kept(tmp_path: Path) -> None:
+def test_a_long_part_of_unknown_kind_is_kept(tmp_path: Path) -> None:
     """A second tale below the end of the first one, in a file too long for it to be taken as more of the story."""
     novel, other = paragraphs(400, 1), paragraphs(50, 2)
     text = "".join(
@@ -212,7 +212,7 @@ LATER_TITLES = [
     st.integers(1, 4),
     st.booleans(),
 )
-def test_no_story_is_lost_whatever_stands_above_it(
+def test_no_story_is_lost_below_any_front_matter(
     parts: list[str], title: str | None, later: str, first: int, sizes: list[int], gap: int, marked: bool
 ) -> None:
     stories = [paragraphs(size, seed) for seed, size in enumerate([first, *sizes])]

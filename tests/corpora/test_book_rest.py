@@ -1,4 +1,4 @@
-"""What old books have between their stories, above and below them: dates, heads of pages, marks of pictures, tales in front and back matter."""
+"""Dates, heads of pages, pictures and tales outside the chapters of old books."""
 
 from pathlib import Path
 
@@ -23,6 +23,9 @@ DATES = {
     "italian": "#Marzo {}, 18--#",
     "russian": "Москва, {} мая 1880 г.",
     "swedish": "Måndagen den {} februari.",
+    "french, in guillemets": "« Le {} mai. »",
+    "english, in open quotation marks": "“Ferry House, {} October.",
+    "french, with a note": '"Le {} août 1904 (à la franque).',
 }
 
 
@@ -50,11 +53,12 @@ def test_no_case_shows_dates_in_two_parts(tmp_path: Path, language: str) -> None
         assert sum(any(date.strip("#") in part for date in dates) for part in parts) <= 1
 
 
-def test_a_day_within_a_sentence_is_no_date(tmp_path: Path) -> None:
+def test_a_day_within_a_sentence_is_not_a_date(tmp_path: Path) -> None:
     novel = [
         f"On the {day}th of May they came to the wall, and {text}"
         for day, text in enumerate(paragraphs(20, 1), 4)
     ]
+    novel += ["“On the 3rd of May,” he said.", "“It was the 3rd of May!”", "“He came on May 3.”"]
     (tmp_path / "road.txt").write_text("CHAPTER I\n\n\n" + "\n\n".join(novel), encoding="utf-8")
     [book] = read_books(tmp_path / "road.txt")
     assert [leak for leak in find_leaks(book) if leak.dated] == []

@@ -1,4 +1,4 @@
-"""Books: what is removed, what stays, and that the real novels come out whole."""
+"""Readers of books: what is removed, what is kept, and whether real novels come out whole."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 LOOKALIKES = json.loads((GOLDEN / "headings.json").read_text(encoding="utf-8"))
 
 
-def test_gutenberg_text_becomes_the_story_alone() -> None:
+def test_a_gutenberg_text_becomes_its_story() -> None:
     story = clean((GOLDEN / "lamp.txt").read_text(encoding="utf-8"))
     assert story.title == "The Lamp or, A Light"
     assert list(story.paragraphs) == (GOLDEN / "lamp_story.txt").read_text(encoding="utf-8").splitlines()
@@ -74,7 +74,7 @@ def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
         "HE WENT TO THE WINDOW   [_See page 12_",
     ],
 )
-def test_what_editors_and_transcribers_add_is_removed(line: str) -> None:
+def test_additions_of_editors_and_transcribers_are_removed(line: str) -> None:
     first, second = "He took the boat (*) to the other bank.[A]", "[A]t last it was [T] who spoke."
     text = f"CHAPTER I\n\n{first}\n\n{line}\n\n{second}\n\nCHAPTER II\n\n{SENTENCE}\n\nTHE END\n\x1a"
     assert clean(text).paragraphs == ("He took the boat to the other bank.", second, SENTENCE)
@@ -106,7 +106,7 @@ def test_first_words_of_a_chapter_are_not_its_title() -> None:
         assert clean(text).paragraphs == (first, SENTENCE, first, SENTENCE)
 
 
-def test_titles_with_a_full_stop_are_known_by_habit() -> None:
+def test_titles_with_a_full_stop_need_a_habit() -> None:
     titles = ("The Long Road.", "Two Letters.", "A Visit to Town.", "The Return.")
     text = "\n\n".join(f"CHAPTER {i}\n\n{title}\n\n{SENTENCE}" for i, title in enumerate(titles, 1))
     assert clean(text).paragraphs == (SENTENCE,) * 4

@@ -1,4 +1,4 @@
-"""Every reader of text decodes it by one rule, and every builder states the encodings of its files."""
+"""All readers decode text by one rule, and builds report the encodings of their files."""
 
 import gzip
 import json
@@ -115,7 +115,7 @@ def test_the_encoding_of_a_file(tmp_path: Path, data: bytes, found: str) -> None
     ],
 )
 @pytest.mark.parametrize("read", [read_books, read_debates, read_opinions, read_reviews])
-def test_what_cannot_be_read_is_refused_with_the_cause(
+def test_unreadable_files_are_refused_with_the_cause(
     tmp_path: Path, read: Callable[[Path], Iterator[object]], data: bytes, says: str
 ) -> None:
     path = tmp_path / ("a.csv" if read is read_reviews else "a.txt")

@@ -1,4 +1,4 @@
-"""Plays and verse are told from novels however they are set, and in any script; prose is a novel however it is set."""
+"""Plays and verse are distinguished from novels in any layout and script."""
 
 import json
 import re

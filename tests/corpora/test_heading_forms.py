@@ -1,4 +1,4 @@
-"""Forms of headings in eleven languages: ten or more of each, set between short chapters, are recognised and no word of the story is lost."""
+"""Headings in eleven languages: twelve of each form between short chapters are recognised, and no word of the story is lost."""
 
 from itertools import product
 from textwrap import fill
@@ -125,7 +125,7 @@ def test_headings_without_a_keyword(shape: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "language"), zip(UNKNOWN, ["en", "en", "en", "es", "de", "en"], strict=True)
 )
-def test_keywords_that_nobody_listed(shape: str, language: str) -> None:
+def test_keywords_that_are_not_listed(shape: str, language: str) -> None:
     check([heading(shape, language, "", "after", i) for i in range(12)], 2, 1, 5)
 
 

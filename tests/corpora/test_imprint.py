@@ -1,4 +1,4 @@
-"""Captions, publishers' lists and printers' notes are no part of a story; sums of money and songs in it are."""
+"""Captions, publishers' lists and printers' notes are removed; sums of money and songs in a story are kept."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def _paragraphs(tmp_path: Path, blocks: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ADDED["lists"])
-def test_a_list_of_books_at_the_end_is_no_story(tmp_path: Path, language: str) -> None:
+def test_a_list_of_books_at_the_end_is_removed(tmp_path: Path, language: str) -> None:
     heading, *titles = ADDED["lists"][language]
     assert _paragraphs(tmp_path, [*STORY, f"\n\n{heading}", *titles]) == STORY
 
@@ -35,7 +35,7 @@ def test_a_list_without_a_heading_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("note", ADDED["notes"])
-def test_a_note_of_the_printer_is_no_story(tmp_path: Path, note: str) -> None:
+def test_a_note_of_the_printer_is_removed(tmp_path: Path, note: str) -> None:
     assert _paragraphs(tmp_path, [*STORY, f"\n\n{note}"]) == STORY
 
 

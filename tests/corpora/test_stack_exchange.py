@@ -233,7 +233,7 @@ def test_a_dump_in_the_encoding_that_it_declares(tmp_path: Path, encoding: str) 
     assert list(read_bodies(path, [1])) == [(1, "café")]
 
 
-def test_a_named_document_type_is_no_harm(tmp_path: Path) -> None:
+def test_a_named_document_type_is_accepted(tmp_path: Path) -> None:
     text = as_xml(POSTS).replace("<posts>", "<!DOCTYPE posts SYSTEM 'posts.dtd'>\n<posts>")
     assert list(read_posts(write(tmp_path / "Posts.xml", text))) == POSTS
 

@@ -213,7 +213,7 @@ def test_a_number_that_may_be_counted_or_a_column_stays(tmp_path: Path) -> None:
     assert "the board to say" in before and "the board to say" in after
 
 
-def test_a_few_numbers_in_order_are_no_columns(tmp_path: Path) -> None:
+def test_a_few_numbers_in_order_are_not_columns(tmp_path: Path) -> None:
     text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
     assert speeches(tmp_path, {"id": 1, "turns": [{"text": text}]}) == (text,)
 
@@ -362,7 +362,7 @@ def test_running_heads_that_alternate_are_removed(tmp_path: Path, first: int) ->
     assert " ".join(found) == " ".join(" ".join(_body(thing).split()) for thing in _THINGS)
 
 
-def test_lines_that_come_again_far_apart_are_no_heads(tmp_path: Path) -> None:
+def test_repeated_lines_far_apart_are_not_running_heads(tmp_path: Path) -> None:
     text = [f"The motion of day {number}00 is long.\n\nIt is\ndenied." for number in range(12)]
     for place in (0, 5, 10):
         text[place] = f"IT IS SO ORDERED\n\n{text[place]}"
@@ -489,7 +489,7 @@ def test_citations_of_a_record_have_the_numbers_of_their_links(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("marked", ["<!-- scanned -->", "<?xml version='1.0'?>", " "])
-def test_an_opinion_of_nothing_but_marks_has_no_text(tmp_path: Path, marked: str) -> None:
+def test_an_opinion_of_nothing_but_markup_is_skipped(tmp_path: Path, marked: str) -> None:
     rows = [{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}, {"absolute_url": "/opinion/2/c-v-d/"}]
     rows[1]["html"] = marked
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Recast tasks on tiny carriers: they fit their length, gold is what stands there, and a seed gives other names."""
+"""Recast tasks on tiny carriers: length, gold from the text, and new names for each seed."""
 
 import re
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_task_fits_its_length_and_shows_no_name_of_the_carrier(task: str, carr
 
 
 @pytest.mark.parametrize("domain", ["books", "debates"])
-def test_options_are_sentences_that_no_longer_stand_in_the_context(domain: str, carriers: Path) -> None:
+def test_options_are_sentences_removed_from_the_context(domain: str, carriers: Path) -> None:
     loaded = _load(f"ethic_organize_{domain}_recast", carriers)
     for case, prompt in zip(loaded.cases.cases, _prompts(loaded), strict=True):
         options = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
@@ -66,7 +66,7 @@ def test_options_are_sentences_that_no_longer_stand_in_the_context(domain: str, 
         assert "sentences that were taken out" in prompt and "summarize" not in prompt
 
 
-def test_no_option_begins_behind_a_title_or_with_who_speaks() -> None:
+def test_no_option_begins_after_a_title_or_with_a_speaker() -> None:
     said = "Hon. Anne Bell asked for the report of the whole committee. “Where is it, then?” Mr. Cole said to the house in a loud voice. So the debate went on until late at night."
     assert _sentences(said) == [
         "Hon. Anne Bell asked for the report of the whole committee.",
@@ -74,7 +74,7 @@ def test_no_option_begins_behind_a_title_or_with_who_speaks() -> None:
     ]
 
 
-def test_a_document_behind_one_that_has_too_few_sentences_has_fewer_parts(
+def test_a_document_after_one_with_too_few_sentences_has_fewer_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(organize.__globals__, "_in_parts", lambda maker, document, number, room: number)

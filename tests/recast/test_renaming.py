@@ -42,13 +42,13 @@ def test_every_form_of_a_name_follows_one_new_word(seed: int) -> None:
     assert of["Ulster"][0] in "AEIOU" and of["England"][0] in "AEIOU"
 
 
-def test_what_is_no_name_stays() -> None:
+def test_words_that_are_not_names_stay() -> None:
     said = """Don't go, the King of Kent said in May. Sir, I saw Kent and Don Quixote. Will you come, Mr. Speaker? The French and the
 Hindus met at the House on Monday, 3 March 1904, in chapter VII, and in Chapter XII of it, at the Committee of 42 members."""
     assert {word for word, now in _pairs(said, _renamed(said)) if word != now} == {"Kent", "Don", "Quixote"}
 
 
-def test_a_word_that_is_often_small_is_a_name_behind_titles() -> None:
+def test_a_word_often_in_lower_case_is_a_name_after_titles() -> None:
     said = "Mr. Pocket met Mrs. Pocket, and I Rope. He had a rope in his pocket. The tall Stone saw a stone, a stone, a stone."
     assert {word for word, now in _pairs(said, _renamed(said)) if word != now} == {"Pocket"}
     said = "He knew Mr. Rivers, Ms. T J Louw and Mr. J. B. O'Neill of the Rivers. A river is a river."
@@ -75,7 +75,7 @@ def test_initials_stay_right() -> None:
         assert all(word[0] == now[0] for word, now in pairs if word[0] not in "XZ")
 
 
-def test_a_name_that_ends_in_ss_is_no_plural() -> None:
+def test_a_name_in_ss_is_not_a_plural() -> None:
     said = "So he met Jes, and Jess, and the Jesses of Bas and Bass."
     of = dict(_pairs(said, _renamed(said)))
     assert of["Jess"] != f"{of['Jes']}s" and not any(now.endswith("sss") for now in of.values())

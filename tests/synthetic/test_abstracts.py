@@ -1,4 +1,4 @@
-"""Synthetic abstracts and reviews: their prose, numbers, and how studies are told apart."""
+"""Synthetic abstracts and reviews: prose, numbers, and the distinction between included and other studies."""
 
 import random
 import re

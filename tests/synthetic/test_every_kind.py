@@ -1,4 +1,4 @@
-"""What holds for every kind of synthetic text: the same bytes for a seed, its length, no sentence of another seed."""
+"""Every kind of synthetic text: equal bytes for equal seeds, the requested length, no sentence of another seed."""
 
 import hashlib
 import json

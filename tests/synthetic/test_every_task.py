@@ -1,4 +1,4 @@
-"""What holds for every synthetic task: its length in any tokenizer, the same cases however many and however they are made."""
+"""Every synthetic task: its length in any tokenizer, and equal cases for any number of them."""
 
 from dataclasses import replace
 from pathlib import Path

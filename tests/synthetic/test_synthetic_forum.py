@@ -1,4 +1,4 @@
-"""Constraint matching: one answer meets every requirement, all others miss one to three; what is less than reading it all does not help."""
+"""Constraint matching: one answer meets every requirement, others miss one to three, and shortcuts do not help."""
 
 import math
 import os

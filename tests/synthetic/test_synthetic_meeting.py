@@ -56,7 +56,7 @@ def test_a_meeting_has_the_length_and_the_form_that_are_asked_for(
 
 
 @pytest.mark.parametrize("seeds", [8, pytest.param(80, marks=pytest.mark.slow)])
-def test_nobody_answers_or_names_oneself(seeds: int) -> None:
+def test_speakers_neither_answer_nor_name_themselves(seeds: int) -> None:
     """One speaker never follows on oneself, says one's own tag, or has a false start with a tag."""
     for seed in range(seeds):
         for meeting in (write_meeting(seed, 6000, 6), write_meeting(seed, 1500, 3)):
@@ -66,7 +66,7 @@ def test_nobody_answers_or_names_oneself(seeds: int) -> None:
             assert "]-" not in meeting.transcript and "-[" not in meeting.transcript
 
 
-def test_the_opening_question_of_a_conversation_stands_alone_and_the_next_one_does_not() -> None:
+def test_only_the_second_question_about_a_subject_omits_it() -> None:
     meeting = write_meeting(3, 8000, 8)
     assert [one.follow_up is None for one in meeting.questions] == [True, False] * 4
     for opening, next_one in zip(meeting.questions[::2], meeting.questions[1::2], strict=True):
@@ -81,7 +81,7 @@ def test_types_and_positions_are_equally_frequent() -> None:
     assert max(counts.values()) - min(counts.values()) <= 4
 
 
-def test_a_position_tells_where_the_answer_is_brought_up_and_settled() -> None:
+def test_a_position_is_the_third_in_which_the_answer_is_settled() -> None:
     """Without the third that a position names, the reader finds no answer, or another one."""
     wrong = 0
     asked = [(meeting, one) for meeting, one in short_meetings() if one.position != "S"]
@@ -98,7 +98,7 @@ def test_a_position_tells_where_the_answer_is_brought_up_and_settled() -> None:
 
 
 @pytest.mark.parametrize(("tokens", "number"), [(699, 1), (1000, 3), (5000, 0)])
-def test_what_has_no_room_is_refused(tokens: int, number: int) -> None:
+def test_too_few_tokens_are_refused(tokens: int, number: int) -> None:
     with pytest.raises(InputError, match=r"cannot be written|too short"):
         write_meeting(0, tokens, number)
 
@@ -125,7 +125,7 @@ def test_a_point_that_is_changed_later_has_another_answer_before() -> None:
     assert changed >= 3
 
 
-def test_no_form_of_an_answer_stands_in_another_one() -> None:
+def test_no_form_of_an_answer_is_part_of_another_answer() -> None:
     people = [f"[PERSON{number}]" for number in range(1, 25)]
     for seed in range(40):
         dice = Dice(Random(seed).random)

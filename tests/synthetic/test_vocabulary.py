@@ -1,4 +1,4 @@
-"""Names: distinct within a kind, shared between kinds, enough for any text, and other ones for every seed."""
+"""Names are distinct within a kind, shared between kinds, sufficient for any text and different for each seed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Sentence plans: what cannot be compiled."""
+"""Sentence plans that cannot be compiled."""
 
 from pathlib import Path
 
