@@ -3,8 +3,6 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
-from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
@@ -155,33 +153,3 @@ def test_no_number_is_both() -> None:
             found = {one.replace(",", "") for one in _INTEGER.findall(text)} & gold
             # Some counts are in words.
             assert found <= set(paragraph.labels)
-
-
-def f1(found: set[str], right: set[str]) -> float:
-    """F1 of two sets, in per cent."""
-    both = len(found & right)
-    return 200 * both / (len(found) + len(right)) if found or right else 100.0
-
-
-def ranked_by_similarity(question: str, texts: Sequence[str], right: set[int]) -> float:
-    """F1 of texts ranked by how alike their words are to a question's, as many taken as are right."""
-    text_features = pytest.importorskip("sklearn.feature_extraction.text")
-    matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform([question, *texts])
-    alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
-    best = sorted(range(len(texts)), key=lambda place: -alike[place])[: len(right)]
-    return f1(set(map(str, best)), set(map(str, right)))
-
-
-@pytest.mark.slow
-def test_attribution_by_similarity() -> None:
-    """Texts ranked by how alike their words are to what is asked, as many taken as are right."""
-    found, chance = [], []
-    for seed in range(80):
-        review = begin_review(seed)(6000)
-        texts = [f"{one.title} {one.abstract}" for one in review.studies]
-        right = [one.included for one in review.studies]
-        included = {at for at, one in enumerate(right) if one}
-        found.append(ranked_by_similarity(review.background, texts, included))
-        chance.append(100 * fmean(right))
-    print(round(fmean(found), 1), "chance", round(fmean(chance), 1))
-    assert fmean(found) < fmean(chance) + 2 + 40 / 40**0.5
