@@ -1,4 +1,4 @@
-"""`lct plan --missing` on built cases: what a run's cases hold counts, and not where they lay; from folders and from bundles."""
+"""`lct plan --missing` on built cases goes by the content of the cases and not by their folder; from folders and from bundles."""
 
 import json
 import re
@@ -88,9 +88,7 @@ def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path,
     moved = shutil.move(place, tmp_path / "moved")
     try:
         done = lct("runs", "rescore", results)
-        assert (
-            done.code == 2 and f"not in {place}; name the folder where they lie now with --cases" in done.err
-        )
+        assert done.code == 2 and f"not in {place}; name their folder with --cases" in done.err
         done = lct("runs", "rescore", results, "--cases", moved, "--json")
         assert done.code == 0 and done.rows["result"]["changed"] == 0, done
         other = lct("runs", "rescore", results, "--cases", made / "other" / "cases")
@@ -105,7 +103,7 @@ def test_a_run_is_scored_and_judged_again_wherever_its_cases_lie_now(made: Path,
             done = lct("judge", "run", results, "--judge", judge)
             said = done.err.splitlines()[-1]
             assert done.code == 2 and "nothing to judge: skipped " in said, done
-            assert f"not in {place}; name the folder" in said and "no run of a task" not in said
+            assert f"not in {place}; name their folder" in said and "no run of a task" not in said
             done = lct("judge", "run", results, "--judge", judge, "--cases", moved)
         assert list(results.rglob("judged/*/*.json")), done
     finally:

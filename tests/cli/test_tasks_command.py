@@ -126,5 +126,5 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(f"{module}.ENDPOINT", "http://127.0.0.1:9", raising=False)
     monkeypatch.setattr(http.time, "sleep", waits)
     assert not hub_answers("dmis-lab/ETHIC")
-    with pytest.raises(InputError, match="cannot be had from the Hugging Face hub"):
+    with pytest.raises(InputError, match="is not available from the Hugging Face hub"):
         load_task("ethic_recall_books")
