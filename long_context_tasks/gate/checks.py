@@ -6,10 +6,10 @@ Each check uses what an endpoint reports about itself, and is skipped if the end
 import asyncio
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from long_context_tasks.gate.stacks import SIDES, Asking, GateCell, StackAnswer
 from long_context_tasks.hosts.rope import own_base
@@ -174,8 +174,17 @@ def _rope_apart(first: Sequence[Sequence[float]], second: Sequence[Sequence[floa
     return [Fault("A and B", "RoPE settings differ", text)]
 
 
-Answers = Mapping[str, Mapping[tuple[str, str], StackAnswer]]
-"""Answers of each side, by cell and case."""
+_Case = tuple[str, str]
+"""Name of a cell and id of a case."""
+Answers = Mapping[str, Mapping[_Case, StackAnswer]]
+"""Answers of each side."""
+
+
+class _Expected(NamedTuple):
+    """An expected number of prompt tokens, and whether it includes a BOS that the chat template writes."""
+
+    tokens: int
+    bos: bool = False
 
 
 def check_replies(
@@ -192,25 +201,16 @@ def check_replies(
         tokenizer: tokenizer of the models, a folder or hub id, to count prompts with its chat template; empty to skip this check.
         template_options: options of each side's chat template, as its requests have them in ``chat_template_kwargs``.
     """
-    found = []
+    found: list[Fault] = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
     for side in SIDES:
         found += _thinking(side, answers[side])
-        own = _own_count(tokenizer) if tokenizer and counts[side] else None
         options = (template_options or {}).get(side, {})
-        expected = {key: own(_messages(cells, key), options) for key in _some(counts[side])} if own else {}
-        counted = _against(side, counts[side], expected, "the tokenizer's")
-        short = {
-            key: f"{n} tokens of {rough}"
-            for key, n in counts[side].items()
-            if (rough := _rough(cells, key)) and n < _LEAST_SHARE * rough
-        }
-        if short and not any(one.name == _CUT_PROMPTS for one in counted):
-            text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
-            counted.append(Fault(side, _CUT_PROMPTS, text))
-        found += counted
+        found += _check_counts(side, counts[side], cells, tokenizer, options)
+    # A count that is known to be wrong says nothing about the other stack.
     if not any(fault.name in (_CUT_PROMPTS, "double BOS") for fault in found):
-        found += _against("A", counts["A"], counts["B"], "B's")
+        of_b = {key: _Expected(n) for key, n in counts["B"].items()}
+        found += _compare_counts("A", counts["A"], of_b, "B's")
     for side, other in (SIDES, SIDES[::-1]):
         if lost := [
             key
@@ -219,14 +219,14 @@ def check_replies(
         ]:
             text = f"gives no answer to {len(lost)} cases that {other} answers, the first of them {lost[0][1]}; raise its window"
             found.append(Fault(side, "prompts refused", text))
-    (ends, of_a), (others, of_b) = (_ends_at_budget(answers[side]) for side in SIDES)
-    if of_a and of_b and _clearly_more(ends, of_a, others, of_b):
-        text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b:.0%} of B's; look at its stop tokens"
+    (ends, of_a), (others, of_b_replies) = (_ends_at_budget(answers[side]) for side in SIDES)
+    if of_a and of_b_replies and _clearly_more(ends, of_a, others, of_b_replies):
+        text = f"{ends / of_a:.0%} of its answers end at the answer budget, {others / of_b_replies:.0%} of B's; look at its stop tokens"
         found.append(Fault("A", "answers without an end", text))
     return found
 
 
-def _prompt_tokens(answers: Mapping[tuple[str, str], StackAnswer]) -> dict[tuple[str, str], int]:
+def _prompt_tokens(answers: Mapping[_Case, StackAnswer]) -> dict[_Case, int]:
     """Return the number of tokens of the first prompt of each case, as the endpoint counts them."""
     return {
         key: answer.replies[0].prompt_tokens
@@ -235,68 +235,86 @@ def _prompt_tokens(answers: Mapping[tuple[str, str], StackAnswer]) -> dict[tuple
     }
 
 
-def _rough(cells: Mapping[str, GateCell], key: tuple[str, str]) -> int:
+def _check_counts(
+    side: str,
+    counts: Mapping[_Case, int],
+    cells: Mapping[str, GateCell],
+    tokenizer: str,
+    options: Mapping[str, Any],
+) -> list[Fault]:
+    """Compare an endpoint's token counts of prompts with the tokenizer's and with rough counts of the cases."""
+    found = []
+    if tokenizer and counts:
+        loaded = _tokenizer(tokenizer)
+        # Three prompts are enough: every prompt has the same template, and long ones take seconds to encode.
+        ordered = sorted(counts, key=counts.__getitem__)
+        chosen = dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))
+        expected = {key: _own_count(loaded, _messages(cells, key), options) for key in chosen}
+        found += _compare_counts(side, counts, expected, "the tokenizer's")
+    short = {
+        key: f"{n} tokens of {rough}"
+        for key, n in counts.items()
+        if (rough := _rough(cells, key)) and n < _LEAST_SHARE * rough
+    }
+    if short and not any(fault.name == _CUT_PROMPTS for fault in found):
+        text = f"counts {next(iter(short.values()))} or so in {len(short)} prompts; raise its window"
+        found.append(Fault(side, _CUT_PROMPTS, text))
+    return found
+
+
+def _rough(cells: Mapping[str, GateCell], key: _Case) -> int:
     task = cells[key[0]].task
     return 0 if task is None else task.by_id[key[1]].num_tokens.get(CL100K, 0)
 
 
-def _some(counts: Mapping[tuple[str, str], int]) -> list[tuple[str, str]]:
-    """Return the cases with the shortest, the median and the longest prompt."""
-    ordered = sorted(counts, key=counts.__getitem__)
-    return list(dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))) if ordered else []
-
-
-def _messages(cells: Mapping[str, GateCell], key: tuple[str, str]) -> list[Message]:
+def _messages(cells: Mapping[str, GateCell], key: _Case) -> list[Message]:
     task = cells[key[0]].task
     return [] if task is None else task.messages(task.by_id[key[1]])
 
 
 @lru_cache(maxsize=2)
-def _own_count(tokenizer: str) -> Callable[[Sequence[Message], Mapping[str, Any]], tuple[int, bool]]:
-    """Return a function that counts messages in a tokenizer's chat template and reports whether the template writes the BOS."""
+def _tokenizer(name: str) -> Any:
     from transformers import AutoTokenizer
 
     load: Any = AutoTokenizer.from_pretrained
     try:
-        loaded: Any = load(tokenizer)
+        return load(name)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"--tokenizer {tokenizer}: cannot be loaded; give the models' own folder or hub id"
+            f"--tokenizer {name}: cannot be loaded; give the models' own folder or hub id"
         ) from error
 
-    def count(messages: Sequence[Message], options: Mapping[str, Any]) -> tuple[int, bool]:
-        rows = [{"role": message.role, "content": message.content} for message in messages]
-        text = loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
-        ids = loaded(text, add_special_tokens=False).input_ids
-        return len(ids), bool(ids) and ids[0] == loaded.bos_token_id
 
-    return count
+def _own_count(tokenizer: Any, messages: Sequence[Message], options: Mapping[str, Any]) -> _Expected:
+    """Count messages in a tokenizer's chat template with its options."""
+    rows = [{"role": message.role, "content": message.content} for message in messages]
+    text = tokenizer.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    return _Expected(len(ids), bool(ids) and ids[0] == tokenizer.bos_token_id)
 
 
-def _against(
-    side: str,
-    counts: Mapping[tuple[str, str], int],
-    expected: Mapping[tuple[str, str], Any],
-    whose: str,
+def _compare_counts(
+    side: str, counts: Mapping[_Case, int], expected: Mapping[_Case, _Expected], whose: str
 ) -> list[Fault]:
-    """Compare the endpoint's token counts of prompts with other counts of the same prompts."""
-    shared = [key for key in expected if key in counts]
-    pairs = [
-        (counts[key], *(expected[key] if isinstance(expected[key], tuple) else (expected[key], False)))
-        for key in shared
-    ]
-    if not pairs or all(mine == other for mine, other, _ in pairs):
+    """Compare an endpoint's token counts of prompts with other counts of the same prompts, and name the most likely fault.
+
+    Args:
+        side: A or B.
+        counts: counts of the endpoint.
+        expected: other counts; only cases in both are compared.
+        whose: origin of the other counts, ``the tokenizer's`` or ``B's``.
+    """
+    pairs = {key: (counts[key], expected[key].tokens) for key in expected if key in counts}
+    if not pairs or all(mine == other for mine, other in pairs.values()):
         return []
-    more = {mine - other for mine, other, _ in pairs}
-    by_cell: dict[str, list[int]] = {}
-    for (cell, _), (mine, other, _) in zip(shared, pairs, strict=True):
-        by_cell.setdefault(cell, []).append(mine - other)
-    if more == {1} and all(bos for _, _, bos in pairs):
+    more = {mine - other for mine, other in pairs.values()}
+    if more == {1} and all(expected[key].bos for key in pairs):
         text = "prompts have a token more than the chat template writes, and the template writes the BOS already; turn off the tokenizer's own BOS"
         return [Fault(side, "double BOS", text)]
-    directions = [(side, whose, [(mine, theirs) for mine, theirs, _ in pairs])]
+    directions = [(side, whose, list(pairs.values()))]
     if whose == "B's":
-        directions.append(("B", "A's", [(theirs, mine) for mine, theirs, _ in pairs]))
+        # Either of two endpoints may cut prompts, while a tokenizer never does.
+        directions.append(("B", "A's", [(theirs, mine) for mine, theirs in pairs.values()]))
         side = "A and B"
     for which, by, numbers in directions:
         if (cut := _cut(numbers)) is not None:
@@ -306,7 +324,10 @@ def _against(
             return [Fault(which, _CUT_PROMPTS, text)]
     apart = f"{min(more):+d}" if len(more) == 1 else f"{min(more):+d} to {max(more):+d}"
     text = f"prompts differ by {apart} tokens from {whose} count; give the server the model's own"
-    # A template adds the same to every prompt of a task.
+    by_cell: dict[str, list[int]] = {}
+    for (cell, _), (mine, other) in pairs.items():
+        by_cell.setdefault(cell, []).append(mine - other)
+    # A template adds the same number of tokens to every prompt of a task, a tokenizer more to longer ones.
     if any(max(own) - min(own) > _BOUNDARY for own in by_cell.values()):
         return [Fault(side, "tokenizers differ", f"{text} tokenizer")]
     return [Fault(side, "chat templates differ", f"{text} chat template")]

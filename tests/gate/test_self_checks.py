@@ -73,9 +73,8 @@ def test_the_tokenizers_own_count_is_held_against_the_servers(
     counted: tuple[int, int], expected: tuple[tuple[int, bool], ...], name: str
 ) -> None:
     keys = [("cell", "short"), ("cell", "long")]
-    found = checks._against(
-        "A", dict(zip(keys, counted, strict=True)), dict(zip(keys, expected, strict=True)), "the tokenizer's"
-    )
+    other = {key: checks._Expected(*own) for key, own in zip(keys, expected, strict=True)}
+    found = checks._compare_counts("A", dict(zip(keys, counted, strict=True)), other, "the tokenizer's")
     assert [one.name for one in found] == ([name] if name else [])
 
 
@@ -91,8 +90,10 @@ def test_the_tokenizers_own_count_is_held_against_the_servers(
 def test_the_counts_of_both_servers_are_held_against_one_another(
     a: tuple[int, ...], b: tuple[int, ...], side: str, name: str
 ) -> None:
-    counts = [{("cell", str(place)): n for place, n in enumerate(own)} for own in (a, b)]
-    assert [(one.side, one.name) for one in checks._against("A", *counts, "B's")] == [(side, name)]
+    of_a = {("cell", str(place)): n for place, n in enumerate(a)}
+    of_b = {("cell", str(place)): checks._Expected(n) for place, n in enumerate(b)}
+    found = checks._compare_counts("A", of_a, of_b, "B's")
+    assert [(one.side, one.name) for one in found] == [(side, name)]
 
 
 def test_both_servers_that_cut_prompts_are_named() -> None:
