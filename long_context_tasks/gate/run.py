@@ -451,6 +451,7 @@ def pair_of(cell: str, case: str, a: StackAnswer, b: StackAnswer) -> Pair:
     turns: list[tuple[float, float]] = []
     lacking = 0
     for mine, theirs, mute in zip(a.scores, b.scores, a.lacking, strict=True):
+        # Leaving out turns that only A fails to answer would reward a stack with a short window.
         if theirs is None or (mine is None and not mute):
             continue
         lacking += mine is None

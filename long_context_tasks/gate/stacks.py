@@ -184,6 +184,7 @@ def _newest_runs(folder: Path) -> dict[str, StoredRun]:
             for name, value in settings_of(run).items()
             if name.startswith("lct_") and name not in _MAY_DIFFER
         }
+        # The settings decide which cases were asked, so runs of A and B are matched by them.
         newest[json.dumps([run.task, asked], default=str)] = run
     if not newest:
         problem = f": {found.problems[0].message}" if found.problems else ""
@@ -233,6 +234,7 @@ def _needs_judge(task: LoadedTask) -> bool:
 def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
     if task.by_likelihood or task.own_template:
         raise InputError(f"{task.name}: is not asked as a chat; take a generating task and the chat style")
+    # Cases of one document depend on each other, so documents and not cases are drawn.
     documents: dict[str, list[str]] = {}
     for case in cases:
         documents.setdefault(case.cluster, []).append(case.id)

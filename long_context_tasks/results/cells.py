@@ -151,6 +151,7 @@ def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> p
 
 def _graded(collection: Collection) -> Set[tuple[str, str]]:
     """Return the pairs of family and metric that have some value between 0 and 1, i.e. metrics that are not binary."""
+    # By family and not by cell: a cell may have only 0 and 1 by chance.
     between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
     found = (
         between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
@@ -163,6 +164,7 @@ def _graded(collection: Collection) -> Set[tuple[str, str]]:
 def _host_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
     """Return, for each cell and host, the headline's mean in each repeat of each run."""
     means: dict[int, dict[str, list[float | None]]] = {}
+    # A repeat inside a run counts like a run.
     repeats = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
     for cell, host, _, _, mean in repeats.agg(pl.col("value").mean()).iter_rows():
         means.setdefault(cell, {}).setdefault(str(host), []).append(mean)

@@ -149,6 +149,7 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
             raise InputError(
                 f"--same-within {text}: give a margin above 0, such as 2% for rates or 0.3 for points of a scale"
             )
+        # One margin for rates and one for points, because their units differ.
         if (not percent) in margins:
             raise InputError(f"--same-within {text}: there is already a margin of this kind")
         margins[not percent] = value
@@ -250,6 +251,7 @@ def compare_models(
 
 
 def _key(cell: Cell) -> tuple[object, ...]:
+    # All that must be equal for a fair comparison.
     return (cell.benchmark, cell.task, cell.version, cell.judge, cell.settings, cell.metric, cell.points)
 
 

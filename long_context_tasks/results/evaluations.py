@@ -31,6 +31,7 @@ NO_JUDGE = "(none)"
 BEFORE = "before"
 """Key in a file of ``lct runs rescore`` with the scores that it was made from."""
 _NO_JUDGE_FOLDER = "no_judge"  # cannot clash with a judge's folder, because those end in digits
+# Turns and repeats are stored as 16-bit integers.
 _MOST = 2**15
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 

@@ -213,6 +213,7 @@ def _result(row: Mapping[str, Any], cell: Cell, card: Card, metric: str, mean: M
     judge = loads(row["judge_settings"])
     kind = stored_kind(judge)
     if judge and (points or (kind and metric in kind.metrics)):
+        # Only these metrics come from the judge; the others are counted from the response.
         config["llm_scoring"] = _judging(judge)
     uncertainty: _Record = {"num_samples": mean.n}
     if math.isfinite(mean.se):

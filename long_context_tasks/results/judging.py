@@ -73,6 +73,7 @@ def prepare(
     for run, task in with_tasks(read, tasks):
         if isinstance(task, str):
             skipped.append(task)
+        # A trained judge compares a response with the right answer, which the task must provide.
         elif task.judging is not None or (any_task and task.asked_and_right is not None):
             try:
                 responses_to(run, task)

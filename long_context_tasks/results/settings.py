@@ -67,6 +67,7 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
         arguments = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
     found: dict[str, Any] = without_places({**options, **normal_arguments(arguments)})
     if _CASES in options:
+        # Relative paths are still whole: without_places leaves them alone.
         found[_CASES] = last_name(options[_CASES])
     return dict(sorted(found.items()))
 

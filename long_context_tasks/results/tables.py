@@ -117,6 +117,7 @@ def leaderboard(collection: Collection, cells: Sequence[Cell]) -> pl.DataFrame:
     rows = []
     for cell in cells:
         mean = cell.mean
+        # Columns named like fields of a cell are those fields.
         row: dict[str, Any] = {name: getattr(cell, name) for name in LEADERBOARD if hasattr(cell, name)}
         row |= {name: getattr(mean, name) for name in ("value", "low", "high", "se", "coverage")}
         row |= {"n": mean.total, "n_scored": mean.n, "reasons": reasons_text(mean)}
@@ -323,6 +324,7 @@ def escape_markdown(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return text in one line, without characters that move the cursor, change colours or are invisible."""
+    # Names come from other people's files and are printed on terminals.
     return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
@@ -334,6 +336,7 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
         value = cell.mean.value
         height = -value if math.isfinite(value) else math.inf
         about = (order[cell.task], cell.length or 0, cell.judge or "", cell.settings)
+        # An unranked score may be higher only because hard cases are missing.
         return (*about, not cell.ranked, height)
 
     rows = []
@@ -360,6 +363,7 @@ def _with_percent(cell: Cell) -> str:
 def _task_at_length(cell: Cell) -> str:
     """Return the task, followed by its length if that is an option of the run and not in the name."""
     length = "" if cell.length is None else format_length(cell.length)
+    # Names such as ada_leval_tsort_8k contain the length already.
     return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
 
 

@@ -301,6 +301,7 @@ def heat_maps(
     Heat maps need the data of the task. The second value is a note on cells without one, with the reason.
     """
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
+    # By task, so that the data of a task are loaded once.
     for cell in sorted(cells, key=lambda cell: cell.task):
         benchmark = catalogue.benchmark(cell.benchmark)
         if not benchmark.has_heat_maps:

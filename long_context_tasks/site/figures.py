@@ -200,6 +200,7 @@ def _parts(
     x_title: str,
 ) -> Iterator[tuple[Sequence[_Line], dict[str, Any]]]:
     """Yield the lines of each figure with the data to draw; a line has two places or more, in order."""
+    # Rates and points need different axes.
     for points in (False, True):
         places: dict[str, dict[float, Cell]] = {}
         for cell in cells:

@@ -244,6 +244,7 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
 @lru_cache(maxsize=1_000)
 def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> str:
     """Return all settings of a run as indented JSON, without secrets."""
+    # Judges' settings and provenance may hold addresses with keys.
     texts = {"options": options, "judge": judge, "provenance": provenance}
     values = {name: _public_json(text) for name, text in texts.items() if text}
     kept = {name: value for name, value in values.items() if value}
@@ -422,6 +423,7 @@ def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
     rows = []
     for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
         # The folder of built cases is different for everyone.
+        # Generation arguments are given to the host, not to the task.
         own = {
             key: value
             for key, value in held_settings(settings).items()

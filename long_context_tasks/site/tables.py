@@ -57,6 +57,7 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
     others: list[Cell] = []
 
     def place(cell: Cell) -> tuple[int, bool, str]:
+        # Scores of an older version are never shown in place of newer ones, even if only they are ranked.
         return cell.version, cell.ranked, moment(cell.made)
 
     for cell in cells:

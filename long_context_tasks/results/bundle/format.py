@@ -133,6 +133,7 @@ def _public_json(text: str) -> str:
         raise ValueError("is not a JSON object")
     if not public:
         raise ValueError("holds a local path, a key or an address with more than it needs")
+    # Ranking compares this number with the number of cases.
     limit = value.get("lct_n")
     if limit is not None and not re.fullmatch(r"[0-9]{1,9}", str(limit), re.ASCII):
         raise ValueError(f"must hold a number of cases: lct_n is {str(limit)[:40]!r}")
@@ -190,6 +191,7 @@ class RunRow(Checked):
         if spec.tokens and self.length != spec.tokens:
             raise ValueError(f"length {self.length} does not belong to {self.task}")
         card, judge = catalogue.card(spec.benchmark), stored_kind(loads(self.judge_settings))
+        # A trained judge has metrics that no card lists.
         known = (*card.metrics, *(judge.metrics if judge else ()))
         if unknown := [name for name in self.metrics if name not in known]:
             raise ValueError(f"unknown metric {unknown[0][:60]!r} of {spec.benchmark}")
@@ -333,6 +335,7 @@ class BundleReader:
 
     def _check_members(self, file: zipfile.ZipFile) -> None:
         names = [member.filename for member in file.infolist()]
+        # A zip may contain a name twice, and readers differ in which one they take.
         odd = [name for name in names if name not in LIMITS and not _RESPONSES.fullmatch(name)]
         if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
             shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"

@@ -53,6 +53,7 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
     return Evaluation(stored, run.label, numbers, by_seed=run.by_seed, description=described)
 
 
+# Size and time are part of the key, because the bundle may be packed again.
 @lru_cache(maxsize=1)
 def _read_once(path: Path, size: int, time: int) -> list[BundleRun]:
     """Read a bundle; cached, because the pages of its runs are made one after the other."""

@@ -311,7 +311,9 @@ def facts_of_folder(model: str) -> dict[str, str]:
         known["tokenizer"] = str(folder)
     try:
         config = loads((folder / "config.json").read_bytes())
+        # Configs of multimodal models keep these values in text_config.
         rows = [config, config.get("text_config") or {}]
+        # Architectures have different names for the window.
         names = ("n_positions", "max_position_embeddings", "n_ctx")
         found = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
     except (OSError, ValueError, AttributeError):

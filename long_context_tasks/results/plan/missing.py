@@ -32,6 +32,7 @@ CASES, _RULES = "lct_cases", "lct_noise_rules"
 def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that change the prompts."""
     return {
+        # Only these two options are paths.
         key: _resolved(value) if key in (CASES, _RULES) else value
         for key, value in options.items()
         if key not in (*NOT_SETTINGS, *COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
