@@ -69,7 +69,7 @@ def said_of(environment: Environment, folder: Path) -> dict[str, tuple[int, str]
 @pytest.mark.parametrize(
     ("extras", "missing"),
     [
-        ((), {"report compare", "report pack", "report check", "plan", "demo", "report site"}),
+        ((), {"report compare", "report pack", "report check", "demo", "report site"}),
         (("lm-eval",), {"demo"}),
     ],
     ids=["core", "lm-eval"],
