@@ -103,7 +103,7 @@ def question_members(czech: bool = False) -> dict[str, bytes]:
 
 
 def transcript_tar(split: str, extra: Mapping[str, bytes] | None = None) -> bytes:
-    """The tar of a split (dev, test), with what lies about in the published ones."""
+    """The tar of a split (dev, test), with the stray files of the published ones."""
     root = f"ELITR-English-{split}"
     files: dict[str, bytes] = {}
     for meeting, text in TEXTS.items():

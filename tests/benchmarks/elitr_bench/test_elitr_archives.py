@@ -1,4 +1,4 @@
-"""The published archives, on invented meetings: what is read, and what is refused with which words."""
+"""The published archives, on invented meetings: reading, and errors with their remedies."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def test_everything_is_read_and_nothing_written(tmp_path: Path, password: str | 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_what_lies_unpacked_is_taken(folder: Path) -> None:
+def test_unpacked_copies_are_read(folder: Path) -> None:
     expected = Archives(folder).questions("dev"), Archives(folder).transcripts("dev")
     for name, data in question_members().items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -67,14 +67,14 @@ def test_the_password_may_come_from_the_environment(tmp_path: Path, monkeypatch:
     assert Archives.of(options).questions("dev")
 
 
-def test_no_wrong_password_gets_through(folder: Path) -> None:
+def test_every_wrong_password_is_refused(folder: Path) -> None:
     # One in 256 passes the check byte, and shows only in the data.
     for number in range(1000):
         with pytest.raises(InputError, match=r"data\.zip.*password"):
             Archives(folder, f"wrong{number}").questions("dev")
 
 
-def test_what_is_missing_is_named_with_remedies(folder: Path) -> None:
+def test_missing_archives_are_named_with_remedies(folder: Path) -> None:
     (folder / "czech.zip").unlink()
     archives = Archives(folder)
     for read in (archives.questions, archives.paths):

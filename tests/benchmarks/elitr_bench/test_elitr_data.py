@@ -51,7 +51,7 @@ def test_multi_turn_cases(options: ElitrBenchOptions, name: str) -> None:
     assert [message.content for message in sent[1:]] == ["(PERSON2)", asked]
 
 
-def test_gold_history_is_said_in_the_case(options: ElitrBenchOptions) -> None:
+def test_the_case_records_the_gold_history(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_conv_dev_goldhistory", options)
     case = task.cases.cases[0]
     assert case.task == "elitr_bench_conv_dev_goldhistory" and not case.num_tokens

@@ -41,7 +41,7 @@ def _texts(cases: CaseSet) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["exact", "official"])
 @pytest.mark.parametrize("wer", [20, 40, 60, 80, 100])
-def test_the_measured_rate_stands_in_the_labels(options: Options, rules: Path, mode: str, wer: int) -> None:
+def test_labels_record_the_measured_rate(options: Options, rules: Path, mode: str, wer: int) -> None:
     cases = _load(options, rules, f"elitr_bench_conv_dev_wer{wer}", mode)
     clean = load_task("elitr_bench_conv_dev", options).cases
     for noisy, text, before in zip(cases.cases, _texts(cases), _texts(clean), strict=True):
@@ -58,7 +58,7 @@ def test_all_tasks_of_a_rate_show_the_same_noise(options: Options, rules: Path) 
         assert set(_texts(_load(options, rules, f"elitr_bench_{name}"))) == set(single)
 
 
-def test_what_the_noise_depends_on(options: Options, rules: Path, tmp_path: Path) -> None:
+def test_noise_depends_on_seed_rate_mode_and_rules(options: Options, rules: Path, tmp_path: Path) -> None:
     name = "elitr_bench_conv_dev_wer80"
     first = _texts(_load(options, rules, name))
     others = [

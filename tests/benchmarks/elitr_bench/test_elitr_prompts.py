@@ -1,4 +1,4 @@
-"""Prompts: committed texts of invented meetings to the byte, histories, and what a text may hold without harm."""
+"""Prompts: committed texts of invented meetings to the byte, histories, and texts with braces or marks."""
 
 import json
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_texts_go_in_as_they_are(transcript: str, question: str, reference: str)
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=4), TEXT, st.sampled_from(sorted(prompts.CONVERSATIONS)))
 def test_a_conversation_grows_at_its_end(history: list[tuple[str, str]], last: str, form: str) -> None:
-    """What was sent for a turn is the beginning of what is sent for the next: a prefix cache works."""
+    """Each prompt begins with the one before, so a prefix cache works."""
     questions = ["Q" + question for question, _ in history] + ["Q" + last]
     answers = ["A" + answer for _, answer in history]
     before = ""

@@ -183,7 +183,7 @@ def test_scores_over_measured_noise(options: Options, tmp_path: Path) -> None:
     assert {row["task"] for row in found["noise"]} == {QA}
 
 
-def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -> None:
+def test_later_judges_are_shown_next_to_the_first(options: Options, tmp_path: Path) -> None:
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "first"})
     [run] = find_runs(tmp_path / "runs").runs
     rows = [
@@ -212,7 +212,7 @@ def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -
 
 
 def test_settings_are_compared_best_first(options: Options, tmp_path: Path) -> None:
-    """The configuration search of the paper: cells without all scores stand behind the others."""
+    """The configuration search of the paper: cells that lack scores come last."""
     runs = tmp_path / "runs"
     nucleus = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}
     greedy = {"do_sample": False}
@@ -327,7 +327,7 @@ def test_the_published_scores_come_out_as_in_the_paper(
 
 
 def test_names_of_judges() -> None:
-    """With two judges of one name, digits tell them apart in all runs."""
+    """Two judges of one name are distinguished by digits in all runs."""
     assert short_names(["first-1", "second-1", "second-2"]) == {
         "first-1": "first",
         "second-1": "second-1",

@@ -30,7 +30,7 @@ def test_names_are_unique_and_parse_back() -> None:
         ("conv_synthetic_goldhistory_wer40", ("", True, True, "english", 40)),
     ],
 )
-def test_what_the_names_that_users_type_say(name: str, said: tuple[object, ...]) -> None:
+def test_task_names_are_parsed(name: str, said: tuple[object, ...]) -> None:
     task = parse_name(f"elitr_bench_{name}")
     assert (task.split, task.conversation, task.gold_history, task.language, task.wer) == said
     assert (task.source == "seed") is ("synthetic" in name)

@@ -1,4 +1,4 @@
-"""Prompts, transcripts and parsers against the outputs of the official code, case by case, whatever stands in the folder."""
+"""Prompts, transcripts and parsers against the outputs of the official code, case by case, for all files in the folder."""
 
 import hashlib
 import json

@@ -250,7 +250,7 @@ def test_a_figure_that_does_not_come_out_says_no() -> None:
 
 
 @pytest.mark.parametrize("stored", ["", "nine", "nan"])
-def test_a_score_that_is_no_number_is_named(stored: str) -> None:
+def test_a_score_that_is_not_a_number_is_named(stored: str) -> None:
     question = PublishedQuestion("3", "who", "B", "q", "a")
     response = PublishedResponse("meeting_en_dev_001", question, "GPT-4", "r", {"gpt-4": stored})
     with pytest.raises(InputError, match=r"meeting_en_dev_001, question 3, GPT-4: score of gpt-4"):

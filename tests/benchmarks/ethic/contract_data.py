@@ -35,7 +35,7 @@ def user_message(configuration: str, domain: str, number: int) -> str:
 
 
 def answer(configuration: str, domain: str, number: int) -> Any:
-    """The gold of a row; some of what the stub server answers is right."""
+    """The gold of a row; some answers of the stub server are right."""
     place = CONFIGURATIONS[configuration].index(domain)
     if configuration == "Organizing":
         return ("[2] > [1] > [4] > [3]", "<Section 1>, <Section 2>", "1", "4, 1, 3, 2")[
@@ -50,7 +50,7 @@ def answer(configuration: str, domain: str, number: int) -> Any:
 
 
 def rows(configuration: str, cases: int) -> Iterator[dict[str, Any]]:
-    """As many rows for each domain as there are cases."""
+    """Yield ``cases`` rows for each domain."""
     for domain in CONFIGURATIONS[configuration]:
         for number in range(cases):
             yield {

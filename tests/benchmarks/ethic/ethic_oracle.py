@@ -36,7 +36,7 @@ def person(rng: random.Random) -> str:
 
 
 def paragraph(rng: random.Random, sentences: int = 8) -> str:
-    """Plain sentences, some of which name somebody; names are the only words with a capital inside a sentence."""
+    """Plain sentences, some with a name; names are the only words with a capital inside a sentence."""
     # No two begin alike.
     found = [f"It was day {rng.randrange(10**6)} of the rain."]
     for _ in range(sentences):
@@ -115,7 +115,7 @@ TARGET_STRING = "512 F.3d 77"
 
 
 def opinions(rng: random.Random, n: int = 4) -> list[dict[str, Any]]:
-    """A target and cases that cite it on some of their pages, beside many other citations."""
+    """A target and cases that cite it on some of their pages, among many other citations."""
 
     def page(target: bool) -> str:
         sentences = []
@@ -198,7 +198,7 @@ def oracle(
 
 
 def build(family: str, source: Path, out: Path, **settings: Any) -> list[TaskReport]:
-    """Build a family with the defaults of its settings, at 4k where no length is given."""
+    """Build a family with default settings, at 4k by default."""
     return ethic_build.build(family, source, EthicSettings(**{"lengths": (4000,), **settings}), out)
 
 

@@ -18,7 +18,7 @@ JUDGE = {"name": "stub", "model": "stub", "seeds": [0]}
 
 
 def forgets_the_end(task: LoadedTask, case: Case) -> str:
-    """Of the labels only those of the first half of the context; all sections but the last."""
+    """Return the labels of the first half of the context, or all sections but the last."""
     [turn] = case.turns
     if "summarize" in task.name:
         return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
@@ -75,7 +75,7 @@ def write_lm_eval(
         name: of the task.
         options: of the run.
         answer: task and case to what the model says.
-        rate: case and question to the judge's rating; None: nobody judged.
+        rate: case and question to the judge's rating; None without a judge.
         model: its name.
     """
     task = load_task(name, options)

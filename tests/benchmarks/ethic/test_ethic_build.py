@@ -277,7 +277,7 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("domain", "mark"), [("books", "<Section 9>"), ("books", "<Section 2>"), ("law", "<Segment 1>")]
 )
-def test_a_text_with_markers_of_its_own_gives_no_case(tmp_path: Path, domain: str, mark: str) -> None:
+def test_a_text_that_contains_markers_gives_no_case(tmp_path: Path, domain: str, mark: str) -> None:
     def text(strange: str) -> str:
         rng = random.Random(5)
         return "\n\n".join([f"See the note under {strange} above.", *(paragraph(rng) for _ in range(40))])
@@ -319,7 +319,7 @@ def _read_once(real_opinions: list[Opinion], shared: Path, monkeypatch: pytest.M
 
 
 def plain_answer(prompt: str) -> str:
-    """An answer of the right form to what is asked of real documents; spans that refer to a case are found by its name."""
+    """An answer of the right form for real documents; references to a case are found by its name."""
     context = context_of(prompt) if "### Context:" in prompt else ""
     if "Copy each span" in prompt:
         title = re.search(r"Title: (.+)", prompt)
@@ -364,7 +364,7 @@ def test_real_documents_build_at_4k(
         assert item.domain == domain
 
 
-def test_the_folder_with_all_domains_is_told_apart(shared: Path) -> None:
+def test_the_domains_of_a_folder_are_recognised(shared: Path) -> None:
     found = places(shared / "data")
     assert {domain: path.name for domain, path in found.items()} == FOLDERS
     for domain, folder in FOLDERS.items():

@@ -45,7 +45,7 @@ def annotator_that(folder: Path, says: Callable[[str], str], **settings: Any) ->
 
 
 @pytest.mark.parametrize("opened", ["<think>", ""])
-def test_thinking_is_no_part_of_an_answer(tmp_path: Path, opened: str) -> None:
+def test_thinking_is_left_out_of_answers(tmp_path: Path, opened: str) -> None:
     thinking = f"{opened}Alice, Bobby?\nQuestion: X?\nAnswer: Y\n</think>\n"
     answers = {
         "character name": "Anna, Boris",
@@ -66,7 +66,7 @@ def test_thinking_is_no_part_of_an_answer(tmp_path: Path, opened: str) -> None:
 @pytest.mark.parametrize(
     "text", ["<think>Anna, Boris and then", REFUSAL, f"<think>So.</think>{REFUSAL}", " \n"]
 )
-def test_unfinished_thinking_and_refusals_are_no_content(tmp_path: Path, text: str) -> None:
+def test_unfinished_thinking_and_refusals_are_not_usable(tmp_path: Path, text: str) -> None:
     with annotator_that(tmp_path, lambda _: text) as annotator:
         assert annotator.labels("books", ["a"]) == annotator.summaries(["a"]) == [None]
         assert annotator.texts(["a"]) == annotator.pairs("build_single_qa", ["a"]) == [None]
@@ -80,7 +80,7 @@ def test_sentences_instead_of_labels_are_asked_for_again(tmp_path: Path) -> None
         assert annotator.labels("books", ["Anna and Boris."]) == [["Anna", "Boris"]]
 
 
-def test_names_that_the_passage_does_not_have_are_no_labels(tmp_path: Path) -> None:
+def test_names_that_are_not_in_the_passage_are_left_out(tmp_path: Path) -> None:
     with annotator_that(tmp_path, lambda _: "Anna, Boris, Ann") as annotator:
         assert annotator.labels("books", ["“Anna’s,” said ANN."]) == [["Anna", "Ann"]]
         assert annotator.labels("debates", ["Nobody."]) == [None]
@@ -203,7 +203,7 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
 
 @pytest.mark.parametrize(("pin", "sure"), [("", True), ("Kent v. Sea, 9 U.S. 1 (1990). Kent, ", False)])
 def test_short_citations_are_right_whoever_annotates(tmp_path: Path, pin: str, sure: bool) -> None:
-    """They stand pages behind the full ones; where one may be another case's, the case is left out and counted."""
+    """They are pages after the full ones; if one may be another case's, the case is left out and counted."""
     rows = opinions(random.Random(2))
     volume, page = re.findall(r"\d+", TARGET_STRING)[0], int(re.findall(r"\d+", TARGET_STRING)[-1])
     for number, row in enumerate(rows[1:]):

@@ -56,7 +56,7 @@ def contexts(*shown: str) -> list[ContextWindow]:
 
 @pytest.mark.parametrize("kind", ["single_qa", "multi_qa", "focused_summary"])
 @pytest.mark.parametrize("seed", range(5))
-def test_evidence_stands_in_every_context(kind: str, seed: int) -> None:
+def test_every_context_shows_the_evidence(kind: str, seed: int) -> None:
     windows = contexts("a1 a2|a3|b1 b2", "a1 a2|b1 b2 b3|c1", "a1|b1 b2 b3|c1 c2|d1")
     least, chunks = evidence(windows, kind, seed)
     names = [piece.text for chunk in chunks for piece in chunk.pieces]

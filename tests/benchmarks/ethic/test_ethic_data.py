@@ -1,4 +1,4 @@
-"""Rows to cases: local copies in every form, what is wrong with them, options, and the order of things."""
+"""Rows to cases: forms of local copies, damaged data, options, order."""
 
 import gzip
 import json
@@ -74,7 +74,7 @@ def write(data: Path, *changed: dict[str, Any], configuration: str = "Recalling"
     return path
 
 
-def test_a_domain_that_the_data_lack_is_told_with_those_that_they_have(data: Path) -> None:
+def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None:
     """A group of lm-eval loads all its domains, and one without cases would stop the host with a riddle."""
     whole = [row for row in rows("Recalling", 2) if row["Domain"] in ("Books", "Law")]
     (data / "Recalling.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
@@ -198,7 +198,7 @@ def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: py
         ("Recalling", {"Answer": ["\ud800"]}, "row 1: Answer, item 1 holds half of a surrogate pair"),
     ],
 )
-def test_bad_rows_are_told_by_file_and_row(
+def test_bad_rows_are_reported_by_file_and_row(
     data: Path, configuration: str, change: dict[str, Any], said: str
 ) -> None:
     path = write(data, change, configuration=configuration)
@@ -253,7 +253,7 @@ def test_new_data_make_new_cases(data: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '[{"ID": ' + "[" * 100_000, '{"ID": ' + "[" * 100_000])
-def test_values_deep_inside_one_another_are_told(data: Path, text: str) -> None:
+def test_deeply_nested_values_are_reported(data: Path, text: str) -> None:
     (data / "Recalling.json").write_text(text)
     with hang_guard(), pytest.raises(InputError, match=r"Recalling.json.*fetch it again"):
         load(data)
@@ -305,7 +305,7 @@ def test_another_chat_template_makes_other_prompt_lengths(data: Path, tiny: Path
 
 
 @pytest.mark.parametrize("kind", ["refuses", "drops"])
-def test_a_template_without_system_role_gets_the_system_message_all_the_same(
+def test_a_template_without_system_role_gets_the_system_message_in_the_users_text(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def template(messages: list[dict[str, Any]], **_: Any) -> str:

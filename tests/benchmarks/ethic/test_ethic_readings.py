@@ -131,7 +131,7 @@ SENTENCES = ("The court held so.", "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)", "1
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(SENTENCES)))
-def test_masking_keeps_what_is_no_citation(parts: list[str]) -> None:
+def test_masking_changes_citations_only(parts: list[str]) -> None:
     text = " and ".join(parts)
     masked, n = masked_of(text, [], Cited(["17 F.3d 462"]))
     assert n == masked.count(TARGET_MARK) == text.count("17 F.3d 462")
@@ -147,7 +147,7 @@ def test_any_quote_and_text_can_be_masked(text: str, quotes: list[str]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_what_is_filled_in_is_not_searched_for_slots(passage: str, query: str) -> None:
+def test_slots_inside_values_are_not_filled(passage: str, query: str) -> None:
     prompt = evaluator_prompt(passage + "<query>", query + "<context>")
     assert f"\n\n{passage}<query>\n\nQuery:" in prompt and f"\n\n{query}<context>\n\nScore Rubrics:" in prompt
     assert prompt.endswith("Final Score : {{a single score only}}")

@@ -120,7 +120,7 @@ def test_an_interval_of_a_difference_stays_in_its_range() -> None:
     assert found is not None and found[2].interval is not None and found[2].interval.high > 1
 
 
-def test_labels_are_found_where_they_first_stand() -> None:
+def test_labels_are_placed_at_their_first_chunk() -> None:
     turn = Turn(["Anne", "O’Neil", "1,234"], labels={"first_chunk": [0, 3, 1]})
     labels = {"domain": "books", "length": 4_000, "num_chunks": 4}
     case = Case("1", "t", {}, (turn,), "c", {}, None, labels)
@@ -131,7 +131,7 @@ def test_labels_are_found_where_they_first_stand() -> None:
     assert label_parts(replace(case, turns=(Turn(["Anne"]),)), "Anne") == []
 
 
-def test_markers_are_no_part_of_a_context() -> None:
+def test_markers_do_not_change_the_key_of_a_context() -> None:
     texts = ["One.\n\nTwo.", "<Section 1>\nOne.\n\n<Section 2>\nTwo.", "One.\n\nThree."]
     keys = [context_key(f"### Context:\n{text}\n\nNow, respond to the instruction.") for text in texts]
     assert keys[0] == keys[1] != keys[2]
@@ -230,7 +230,7 @@ def test_lengths_that_ran_apart_and_seeds_are_one_setting(tmp_path: Path, option
     assert sum(float(row["score"]) for row in half) == pytest.approx(sum(scores) / 4, abs=0.002)
 
 
-def test_published_cases_lie_in_spans_and_their_labels_have_no_place(
+def test_published_cases_have_spans_of_length_and_no_positions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
@@ -271,7 +271,7 @@ def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path
     assert float(row["high - low"]) == pytest.approx(float(row["high"]) - 1)
 
 
-def test_summaries_that_nobody_has_judged_are_named(tmp_path: Path, options: Options) -> None:
+def test_unjudged_summaries_are_named(tmp_path: Path, options: Options) -> None:
     write_lm_eval(tmp_path / "runs", "ethic_summarize_books", options, forgets_the_end)
     result = lct(tmp_path / "runs")
     assert result.exit_code == 2 and "lct judge run" in result.output

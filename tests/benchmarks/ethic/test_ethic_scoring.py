@@ -176,7 +176,7 @@ def test_one_section_needs_no_marker() -> None:
     assert summaries(case(["<Section 1>", "<Section 2>"]), "All of it.") == {}
 
 
-def test_an_apology_before_a_right_answer_is_no_refusal() -> None:
+def test_an_apology_before_a_right_answer_is_not_a_refusal() -> None:
     scores = scoring.score_recall(case(["Anne"]), "Sorry for the delay, Anne")
     assert scores["strict_f1"].value == pytest.approx(2 / 3) and scores["strict_f1"].reason is None
 
@@ -238,7 +238,7 @@ def test_token_f1_is_symmetric_and_one_for_equal_bags_only(first: list[str], sec
 
 
 @given(WORDS, WORDS, WORDS)
-def test_what_was_put_in_occurs(before: list[str], right: list[str], after: list[str]) -> None:
+def test_inserted_tokens_occur(before: list[str], right: list[str], after: list[str]) -> None:
     assert scoring.occurs(right, [*before, *right, *after]) == bool(right)
 
 

@@ -48,7 +48,7 @@ def points(scores: Any) -> list[float | None]:
     return [scores[name].value for name in SUMMARY_METRICS]
 
 
-def test_what_is_asked() -> None:
+def test_requests_to_the_judge() -> None:
     requests = judge_requests(CASE, [TWO], documents=DOCUMENTS)
     assert [request.id for request in requests] == [
         f"books_7_{marker}_{criterion}"
@@ -132,7 +132,7 @@ def test_a_response_without_sections_has_the_lowest_score_with_a_reason(
     assert scores["judged_share"].value is None
 
 
-def test_what_is_missing_through_us_has_no_score() -> None:
+def test_failures_of_ours_have_no_score() -> None:
     assert {s.reason for s in score_turn(CASE, 0, "x", status="does_not_fit").values()} == {"does_not_fit"}
     waiting = score_turn(CASE, 0, TWO)
     assert {waiting[name].reason for name in SUMMARY_POINTS} == {"not_judged"}
@@ -146,7 +146,7 @@ def test_what_is_missing_through_us_has_no_score() -> None:
     assert none["official_summary_score"].reason == "judge_unparsable" and none["judged_share"].value == 0
 
 
-def test_samples_stand_for_probabilities() -> None:
+def test_samples_replace_probabilities() -> None:
     one = judgement([verdict(4.0), verdict(5.0), verdict(None), verdict(3.0)])
     assert (one.score, one.official) == (4.0, 3.0)
     lost = judgement([verdict(None, reason="endpoint_failed"), verdict(2.0)])
@@ -201,7 +201,7 @@ def test_a_judge_with_logprobs_from_end_to_end(tmp_path: Path) -> None:
 
 
 def test_stored_verdicts_keep_tokens_of_unknown_probability() -> None:
-    """An endpoint may tell a token without a probability, or with one that is none."""
+    """An endpoint may return a token without a probability."""
     first = verdict(4.0, (("4", -0.1), ("5", None)))
     [again] = stored_verdicts([json.loads(json.dumps(first.row()))])
     assert again.top_logprobs == first.top_logprobs

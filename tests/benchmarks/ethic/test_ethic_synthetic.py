@@ -90,7 +90,7 @@ def test_every_file_and_length_is_reported(tmp_path: Path) -> None:
     assert all(len(report.tokens) == report.clusters == 2 for report in reports)
 
 
-def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
+def test_settings_without_cases_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="too short"):
         load_task("ethic_recall_medicine_synthetic", Options(length=900))
     with pytest.raises(InputError, match="no cases of books, only of medicine"):
@@ -138,7 +138,7 @@ def test_fitted_paragraphs_are_the_first_ones_and_fit(written: list[list[list[st
         assert last.labels == tuple(one for one in ("24", "7") if has_number(one, stem))
 
 
-def test_a_shortened_paragraph_keeps_what_still_stands_in_it() -> None:
+def test_a_shortened_paragraph_keeps_the_labels_that_are_left() -> None:
     text = "The bridge had fallen by noon. Capt. Smith said it was mill 12 (all of it. Really) there. So he went."
     end = text.index(" Capt.")
     one = Paragraph(text, ("12",), end)

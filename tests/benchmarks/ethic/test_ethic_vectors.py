@@ -1,4 +1,4 @@
-"""The official rules against the outputs of the official code, case by case, whatever stands in the folder."""
+"""The official rules against the outputs of the official code, case by case, for all files in the folder."""
 
 import json
 import re
