@@ -47,6 +47,7 @@ _ORDINALS = (
     *("twenty-eighth", "twenty-ninth", "thirtieth", "thirty-first"),
 )
 _DAYS_IN_WORDS = {word: number for number, word in enumerate(_ORDINALS, 1)}
+# Longest first, so that "twenty-first" is not read as "twenty" and "first".
 _DAY_NAMES = "|".join(sorted((word.replace("-", "[ -]") for word in _ORDINALS), key=len, reverse=True))
 _MONTHS = tuple(month.lower() for month in MONTHS)
 _MONTH_NAMES = "|".join(_MONTHS)
@@ -183,4 +184,5 @@ def _ruled_out(before: Sequence[str]) -> bool:
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
     """Return whether a response (without thinking) states the right value and no other; ``stated`` is the turn's entry of :data:`INPUT`."""
     words = words_of(response)
+    # A response that lists all candidates must not be right.
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])

@@ -129,6 +129,7 @@ class Archives:
         setting, file_split = "conv" if conv else "qa", _file_split(split)
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
         place, row = self._read(file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json")
+        # A file of another split under this name would give wrong cases without an error.
         if row.split != file_split:
             raise InputError(f"{place}: says it is split {row.split!r}, not {file_split!r}; {_FETCH}")
         return sorted(row.meetings, key=lambda meeting: meeting.id)
@@ -142,6 +143,7 @@ class Archives:
         Raises:
             InputError: as :meth:`questions`; for an unknown name, the error lists the known ones.
         """
+        # File names as in the authors' repository are accepted, too.
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
         place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
         found = [

@@ -175,6 +175,7 @@ def convert(
         if task.wer:
             made = noisy(text, task.wer, key, options)
             key, text = f"{key}_wer{task.wer}", made.text
+            # Rounded, so that equal cases have equal bytes on every machine.
             labels |= {"wer": task.wer, "measured_wer": round(made.measured_wer, 6)}
         texts[key] = text
         inputs = {"transcript": key, "language": task.language}

@@ -256,6 +256,7 @@ def _questions(scores: Scores) -> Iterator[PaperFigure]:
 def _settings(scores: Scores) -> Iterator[PaperFigure]:
     # Dev is recomputed; test and mean are as published.
     for row, column, printed in _printed("table2"):
+        # Only the dev figures come from a single run.
         reason = "" if column.endswith("_dev") else "three seeds"
         responses = [] if column.endswith("_mean") else scores.of(column, row)
         yield PaperFigure(row, column, printed, twice=not reason, reason=reason).of(responses)
@@ -313,6 +314,7 @@ def _seeds(scores: Scores) -> Iterator[PaperFigure]:
     for row, column, (mean, sd) in _printed("table9"):
         cell = PaperFigure(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
         if cell.value is not None:
+            # The archive does not say which of the three runs it has.
             fits = could_be_one_run(float(cell.value), float(mean), float(sd), SEEDS)
             cell = replace(cell, note=f"{'can' if fits else 'CANNOT'} be one of the three runs")
         yield cell

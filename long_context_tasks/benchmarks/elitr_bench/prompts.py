@@ -195,6 +195,7 @@ def messages(
     if inputs["history"] == "gold":
         history: list[str | None] = [str(asked.gold) for asked in case.turns[:turn]]
     else:
+        # Models see their earlier answers without thinking, as chat templates render them.
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
     return conversation(
         documents[inputs["transcript"]],

@@ -155,6 +155,7 @@ def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
         repeats = _repeats(run)
         same = found.setdefault(run.key, SettingRuns(run, [], [], run.by_judge_seed))
         same.runs.extend(repeats)
+        # Repeats within a run and runs with other seeds count alike.
         same.seeds.extend([run.seed] * len(repeats))
 
     def place(entry: SettingRuns) -> tuple[str, str, list[tuple[int, str]]]:
@@ -244,6 +245,7 @@ def _middle_table(measured: Sequence[SettingRuns], metric: str) -> Table:
         for each in entry.questions:
             if each.value is not None:
                 groups[each.position == "M"].append(each.value)
+        # Welch's test needs two scores in each group.
         if min(map(len, groups.values())) > 1:
             rows.append((*entry.row, *test_cells(welch_test(groups[True], groups[False], "less"))))
     title = "are answers in the middle of the meeting lower than the others? One-tailed Welch test (Table 10)"
@@ -261,6 +263,7 @@ def _differing_table(measured: Sequence[SettingRuns], metric: str) -> Table:
             differing = [each for each in entry.questions if each.differs]
             found.setdefault(whose, {}).setdefault(name, []).extend(differing)
             splits.setdefault((whose, name), set()).add(task.split)
+    # Dev and test are pooled, because each has only 16 or 17 such questions.
     _, talk, conv = SETTINGS.values()
     rows = []
     for group, settings in found.items():
@@ -297,6 +300,7 @@ def _noise_points(measured: Sequence[SettingRuns]) -> list[_NoisePoint]:
         rates = {each.meeting: each.measured_wer for each in entry.questions}
         rate = 100 * (math.fsum(rates.values()) / len(rates))
         points.append(_NoisePoint(line, task.wer or 0, rate, figures(entry.questions, entry.scale)))
+    # A line with only a clean point shows nothing about noise.
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)

@@ -119,6 +119,7 @@ def official_score(reply: str, name: str = "gpt") -> float | None:
     (95.0, 8.0)
     """
     stored = _judge_prompt(name).official(reply)
+    # The official parsers return -1 or -2 for a missing score.
     # A number with more digits than a float can hold is not a score.
     return float(stored) if not stored.startswith("-") and len(stored) < 300 else None
 
@@ -181,6 +182,7 @@ def score_turn(
     answer = without_thinking(response or "")
     empty = (ANSWER_CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
     given = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
+    # The official code never asks again; later replies are ours.
     firsts = [official_score(verdict.replies[0], name) if verdict.replies else None for verdict in verdicts]
     strict = _mean(given, verdicts)
     # A judge may rate an empty response above the lowest score; the official score keeps that.

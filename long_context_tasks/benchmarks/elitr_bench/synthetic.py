@@ -99,6 +99,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
     """Return the cases on one meeting: one per question, or one conversation."""
     conv = _is_conv(family)
     # Fresh tokenizers, because shared ones would remember the counts of all meetings.
+    # Lengths may be in either of these.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
     tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
     meeting = _meeting(length, settings, place, family, tokenizers[settings.measure.name])
@@ -143,6 +144,7 @@ def _meeting(
 
     def asked(questions: Sequence[MeetingQuestion]) -> int:
         counts = [tokenizer.count(prompts.asked(_text(question, conv))) for question in questions]
+        # A conversation holds all questions, a QA prompt one. The first guess is made before they are known.
         return (sum(counts) if conv else max(counts)) if counts else 20 * number
 
     room = length - opening([""]) - _MARGIN

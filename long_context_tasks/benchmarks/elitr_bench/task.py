@@ -108,5 +108,6 @@ def noisy(transcript: str, wer: int, meeting: str, options: ElitrBenchOptions) -
     """
     from long_context_tasks.noise import inject, noise_seed
 
+    # Each meeting has its own seed, so its noise does not depend on the other meetings of a run.
     seed = noise_seed(options.seed, meeting, wer / 100)
     return inject(transcript, _rules(options.noise_rules), wer / 100, seed, options.noise_mode or EXACT)

@@ -86,7 +86,9 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         answer_budget=options.answer_budget or spec.card.answer_budget,
         render=prompts.messages,
         score=scoring.SCORES.get(spec.task, _score_unjudged),
+        # The host must not apply a chat template to such a prompt.
         own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",
+        # Only counterparts have a question with a single reference answer.
         asked_and_right=_asked_and_right if spec.source == "built" else None,
         n_all=n_all,
     )

@@ -136,6 +136,7 @@ def local_files(folder: Path, configuration: str) -> list[Path]:
         return named and not hidden and path.is_file()
 
     found = [path for path in sorted(folder.rglob("*")) if belongs(path)] if folder.is_dir() else []
+    # One kind only, because the same rows may be there in several.
     kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
     return next(filter(None, kinds), [])
 
@@ -259,6 +260,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
     """
     if isinstance(values, Mapping):
         domain = str(values.get("Domain")).strip().lower()
+        # Unknown domains are errors, but a known one that the task lacks is not.
         if domain in DOMAINS["recall"] and domain not in DOMAINS[task]:
             return None
     row = validated(_ROWS[task], values, place, remedy=_REMEDY)

@@ -235,6 +235,7 @@ def compare(
     if not pairs:
         return None
     lows, highs, clusters = zip(*pairs, strict=True)
+    # Paired by context: contexts vary more than the effect that is measured.
     loss = group_mean([there - here for here, there, _ in pairs], clusters)
     if scale == RATES and loss.interval is not None:
         # The limit is the second argument, so that an end that is NaN stays NaN.
@@ -321,6 +322,7 @@ class MeasuredTask:
                 )
             text = turn.response.text
             try:
+                # Hashing contexts takes time, so only comparable tasks do it.
                 context = context_key(task.cases.documents[case.inputs["user"]]) if comparable else ""
                 self.cases.append(scored_case(case, turn.value, context))
                 if text is None:

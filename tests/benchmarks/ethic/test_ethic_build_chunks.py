@@ -13,7 +13,7 @@ from long_context_tasks.benchmarks.ethic.build.contexts import split_sections
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
     NOT_CHOSEN,
-    Candidate,
+    ContextCandidate,
     choice_key,
     first_chunks,
     first_fitting,
@@ -134,7 +134,7 @@ def test_sentences_stay_whole_and_citations_too() -> None:
     assert len(pieces) > 3 and all(len(piece.text) % (len(sentence) + 1) == len(sentence) for piece in pieces)
 
 
-class Named(Candidate[str]):
+class Named(ContextCandidate[str]):
     """A candidate whose context is its id."""
 
     def context(self, length: int) -> str:

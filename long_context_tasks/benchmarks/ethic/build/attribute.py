@@ -12,8 +12,8 @@ from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     UNFILLED,
-    Candidate,
     CaseDraft,
+    ContextCandidate,
     DomainCases,
     NoCase,
     choice_key,
@@ -60,6 +60,7 @@ def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewT
     others = [other for other in reviews if other.id != review.id]
     if not others:
         return None
+    # A random review, so that "none" is not given away by an unusual background.
     [first, *_] = shuffled(len(others), seed, "background", review.id)
     return ReviewTarget(others[first], frozenset(), NONE)
 
@@ -75,7 +76,7 @@ class _Abstracts:
 
 
 @dataclass(frozen=True)
-class _Screened(Candidate[_Abstracts]):
+class _Screened(ContextCandidate[_Abstracts]):
     review: Review
     target: ReviewTarget | None
     pieces: Mapping[str, Piece]

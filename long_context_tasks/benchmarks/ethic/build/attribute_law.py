@@ -20,8 +20,8 @@ from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
 from long_context_tasks.benchmarks.ethic.build.drafts import (
     UNFILLED,
-    Candidate,
     CaseDraft,
+    ContextCandidate,
     ContextPlan,
     DomainCases,
     NoCase,
@@ -355,7 +355,7 @@ class _Pages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Group(Candidate[_Pages]):
+class _Group(ContextCandidate[_Pages]):
     group: CitedCase
     chunked: Mapping[str, Sequence[Chunk]]
     settings: EthicSettings

@@ -59,6 +59,7 @@ def _annotated(
     plan: ContextPlan[ContextWindow], ask: Callable[[Sequence[str]], Sequence[T | None]]
 ) -> Iterator[tuple[ContextWindow, list[T] | None]]:
     """Yield every window with the answers on its chunks, or None if one is missing; each distinct chunk is asked about once."""
+    # Windows are nested, so most chunks occur at several lengths.
     texts = list(dict.fromkeys(chunk.text for window in plan.contexts for chunk in window.chunks))
     known = dict(zip(texts, ask(texts), strict=True))
     for window in plan.contexts:

@@ -38,7 +38,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class Candidate(ABC, Generic[C]):
+class ContextCandidate(ABC, Generic[C]):
     """A document, review or group of opinions that may give a context of each length.
 
     Attributes:
@@ -76,7 +76,7 @@ class ContextPlan(Generic[C]):
     longest: int
 
 
-def plan_contexts(candidates: Iterable[Candidate[C]], settings: EthicSettings) -> ContextPlan[C]:
+def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSettings) -> ContextPlan[C]:
     """Plan contexts of every length; ``settings.n`` limits them now, before the annotator is paid for any of them."""
     found: dict[int, list[tuple[str, C]]] = {length: [] for length in settings.lengths}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
@@ -87,6 +87,7 @@ def plan_contexts(candidates: Iterable[Candidate[C]], settings: EthicSettings) -
         longest = max(longest, candidate.tokens)
         for length in settings.lengths:
             try:
+                # Checked at every length, so that all lengths choose among the same documents.
                 if candidate.tokens < settings.min_document:
                     raise NoCase(TOO_SHORT)
                 found[length].append((candidate.key, candidate.context(length)))
@@ -129,7 +130,7 @@ class ContextWindow:
 
 
 @dataclass(frozen=True)
-class _Document(Candidate[ContextWindow]):
+class _Document(ContextCandidate[ContextWindow]):
     source: EthicSource
     chunks: Sequence[Chunk]
     settings: EthicSettings

@@ -109,6 +109,7 @@ def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Et
             yield EthicSource(review.id, review.title, domain, texts)
     else:
         opinions = list(read_opinions(path, left_out))
+        # The target is shown, too, so that a context holds cases that belong together.
         groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
         for group in groups or [(opinion,) for opinion in opinions]:
             # Short opinions first, so that short contexts show several.

@@ -187,6 +187,7 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
     answered = [verdict for verdict in verdicts if verdict.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
+    # A failed call is ours and is asked again; an unreadable reply is the judge's and counts officially as 0.
     scores = [verdict.score for verdict in answered if verdict.score is not None]
     if not scores and all(verdict.top_logprobs is None for verdict in answered):
         return Judgement(None, None)

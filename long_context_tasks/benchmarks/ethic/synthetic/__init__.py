@@ -89,6 +89,7 @@ def build(
         for domain in domains:  # missing carriers, too
             encodings |= encodings_of(carriers_of(Options(carriers=source), CARRIER_KINDS[domain], family))
     options = {**asdict(settings), "source": source and str(source), "card_version": card("ethic").version}
+    # Rounded up; surplus questions of the last document are left out.
     documents = {length: -(-(settings.n or CASES) // _questions(task, length)) for length in settings.lengths}
     reports: list[TaskReport] = []
     with work.writer(folder, options) as writer:

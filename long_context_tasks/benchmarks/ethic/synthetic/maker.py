@@ -242,6 +242,7 @@ class Maker:
         # About eight chunks, so that scores by position can be shown at any length.
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         chunks = list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
+        # Chunks consist of whole paragraphs, in the same order.
         left = iter(paragraphs)
         labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
         return MadeCase(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
