@@ -9,6 +9,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.building import Builder
 from long_context_tasks.benchmarks.checking import check_benchmark
 from long_context_tasks.benchmarks.plugin import Benchmark
+from long_context_tasks.coverage.items import split_cases
 from long_context_tasks.schema import Case, CaseSet, Documents, InputError, LoadedTask, Options, Turn
 from long_context_tasks.schema.card import Card
 
@@ -41,7 +42,8 @@ def test_defaults_mean_not_offered(tmp_path: Path) -> None:
     assert not (bare.has_sections or bare.has_heat_maps or bare.has_paper_tables or bare.has_ratings)
     assert bare.sections([]) == bare.heat_maps([]) == bare.paper_tables(Options(), "") == []
     assert bare.has_data("bare_t", Options()) is None and list(bare.builders()) == []
-    assert bare.split(case, 0, CaseSet([case], Documents(tmp_path), {}).documents) is None
+    with pytest.raises(InputError, match="bare_t: its benchmark does not split cases"):
+        split_cases("bare_t", CaseSet([case], Documents(tmp_path), {}), bare.split)[0].read(0)
     assert bare.labels("c", {}) == bare.rating({}, [], None) == {} and bare.judge_agreement("m") == ""
     assert list(bare.rated_answers(Options())) == list(bare.machine_scores(Options())) == []
     bare.write_example_files(tmp_path / "none", 3)
