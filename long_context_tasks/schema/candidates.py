@@ -1,13 +1,13 @@
-"""Candidate answers in a reply, and the choice of one of them: the same rules for every strict metric.
+"""Choice of the answer to which a reply commits, by the same rules for every strict metric.
 
-A reply is read in four steps. :mod:`.thinking` removes the thinking and :mod:`.wrappers` what is put around the answer. A task finds
-all candidates (designations, orders, lists) with their places. The words around each candidate give its :class:`Standing`; the words
-are data in ``cues.yaml``. :func:`choose` takes the candidate with the highest standing, or none if a reply gives two that differ.
+A reply is read in four steps. :mod:`.thinking` removes the thinking, and :mod:`.wrappers` the wrappers of the answer. The task finds
+all candidates (designations, orders, lists) with their places. The words around each candidate, data in ``cues.yaml``, determine its
+:class:`Standing`. :func:`choose` takes the candidate with the highest standing, or none if candidates differ.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from long_context_tasks.schema.files import packaged_yaml
 
 
 class Standing(IntEnum):
-    """How a reply means a candidate, from what it denies to what it settles on."""
+    """How a reply presents a candidate, from denied to final."""
 
     DENIED = 0
     """ "rather than A1"."""
@@ -62,7 +62,9 @@ class Candidate:
     introduction: str = ""
 
 
-SENTENCE_END = re.compile(r"\n|(?<=[.!?])(?<!e\.g\.)(?<![Nn]o\.)[ \t]+(?=[^a-z\d\s]|\Z)")
+SENTENCE_END = re.compile(
+    r"\n|(?<=[.!?])(?<!e\.g\.)(?<![Nn]o\.)[ \t]+(?=[^a-z\d\s]|\Z)|(?<=[!?])[ \t]+(?=\d)"
+)
 """Between two sentences or lines; the only definition for replies."""
 _NEAR = 200
 """Characters around a candidate that are read."""
@@ -82,35 +84,39 @@ def alternatives(package: str, name: str) -> dict[str, str]:
 
 
 _CUES = alternatives("long_context_tasks.schema", "cues.yaml")
+_CUES["aside"] = f"(?:{_CUES['excluded']}|{_CUES['aside']})"
 _HAS = {cue: re.compile(words, re.IGNORECASE) for cue, words in _CUES.items()}
 _FILLER = (
     r"(?:\s(?:is|are|the|to|be|it|answer|option|response|designation|former|latter|would)){0,3}[^\w:]*\Z"
 )
 _DENIES = re.compile(_CUES["denies"] + _FILLER, re.IGNORECASE)
 _CHOOSES = re.compile(_CUES["chooses"] + _FILLER, re.IGNORECASE)
+OPENS = re.compile(r"\W*" + _CUES["opens"], re.IGNORECASE)
+"""For ``match``: a sentence before the answer, such as "Here it is."."""
 _ALTERNATES = re.compile(r"\W*" + _CUES["alternates"], re.IGNORECASE)
 _INTRODUCES = re.compile(
     r"(?:[:=→]|[-=]>|\b(?:is|are|be|was|as|follows|ist|sind|est|sont|son|es|è|é)(?: (?:the|an?|la|le|el|l'|die))?|[是为は])\W{0,12}\Z"
 )
 """Ends words that lead directly to an answer."""
 _PRAISED = re.compile(
-    rf"[*_`\"')\]]{{0,4}}(?:\s{_CUES['copulas']}\s|\s?[:=–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
-    r"[*_`\"')\]]{0,4}(?:\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{0,3}A\d|:?\s?[→:]?\s?[✓✅✔])",
+    rf"[*_`\"')\]]{{0,4}}(?:(?:\s{_CUES['copulas']}\s|\s?[:=→–—-]\s?)(?:(?!not\b)\w+\s){{0,3}}?{_CUES['praises']}|"
+    rf"[ :*–—-]{{1,5}}{_CUES['passes']}|\s(?:wins|takes it|it is)\b|\s?>\s?[*_`]{{0,3}}A\d|:?\s?[→:]?\s?[✓✅✔])",
     re.IGNORECASE,
 )
 """Follows a candidate that is the best: " is the most helpful one", " > A1", " ✓"."""
 _FAILS = re.compile(
-    rf"\W{{0,4}}(?:[✗❌✘]|\s(?:is|are|was|were|should|must|could|can)\b[^.;\n]{{0,30}}{_CUES['aside']})",
+    rf"[*_`\"')\]]{{0,4}}(?:[\s:→]{{0,3}}[✗❌✘]|[ :*→–—-]{{1,5}}{_CUES['fails']}|"
+    rf"\s(?:is|are|was|were|should|must|could|can|would)\b[^.;\n]{{0,30}}{_CUES['excluded']})",
     re.IGNORECASE,
 )
-"""Follows a candidate that the reply drops: " were not included"."""
+"""Follows a candidate that the reply drops: " fails", " were not included"."""
 _ASKED = re.compile(r"[*_`\"')\]]{0,6}\s?(?:吗)?\?(?=\s*\S)")
 """Follows a candidate that is only considered: "A1? No."."""
 _SUBJECT = re.compile(
-    r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|only|just|lacks|fails|gives|also|seems|comes)\b)"
+    r"\W{0,4}(?:[:–—]\s*\w|\s-\s\w|['’]s\b|\s(?:is|was|does|has|would|could|might|may|only|just|lacks|fails|gives|also|seems|comes)\b)"
 )
 """Follows a candidate that begins a sentence: "A3, A1 is off topic"."""
-_APART = re.compile(r"[.!?:>\n–—]|\s-\s")
+_APART = re.compile(r"[.!?:>\n–—✗❌✘✓✅✔]|\s-\s")
 _WORD = re.compile(r"[^\W_]")
 
 
@@ -129,7 +135,7 @@ def has_words(text: str) -> bool:
 
 
 def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
-    """Return the words before a place in its sentence, and the heading above them; ``begin`` is where the previous candidate ends.
+    """Return the words before a place in its sentence, and the heading above them, after the place ``begin``.
 
     >>> introduction("I looked.\\n**Final answer**\\n\\nThe best is A3", 40)
     ('The best is ', '**Final answer**')
@@ -148,20 +154,36 @@ def settles(words: str, *, leads: bool = True) -> bool:
 
     Args:
         words: of a lead or a heading.
-        leads: whether they have to lead directly to what follows, as ":" and "is" do.
+        leads: the words must lead directly to the candidate, as ":" and "is" do.
     """
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
     if not clauses or not has("settles", clauses[-1]):
         return False
     # "After removing the ages" names a result; "The removed ages" does not.
-    if has("aside", re.sub(r"\bafter \w+ing\b", "", clauses[-1], flags=re.IGNORECASE)):
+    if has("discusses", clauses[-1]) or has(
+        "aside", re.sub(r"\bafter \w+ing\b", "", clauses[-1], flags=re.IGNORECASE)
+    ):
         return False
     # "So, A3", but not "Looking at the answers, A3 ..."
     return not leads or _INTRODUCES.search(words[-40:]) is not None or len(words.split()) < 3
 
 
-def standing(text: str, found: Found, lead: str, heading: str) -> Standing:
-    """Return how a text means an answer that it gives after a lead and under a heading: the first rule that applies."""
+def opening_end(text: str) -> int:
+    """Return where the sentences before an answer end, such as "Sure! Here is the order."; a colon ends one, too.
+
+    >>> opening_end("Sure! I read it.\\nA3 fits."), opening_end("A3 fits.")
+    (17, 0)
+    """
+    end = 0
+    for sentence in SENTENCE_END.finditer(text):
+        if not OPENS.match(text, end, sentence.start()):
+            break
+        end = sentence.end()
+    return end
+
+
+def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> Standing:
+    """Return how a text presents an answer after a lead and under a heading, by the first rule that applies."""
     line_start, line_end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
     before = text[max(line_start, found.start - _NEAR) : found.start]
     after = text[found.end : found.end + _NEAR if line_end < 0 else min(line_end, found.end + _NEAR)]
@@ -175,7 +197,7 @@ def standing(text: str, found: Found, lead: str, heading: str) -> Standing:
         (Standing.ASIDE, has("aside", heading)),
         (Standing.ALONE, not has_words(before + after)),
         (Standing.CHOSEN, _CHOOSES.search(lead[-60:])),
-        (Standing.FIRST, not _WORD.search(text, 0, found.start)),
+        (Standing.FIRST, not _WORD.search(text, min(opening, found.start), found.start)),
     )
     return next((level for level, applies in rules if applies), found.otherwise)
 
@@ -190,19 +212,29 @@ def joined(gap: str) -> bool:
 
 
 def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
-    """Return the answers found in a text as candidates: what precedes and what follows each gives its standing."""
+    """Return the answers found in a text as candidates, with the standing that the words before and after each give it."""
+    opening = opening_end(text)
+    if found and opening > found[0].start:
+        opening = 0
     weighed: list[Candidate] = []
+    chain = 0  # where the candidates begin that are joined to the present one
     for one in found if len(found) < 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]:
         last = weighed[-1] if weighed else None
         begin = last.end if last else 0
         gap, tail = text[begin : one.start], text[one.end : one.end + _NEAR]
         lead, heading = introduction(text, one.start, begin)
         own_sentence = _SUBJECT.match(tail) and not re.search(r"\b(?:and|or|nor|means)\b|&", gap[-_NEAR:])
-        if last and joined(gap) and not own_sentence:
+        not_but = last and last.standing is Standing.DENIED and re.search(r"\bbut\b", gap[-_NEAR:])
+        if last and joined(gap) and not own_sentence and not not_but:
             level = last.standing
         else:
-            level = standing(text, one, lead, heading)
-        if _FAILS.match(tail) or (last and gap[:9].strip(" *_`") == ">"):
+            level = standing(text, one, lead, heading, opening)
+            chain = len(weighed)
+        if last and gap[:9].strip(" *_`") == ">":
+            level = Standing.DENIED
+        elif _FAILS.match(tail):
+            # "A1 and A2 are ruled out"
+            weighed[chain:] = [replace(each, standing=Standing.DENIED) for each in weighed[chain:]]
             level = Standing.DENIED
         elif _ASKED.match(tail):
             level = min(level, Standing.ASIDE)
@@ -218,7 +250,7 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
     1. Denied candidates never count, mentioned ones and asides only if there is nothing else, in this order.
     2. Candidates introduced as alternatives ("Strict reading: ...") choose nothing if they differ.
     3. After words that take back a candidate ("wait", "correction") the last one counts.
-    4. The highest standing counts, if all candidates that have it agree; if those alone in their lines disagree, a chosen one.
+    4. The highest standing counts, if all candidates that have it agree; if those in lines of their own disagree, a chosen one.
 
     >>> given, final = Candidate("A1", 0, 2, Standing.FIRST), Candidate("A3", 12, 14, Standing.FINAL)
     >>> choose("A1? Answer: A3", [given, final]).answer

@@ -1,7 +1,7 @@
-"""The card of a benchmark: what it is, where its data come from, which tasks it has.
+"""The card of a benchmark, ``card.yaml`` in its folder: description, data sources and tasks.
 
-A card is ``card.yaml`` in the benchmark's folder. Task names, the hosts' files and the docs page are made from it, and nothing is
-read from parts of names: ``source`` and ``scoring`` say where cases come from and how a task is answered.
+Task names, the hosts' files and the docs page are generated from it. Nothing is read from parts of names: ``source`` and ``scoring``
+give the origin of the cases and the form of the answer.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from long_context_tasks.schema.files import InputError, yaml_value
 from long_context_tasks.schema.validated import Checked, validated
 
 Source = Literal["published", "seed", "recast", "built"]
-"""Where cases come from: published files, a seed, a seed over carriers (``lct_carriers``), or only what a user has built (``lct_cases``)."""
+"""Origin of cases: published files, a seed, a seed with carriers (``lct_carriers``), or only folders built by the user (``lct_cases``)."""
 Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 
@@ -31,12 +31,12 @@ class Variant(_CardPart):
         name: e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``.
         about: one sentence for the docs.
         lengths: lengths that get a task each; any other goes through ``<task>_any_<variant>``.
-        axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
+        axis: the aspect that it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
-        names: which of its names lm-eval lists: ``all``, those for ``any`` length, or ``none``. The others are the plain task's name
-            and ``lct_variant``.
-        splits: of the task for which it exists; empty means all.
-        source, scoring, conversation: where they are not the task's.
+        names: the names that lm-eval lists: ``all``, those for ``any`` length, or ``none``. The other variants are run by the plain
+            task's name with ``lct_variant``.
+        splits: splits of the task that have this variant; empty means all.
+        source, scoring, conversation: values that differ from the task's.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Variant(_CardPart):
     conversation: bool | None = None
 
 
-class Label(_CardPart):
-    """How pages show a label of cases, by which they break scores down.
+class LabelCard(_CardPart):
+    """Presentation of a case label by which pages break scores down.
 
     Attributes:
-        title: words for its name; empty where its name with spaces will do.
-        values: value to words, in the order to show; others follow by size or name.
-        position: it says where in the context something is, so that pages draw it; variants named like its values move that.
+        title: displayed name; if empty, the label's own name with spaces.
+        values: value to displayed words, in display order; other values follow by size or name.
+        position: the label is a position in the context, which pages draw as a line; variants named like its values move the position.
     """
 
     title: str = ""
@@ -69,22 +69,22 @@ class TaskCard(_CardPart):
 
     Attributes:
         source, scoring: see :data:`Source` and :data:`Scoring`.
-        headline: metric that stands for the task.
-        chance: what guessing scores: a number from 0 to 1, or words.
-        chance_metric: metric that holds what guessing scores on each case, where that differs.
+        headline: main metric of the task.
+        chance: score of guessing: a number from 0 to 1, or words.
+        chance_metric: metric with the score of guessing on each case, if it differs between cases.
         about: one sentence.
-        official: metric that follows the paper's code, where there is one.
+        official: metric that follows the paper's code, if the paper has one.
         answer_budget: tokens that a model may generate by default.
         variants: see :class:`Variant`.
-        splits: names of the published splits or domains; none where a task has only one.
-        lengths: names of the task's lengths, shortest first; none where the texts have the length they have.
-        bounds: length name to the most cl100k tokens of a case in the paper.
+        splits: names of the published splits or domains; empty if the task has only one.
+        lengths: names of the task's lengths, shortest first; empty if the texts keep their natural length.
+        bounds: length name to the maximum of cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
-        judged: a judge reads the answers.
+        judged: a judge scores the answers.
         conversation: the turns of a case are asked one after the other, which needs a chat template.
-        pooled: the mean of a group of its tasks weighs every case equally, as the official code does, not every task.
-        nano: many questions on each of few documents, so that a cache of prefixes computes a document once; in the group ``lct_nano``.
+        pooled: the mean of a group weighs every case equally, as the official code does, instead of every task.
+        nano: many questions on each of few documents, so that a prefix cache computes a document once; in the group ``lct_nano``.
     """
 
     source: Source
@@ -125,7 +125,10 @@ class TaskCard(_CardPart):
 class Card(_CardPart):
     """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
 
-    ``demo`` names tasks and metrics of `lct demo`. ``points`` names the metrics that are points and no rates, each with the ends of its scale, ``null`` where it has none. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
+    Attributes:
+        points: metrics that are points instead of rates, each with the ends of its scale; ``null`` for a scale without ends.
+        redistribute: parts of the data that public pages and bundles may show; a part that is not mentioned is not shown.
+        demo: tasks and metrics of ``lct demo``.
     """
 
     name: str
@@ -134,7 +137,7 @@ class Card(_CardPart):
     points: Mapping[str, tuple[float, float] | None] = {}
     rates: Mapping[str, str] = {}
     """Headings of metrics that describe how a model responds, not how well."""
-    labels: Mapping[str, Label] = {}
+    labels: Mapping[str, LabelCard] = {}
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
     version: int = Field(default=1, ge=1)
     about: str = ""
@@ -150,12 +153,12 @@ class Card(_CardPart):
 
     @property
     def folder(self) -> Path:
-        """Where the card was read."""
+        """Folder of the card."""
         return self._folder
 
     @classmethod
     def load(cls, package_file: str | Path) -> "Card":
-        """Read the card beside a benchmark's ``__init__.py``; pass ``__file__``.
+        """Read the card next to a benchmark's ``__init__.py``; pass ``__file__``.
 
         Raises:
             InputError: see :meth:`parse`.
@@ -170,8 +173,8 @@ class Card(_CardPart):
         """Read a card from YAML.
 
         Raises:
-            InputError: not YAML, unknown or missing keys, values that do not fit, or a headline or official metric that
-                ``metrics`` does not describe; each with ``place`` and the key.
+            InputError: not YAML, unknown or missing keys, wrong values, or a headline or official metric that ``metrics`` does not
+                describe; each with ``place`` and the key.
         """
         card = validated(
             cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place

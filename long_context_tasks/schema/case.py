@@ -1,7 +1,7 @@
 """Cases, their turns, messages to a model and scores.
 
-A case carries everything that scoring and breakdowns need. Long texts stand beside the cases in a document
-table and are referred to by key (see :mod:`long_context_tasks.schema.case_folder`).
+A case carries everything that scoring and breakdowns need. Cases refer to long texts by their keys in a document table (see
+:mod:`long_context_tasks.schema.case_folder`), so that a text is stored once.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 from long_context_tasks.schema.files import loads
 
 CL100K = "cl100k"
-"""The tokenizer in which every case is counted, and lengths are given; see :mod:`long_context_tasks.tokens`."""
+"""The tokenizer that measures the length of every case; see :mod:`long_context_tasks.tokens`."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Message:
 
 
 def prompt_hash(messages: Sequence[Message]) -> str:
-    """SHA-256 of the JSON list of [role, content] pairs."""
+    """Return the SHA-256 of the JSON list of [role, content] pairs."""
     return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
 
 
@@ -33,7 +33,7 @@ _PROBE = "A system message."
 
 
 def folded(messages: Sequence[Message]) -> list[Message]:
-    """The same without a system role: its text stands in front of the first other message, with a blank line between.
+    """Return the messages without a system role: its text goes before the first other message, with a blank line between.
 
     >>> folded([Message("system", "S"), Message("user", "U")])
     [Message(role='user', content='S\\n\\nU')]
@@ -46,15 +46,15 @@ def folded(messages: Sequence[Message]) -> list[Message]:
 
 
 def takes_system(apply: Callable[[list[dict[str, str]]], Any]) -> bool:
-    """Whether a chat template writes a system message.
+    """Return whether a chat template writes a system message.
 
     Args:
-        apply: messages as mappings to the template's text.
+        apply: applies the template to messages given as mappings.
     """
     try:
         text = apply([{"role": "system", "content": _PROBE}, {"role": "user", "content": "A question."}])
     except Exception:
-        # jinja's TemplateError mostly; templates raise what they like.
+        # Mostly jinja's TemplateError, but templates may raise anything.
         return False
     return _PROBE in str(text)
 
@@ -64,8 +64,8 @@ class Turn:
     """One question of a case: the unit of scoring.
 
     Attributes:
-        gold: what is right, in the benchmark's own form (a list of part numbers, "A3", ...).
-        question: the question's text where the benchmark has one apart from the prompt.
+        gold: the right answer in the benchmark's own form (a list of part numbers, "A3", ...).
+        question: text of the question, if the benchmark stores it apart from the prompt.
         labels: question type, answer position and the like, for breakdowns.
     """
 
@@ -83,9 +83,9 @@ class Case:
         task: name of the task it was made for, e.g. ``toy_sort_8k``.
         inputs: named fields that the benchmark's ``prompts.py`` renders; keys of documents, character spans.
         turns: one or more questions.
-        cluster: what cases have in common and intervals take as the unit (book, question, meeting).
-        num_tokens: tokens of the whole prompt, by tokenizer name; no chat template.
-        document: key of the text that the case is about, when there is a single one.
+        cluster: source that cases share (book, question, meeting); the unit of intervals.
+        num_tokens: number of tokens in the whole prompt without a chat template, by tokenizer name.
+        document: key of the text that the case is about, if it is a single one.
         labels: length, domain, word error rate ... for breakdowns.
     """
 
@@ -99,7 +99,7 @@ class Case:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """One line of JSON; :meth:`from_json` gives an equal case back."""
+        """Return one line of JSON, from which :meth:`from_json` makes an equal case."""
         # Not dataclasses.asdict, which copies every key of a case with thousands of answers.
         row = {**vars(self), "turns": [vars(turn) for turn in self.turns]}
         return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
@@ -127,14 +127,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Score:
-    """A score from 0 to 1, or ``None`` when it could not be made.
-
-    A failure of the model is a value (the lowest) with a reason; a failure of ours is ``None`` with a reason and
-    stays outside the mean.
+    """A score from 0 to 1, or ``None`` without one.
 
     Attributes:
-        value, reason: as above.
-        std: standard deviation of people's scores around the value, where the judge that gave it tells; 0 for a value that is certain.
+        value: the lowest value for a failure of the model; None for a failure of ours, which the mean leaves out.
+        reason: why the value is None or the lowest.
+        std: standard deviation of people's scores around the value, if the judge estimates it; 0 for a certain value.
     """
 
     value: float | None

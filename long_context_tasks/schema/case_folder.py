@@ -1,8 +1,8 @@
 """A folder of cases: one JSONL file per task and one table of the long texts they refer to.
 
-``cases/toy_sort/`` holds ``documents.sqlite`` (table ``documents(key, text)``: every text once),
-``toy_sort_2k.jsonl`` and so on, and ``manifest.json``. SQLite gives random access by key without holding
-anything in memory, so that a thousand cases of 128k tokens cost a host no more than the prompts it keeps.
+``cases/toy_sort/`` contains ``documents.sqlite`` (table ``documents(key, text)``: every text once), ``toy_sort_2k.jsonl`` and so on,
+and ``manifest.json``. SQLite gives random access by key and loads nothing into memory, so a thousand cases of 128k tokens cost a
+host only the prompts that it keeps.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ MANIFEST = "manifest.json"
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, read in pieces."""
+    """Return the SHA-256 of a file, read in pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
@@ -59,7 +59,7 @@ def text_key(text: str) -> str:
 
 
 def stable_seed(*parts: object) -> str:
-    """Return a seed for ``random.Random`` that depends on the parts only, not on process or Python version."""
+    """Return a seed for ``random.Random`` that depends only on the parts, not on the process or the Python version."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -67,7 +67,7 @@ class Documents:
     """Read access to a document table. Opened at first use in each process; safe to pickle."""
 
     def __init__(self, path: Path) -> None:
-        """Remember the path; nothing is opened yet."""
+        """Keep the path without opening the table."""
         self.path = path
         self._open_in: int | None = None
 
@@ -83,23 +83,23 @@ class Documents:
         return str(row[0])
 
     def __getitem__(self, key: str) -> str:
-        """Text of a document.
+        """Return the text of a document.
 
         Raises:
-            InputError: no such key, or a damaged table.
+            InputError: the table is damaged or has no such key.
         """
         if self._open_in != os.getpid():
             if not self.path.is_file():
                 raise InputError(f"{self.path}: the document table is missing; build the cases again")
             uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            # Cases of a document are neighbours, so the last few texts are needed next.
+            # Cases of a document are neighbours, so the last two texts are the ones needed next.
             self._read = lru_cache(maxsize=2)(self._select)
             self._open_in = os.getpid()
         return self._read(key)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only the path travels to another process."""
+        """Pickle only the path: a connection cannot move to another process."""
         return {"path": self.path, "_open_in": None}
 
 
@@ -109,11 +109,11 @@ class CaseSet:
     Attributes:
         cases: in official order.
         documents: key to text.
-        manifest: what the folder says of its making (package version, options, counts).
+        manifest: the folder's record of the build (package version, options, counts).
     """
 
     def __init__(self, cases: Iterable[Case], documents: Documents, manifest: Mapping[str, Any]) -> None:
-        """See :meth:`read` for the usual way to make one."""
+        """Keep the parts; :meth:`read` is the usual way to make a set."""
         self.cases = tuple(cases)
         self.documents = documents
         self.manifest = dict(manifest)
@@ -124,10 +124,10 @@ class CaseSet:
 
     @classmethod
     def read(cls, folder: Path, task: str) -> "CaseSet":
-        """Cases of ``task`` from a case folder.
+        """Read the cases of a task from a case folder.
 
         Raises:
-            InputError: no such folder or task, or a damaged file (named with its line).
+            InputError: the folder or task does not exist, or a file is damaged (the message names the line).
         """
         manifest = read_manifest(folder)
         path, stated = folder / f"{task}.jsonl", manifest["tasks"].get(task)
@@ -160,7 +160,7 @@ class CaseSet:
 
 
 _LONGEST_NAME = 200
-"""Of a task, whose cases lie in a file of this name."""
+"""Characters of a task's name, which is also a file name."""
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -184,11 +184,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         form = int(manifest["format"])
         options, tasks, _ = (manifest[name] for name in ("options", "tasks", "documents_sha256"))
         if not all(isinstance(about, dict) for about in (options, *tasks.values())):
-            raise TypeError("a task, or the options, are no mapping")
+            raise TypeError("a task, or the options, are not a mapping")
         if not all({"n", "sha256"} <= about.keys() for about in tasks.values()):
-            raise ValueError("a task has no number of cases, or no hash")
+            raise ValueError("a task lacks its number of cases or its hash")
         if any(Path(task).name != task or len(task) > _LONGEST_NAME for task in tasks):
-            raise ValueError("a task has a name that no file has")
+            raise ValueError("a task has a name that cannot be a file name")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -199,7 +199,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 class NotInCache(InputError):
-    """Cases that could be written again, where that would take too long."""
+    """Synthetic cases are not in the cache, and writing them again would take too long."""
 
 
 _REFUSAL: ContextVar[str] = ContextVar("refusal", default="")
@@ -207,7 +207,10 @@ _REFUSAL: ContextVar[str] = ContextVar("refusal", default="")
 
 @contextmanager
 def cached_only(refusal: str) -> Iterator[None]:
-    """Let :func:`cached_folder` write nothing in this block, and raise :class:`NotInCache` with these words in place; empty: write."""
+    """Make :func:`cached_folder` raise :class:`NotInCache` with these words in this block instead of writing; if empty, it writes.
+
+    A context variable, because a benchmark's ``load_task``, which other packages write, has no argument for it.
+    """
     token = _REFUSAL.set(refusal)
     try:
         yield
@@ -216,13 +219,13 @@ def cached_only(refusal: str) -> Iterator[None]:
 
 
 def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
-    """Return a case folder in the user's cache, written at first use.
+    """Return a case folder in the user's cache and write it at first use.
 
-    Several processes of a host may ask at once: the first writes it, the others wait.
+    If several processes of a host ask at once, the first writes the folder and the others wait.
 
     Args:
         name: readable beginning of the folder's name.
-        made_from: everything that the content depends on besides the version of this package; a hash of it completes the name.
+        made_from: everything on which the content depends, in addition to the version of this package; its hash completes the name.
         write: writes a folder, whole or not at all, as :class:`CaseWriter` does.
 
     Raises:
@@ -253,7 +256,7 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
 
 
 def _content_sha256(table: sqlite3.Connection) -> str:
-    """SHA-256 of the texts of a document table with their keys, whatever the order in which they were written."""
+    """Return the SHA-256 of a document table's keys and texts, independent of the order in which they were written."""
     digest = hashlib.sha256()
     for row in table.execute("SELECT key, text FROM documents ORDER BY key"):
         for part in row:
@@ -263,10 +266,10 @@ def _content_sha256(table: sqlite3.Connection) -> str:
 
 
 def check_texts(path: Path) -> None:
-    """Check that the texts of a document table are those that its folder was built with; each state of the file is read once.
+    """Check that a document table still holds the texts of the build. Cached by the file's size and modification time.
 
     Raises:
-        InputError: no case folder, a damaged table, or other texts.
+        InputError: the folder is not a case folder, or the table is damaged or was changed.
     """
     try:
         state = path.stat()
@@ -292,7 +295,7 @@ _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes out of such blocks for the same folder; on file systems without locks nothing is kept out."""
+    """Exclude other processes that lock the same folder; without effect on file systems that have no locks."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):
@@ -303,7 +306,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(pattern: str, folder: Path) -> None:
-    """Remove the temporary folders of processes of this machine that were killed; living ones hold a lock."""
+    """Remove temporary folders left by killed processes of this machine; running ones hold a lock."""
     for path in folder.glob(pattern):
         with suppress(OSError):
             handle = os.open(path, os.O_RDONLY)
@@ -316,11 +319,11 @@ def _remove_abandoned(pattern: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a build that is made apart from the others.
+    """A part of a build that runs separately from the others.
 
     Attributes:
         number: from 1 to ``of``.
-        of: how many shards the build has.
+        of: number of shards.
     """
 
     number: int
@@ -328,18 +331,18 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> "Shard":
-        """Read ``2/7``.
+        """Parse a shard such as ``2/7``.
 
         Raises:
-            InputError: something else.
+            InputError: the text does not have this form.
         """
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            raise InputError(f"--shard {text}: give its number and how many there are, from 1/7 to 7/7")
+            raise InputError(f"--shard {text}: give its number and the number of shards, from 1/7 to 7/7")
         return cls(int(number), int(of))
 
     def part(self, items: Sequence[T]) -> Sequence[T]:
-        """Return this shard's items: those of all shards one after the other are all items, in order.
+        """Return this shard's items; concatenated, the items of all shards are all items in order.
 
         >>> [list(Shard(number, 3).part(range(7))) for number in (1, 2, 3)]
         [[0, 1], [2, 3], [4, 5, 6]]
@@ -351,12 +354,12 @@ class Shard:
         return whole.with_name(f"{whole.name}.shard-{self.number}-of-{self.of}")
 
     def __str__(self) -> str:
-        """As on the command line."""
+        """Return the form that the command line reads."""
         return f"{self.number}/{self.of}"
 
 
 class CaseWriter:
-    """Writes a case folder, all or nothing: a temporary folder takes the place of the old one at the end.
+    """Write a case folder, all or nothing: a temporary folder replaces the old one at the end.
 
     >>> import tempfile; from long_context_tasks.schema.case import Turn
     >>> folder = Path(tempfile.mkdtemp()) / "toy"
@@ -370,20 +373,20 @@ class CaseWriter:
     """
 
     def __init__(self, folder: Path, options: Mapping[str, Any], shard: Shard | None = None) -> None:
-        """Prepare a writer of ``folder``; ``options`` go into the manifest, and what :func:`merge_shards` needs to know of a shard."""
+        """Prepare a writer; the options, and for a shard the facts that :func:`merge_shards` checks, go into the manifest."""
         self.folder = folder
         self.options = dict(options)
         self.shard = shard
         self._parts: list[int] = []
         self.tasks: dict[str, dict[str, Any]] = {}
         self.sources: list[Mapping[str, Any]] = []
-        """What is known of each book or document that was read."""
+        """Description of each book or document that was read."""
 
     def __enter__(self) -> "CaseWriter":
-        """Open the temporary folder beside the target.
+        """Open the temporary folder next to the target.
 
         Raises:
-            InputError: the target exists and is no case folder (it would be replaced), or cannot be written.
+            InputError: the target cannot be written, or exists and is not a case folder, which this writer must not replace.
         """
         parent = self.folder.parent
         self._new_parent = not parent.exists()
@@ -424,7 +427,7 @@ class CaseWriter:
         os.close(self._lock)
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Store texts by key. Keys name their text (a hash, a place in a book): a key that is there keeps its text."""
+        """Store texts by key. A key determines its text (a hash, a place in a book), so an existing key keeps its text."""
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
@@ -448,17 +451,17 @@ class CaseWriter:
         return n
 
     def spool(self) -> TextIO:
-        """Return a nameless file in the folder, for lines of cases that are made in another order than they are written."""
+        """Return a nameless file in the folder, for lines of cases that are made in another order than the final one."""
         return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._temporary)
 
     def begin_part(self) -> None:
-        """Begin a part of the task that is being written: of each part a shard has some neighbours."""
+        """Begin a part of the task that is being written; every shard has consecutive cases of each part."""
         self._parts.append(0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put the finished folder in place, or remove every trace of it.
+        """Put the finished folder in place, or remove all traces of it.
 
         Raises:
             InputError: the disk is full or fails.
@@ -512,20 +515,19 @@ _AGAIN = "build this shard again"
 
 
 def sharded(root: Path) -> list[Path]:
-    """Return the case folders below a root of which there are shards, whether they are merged or not."""
-    # Hidden ones were not finished, or step aside for newer ones.
+    """Return the case folders in a root that have shards, merged or not."""
+    # Hidden ones are unfinished or about to be replaced.
     return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"[!.]*{_PATTERN}")})
 
 
 def merge_shards(folder: Path) -> Mapping[str, int]:
-    """Write a case folder from the shards beside it, which stay.
+    """Write a case folder from the shards next to it, and keep the shards.
 
     Returns:
         Task to number of cases.
 
     Raises:
-        InputError: a shard that is missing or there twice, was built with other settings or by another version, or has another
-            content than when it was built.
+        InputError: a shard is missing or exists twice, was built with other settings or by another version, or was changed since.
     """
     shards = _complete(folder)
     first = next(iter(shards.values()))
@@ -536,7 +538,7 @@ def merge_shards(folder: Path) -> Mapping[str, int]:
 
 
 def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
-    """Return the manifests of all shards in order."""
+    """Return the manifests of all shards in order, or raise if the set is not complete and equal."""
     found: dict[int, Path] = {}
     manifests: dict[Path, Mapping[str, Any]] = {}
     for path in sorted(folder.parent.glob(f"{folder.name}{_PATTERN}")):
@@ -601,7 +603,7 @@ def _documents(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
-    """Yield the lines of a task: of its first part those of the first shard, of the second and so on, then of the next part."""
+    """Yield the lines of a task part by part, and within a part shard by shard: the order of a build without shards."""
     at = dict.fromkeys(shards, 0)
     seen: set[str] = set()
     parts: Sequence[Sequence[int]] = [manifest["tasks"][task]["parts"] for manifest in shards.values()]

@@ -1,35 +1,35 @@
-"""The body of a chat or text completion, as servers send it and as the protocol has it; the same for all hosts and judges."""
+"""Bodies of chat and text completions: repair what servers send to the form of the protocol, for all hosts and judges."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 THINKING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which servers put thinking that they separate from the answer; newer ones take the second."""
+"""Fields for thinking that servers separate from the answer; newer servers use the second."""
 
 
 class NoCompletion(RuntimeError):
-    """A server answers with status 200, and its body holds no completion: a failure of the server and never an empty response.
+    """A server answers with status 200 and a body without a completion: a failure of the server, never an empty response.
 
     Attributes:
-        code: the status that the body itself names; None without one.
-        no_choices: whether the body is a completion with an empty list of choices.
+        code: status that the body itself names, if any.
+        no_choices: the body is a completion with an empty list of choices.
     """
 
     def __init__(self, text: str, code: int | None = None, *, no_choices: bool = False) -> None:
-        """See the class."""
+        """Keep the status in the body and whether the list of choices is empty."""
         super().__init__(text)
         self.code = code
         self.no_choices = no_choices
 
 
 def mended(body: Any) -> dict[str, Any]:
-    """Return the body of an answer with what the protocol promises of its choices.
+    """Return a body whose choices have the form of the protocol.
 
-    A missing ``index`` is filled in, omitted content is null, and of content in parts the texts are the content and the rest is the
-    thinking.
+    A missing ``index`` is filled in, and omitted content becomes null. Of content in parts, the texts become the content and the other
+    parts the thinking.
 
     Raises:
-        NoCompletion: there is no completion in it; says what the server says, if it says something.
+        NoCompletion: the body contains no completion; with the server's own error message, if it sent one.
     """
     if not isinstance(body, dict):
         raise NoCompletion("status 200 with a body that is not an OpenAI-style completion")
@@ -66,7 +66,7 @@ def _choice(given: Any, place: int) -> dict[str, Any]:
 
 
 def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
-    """Return the text and the thinking in the content of a message that is a list of parts."""
+    """Return the text and the thinking of content that is a list of parts."""
     texts, thoughts = [], []
     for part in parts:
         if isinstance(part, str):
@@ -100,7 +100,7 @@ def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
 
 
 def thinking_of(message: Mapping[str, Any]) -> str:
-    """Return the thinking in a message of a chat completion; empty without any.
+    """Return the thinking of a chat completion's message, or an empty text.
 
     >>> thinking_of({"content": None, "reasoning": "hm"})
     'hm'

@@ -1,4 +1,4 @@
-"""Libraries beyond the core, and the extra of this package that brings them."""
+"""Optional libraries, and the extra of this package that installs each."""
 
 import importlib.util
 import re
@@ -14,24 +14,24 @@ def require(extra: str, what: str, *modules: str) -> None:
     """Check that libraries of an extra are installed, without importing them.
 
     Args:
-        extra: that brings them.
-        what: needs them; begins the message.
-        modules: their names, without dots.
+        extra: name of the extra.
+        what: the feature that needs them; begins the message.
+        modules: names of the modules, without dots.
 
     Raises:
-        InputError: some are missing; with the command that installs them.
+        InputError: a library is missing; with the command that installs it.
     """
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
         raise lacking(extra, what, *missing)
 
 
 def lacking(extra: str, what: str, *missing: str) -> InputError:
-    """Return the error about libraries that are missing; see :func:`require`."""
+    """Return the error about missing libraries; see :func:`require`."""
     return InputError(f"{what} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
 
 
 def remedy_for(module: str) -> str:
-    """Return the command that installs a library: with the smallest extra of this package that names it, else the library itself."""
+    """Return the command that installs a library, by the smallest extra that names it if there is one."""
     extras = _extras()
     sizes = Counter(extra for named in extras.values() for extra in named)
     name = _normal(module.partition(".")[0])
@@ -41,7 +41,7 @@ def remedy_for(module: str) -> str:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Extras that name a library, by the library's normalized name."""
+    """Return normalized names of libraries with the extras that name them."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all; the one reader of JSON, JSON Lines and YAML, with its limits; and the error of bad input."""
+"""Atomic writing of files and folders, reading of JSON, JSON Lines and YAML within limits, and the error for bad input."""
 
 import errno
 import gzip
@@ -16,29 +16,28 @@ from pathlib import Path
 from typing import IO, Any
 
 DEEPEST = 100
-"""Levels of lists and mappings in a file; what reads further takes as many calls."""
+"""Levels of lists and mappings in a file; our recursive readers need as many calls."""
 MOST_VALUES = 4_000_000
-"""Lists, mappings and members of both in a JSON text; each takes some 200 bytes of memory at most."""
+"""Lists, mappings and members of both in a JSON text; each takes at most about 200 bytes of memory."""
 MOST_DIGITS = 300
 """Digits of a number; the largest float has 309."""
 LONGEST_ROW = 64 << 20
 """Bytes of a row of JSON Lines, unpacked."""
 MOST_BYTES = 4 << 30
-"""Bytes of a JSON file that is read at once."""
+"""Bytes of a JSON file, which is read at once."""
 LONGEST_YAML, MOST_NODES = 1 << 20, 100_000
-"""Characters of a YAML text, and values in it where aliases are written out."""
+"""Characters of a YAML text, and values in it with aliases written out."""
 
 
 DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
-"""Errors of a disk, which any writing may meet."""
+"""Disk errors that any write can raise."""
 
 
 class InputError(ValueError):
     """Bad input from outside: a file, an option, a missing data set.
 
-    The message names the file, the line or row where there is one, and the remedy. The command line prints it
-    without a traceback; hosts show it as the cause of a failed task. What it quotes may come from anybody and ends in a terminal, so
-    it is :func:`visible`.
+    The message names the file, the line or row, and the remedy. The command line prints it without a traceback, and hosts show it
+    as the cause of a failed task. Quoted text may come from anyone and ends in a terminal, so :func:`visible` escapes it.
     """
 
     def __str__(self) -> str:
@@ -57,7 +56,7 @@ _SHOWN_AS = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code
 
 
 def visible(text: str) -> str:
-    """Return a text with escapes in place of what a terminal would obey: control characters, and marks that turn the direction.
+    """Escape the characters that a terminal would obey: control characters and marks that change the direction of text.
 
     >>> print(visible("a\\x1b[31mb"))
     a\\x1b[31mb
@@ -68,13 +67,13 @@ def visible(text: str) -> str:
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:
-    """Write a file beside its place, then move it there.
+    """Write a file atomically: under a temporary name, which is then renamed.
 
     Args:
-        path: of the file; its folder is there.
-        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may hold, is
-            written as an escape.
-        remedy: what to do where it cannot be written.
+        path: of the file; its folder exists.
+        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may contain,
+            becomes an escape.
+        remedy: ends the message of an error.
 
     Raises:
         InputError: the file cannot be written.
@@ -89,23 +88,23 @@ def write_whole(
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
     finally:
-        with suppress(OSError):  # it was moved, or not even made
+        with suppress(OSError):  # it was moved or never made
             part.unlink()
 
 
 def aside(folder: Path) -> Path:
-    """Return the place where an old folder waits while a new one takes its place."""
+    """Return the path of an old folder while a new one replaces it."""
     return folder.with_name(f".{folder.name}.old")
 
 
 def bring_back(folder: Path) -> None:
-    """Put an old folder back where a writer was killed after it had moved that aside."""
+    """Restore an old folder that a killed writer had moved aside."""
     if not folder.exists() and aside(folder).is_dir():
         aside(folder).replace(folder)
 
 
 def put_in_place(part: Path, folder: Path) -> None:
-    """Move a finished folder to its place. An older one, which cannot be replaced in one step, steps aside before and is removed."""
+    """Move a finished folder to its place. A folder cannot be replaced in one step, so an old one is moved aside first."""
     if folder.exists():
         shutil.rmtree(aside(folder), ignore_errors=True)
         folder.replace(aside(folder))
@@ -115,10 +114,10 @@ def put_in_place(part: Path, folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
-    """Give a new folder to write into, which takes the place of ``folder`` when all went well and leaves no trace otherwise.
+    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the folder cannot be written.
     """
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
@@ -133,7 +132,7 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:
-    """Make a folder, and those above it, where it is missing.
+    """Make a folder and its parents if they are missing.
 
     Raises:
         InputError: the folder cannot be made.
@@ -145,7 +144,7 @@ def make_folder(folder: Path, *, remedy: str) -> None:
 
 
 def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
-    """Write a value as indented JSON, whole or not at all; ``null`` for numbers that are not finite.
+    """Write a value atomically as indented JSON, with ``null`` for numbers that are not finite.
 
     Raises:
         InputError: the file cannot be written.
@@ -155,11 +154,11 @@ def write_json(path: Path, content: Any, *, remedy: str = "choose another place"
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return what a JSON file holds.
+    """Return the value of a JSON file.
 
     Args:
         path: of the file, at most :data:`MOST_BYTES` long.
-        expected: what it should hold, for messages.
+        expected: description of the expected content, for messages.
 
     Raises:
         InputError: the file cannot be read, or is not JSON within the limits of :func:`loads`.
@@ -171,18 +170,18 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
-    """The values of a JSON Lines file, each with its place for messages (``FILE, row 3``); blank lines are skipped.
+    """Yield the values of a JSON Lines file, each with its place for messages (``FILE, row 3``), without blank lines.
 
     Args:
-        path: of the file, gzipped when its name ends in ``.gz``; read line by line.
-        expected: what it should hold, for messages.
+        path: of the file, gzipped if its name ends in ``.gz``; read line by line.
+        expected: description of the expected content, for messages.
 
     Raises:
         InputError: the file cannot be read, or a row is not UTF-8, too long for :func:`lines`, or not JSON within the limits of
             :func:`loads`.
     """
     with _named(path, expected), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        # Lines end as files' do, not as str.splitlines has it: JSON may hold U+2028.
+        # Not str.splitlines, which also splits at U+2028, a character that JSON may contain.
         for number, line in enumerate(lines(file), start=1):
             if not line.strip(b"\xef\xbb\xbf \t\r\n"):
                 continue
@@ -225,12 +224,12 @@ def _named(path: Path, expected: str) -> Iterator[None]:
 
 
 def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
-    """Return what a YAML file holds. Messages do not repeat its text, which may hold a key.
+    """Return the value of a YAML file. Messages do not quote its text, which may contain a key.
 
     Args:
         path: of the file.
-        what: begins messages: ``judge file``.
-        remedy: what to write instead.
+        what: kind of file, which begins messages: ``judge file``.
+        remedy: ends messages.
 
     Raises:
         InputError: the file cannot be read, or is not YAML within the limits of :func:`yaml_value`; names the line.
@@ -248,15 +247,17 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
 
 
 def yaml_value(text: str, place: str, *, remedy: str) -> Any:
-    """Return what a YAML text holds: at most :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with each alias written out, :data:`MOST_NODES` values.
+    """Return the value of a YAML text within limits.
+
+    The limits are :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with aliases written out, :data:`MOST_NODES` values.
 
     Args:
-        text: of the document.
+        text: the document.
         place: begins messages.
-        remedy: ends them.
+        remedy: ends messages.
 
     Raises:
-        InputError: not YAML, or beyond the limits; names the line and repeats no text.
+        InputError: not YAML, or beyond the limits; the message names the line and quotes nothing.
     """
     import yaml
 
@@ -271,15 +272,18 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
         line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{place}{line}: not YAML; {remedy}") from None
     except ValueError as error:
-        # A limit of ours; or the library's own, such as that of a date with a month 13.
+        # One of our limits, or an error of the library, such as a date with month 13.
         raise InputError(f"{place}: not YAML ({error}); {remedy}") from None
     except (LookupError, AttributeError, TypeError, OverflowError, RecursionError):
-        # The library's answer to a value that does not fit its tag: `!!int ""`, `!!timestamp x`.
+        # The library raises these for a value that does not fit its tag: `!!int ""`, `!!timestamp x`.
         raise InputError(f"{place}: not YAML; {remedy}") from None
 
 
 def _weigh(events: Iterable[Any]) -> None:
-    """Refuse a YAML document that is nested too deeply, contains itself, holds a number of too many digits, or grows too much when aliases are written out."""
+    """Raise ValueError for a YAML document beyond the limits, before the library builds it.
+
+    Limits are levels, digits of a number, a value that contains itself, and size with aliases written out.
+    """
     from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
     weights: dict[str, int] = {}
@@ -299,7 +303,7 @@ def _weigh(events: Iterable[Any]) -> None:
             size += 1
             if event.anchor:
                 weights[event.anchor] = 1
-            # Also digits with underscores and colons, which YAML takes for one number.
+            # Digits with underscores and colons are one number in YAML, too.
             if (
                 len(event.value) > MOST_DIGITS
                 and event.value.lstrip("+-")[:1].isdigit()
@@ -316,17 +320,17 @@ def _weigh(events: Iterable[Any]) -> None:
 
 @cache
 def packaged_text(package: str, *path: str) -> str:
-    """Return the text of a file that a package brings, such as a prompt, to the byte."""
+    """Return the text of a file in a package, such as a prompt, byte for byte."""
     return importlib.resources.files(package).joinpath(*path).read_bytes().decode("utf-8")
 
 
 def packaged_yaml(package: str, name: str) -> Any:
-    """Return what a YAML file holds that a package brings."""
+    """Return the value of a YAML file in a package."""
     return yaml_value(packaged_text(package, name), name, remedy="install the package again")
 
 
 def json_value(value: Any) -> Any:
-    """A value with ``null`` for what is not a finite number, which JSON has no word for, and text as keys.
+    """Return a value that JSON can express: None for numbers that are not finite, and text as keys.
 
     >>> json_value({1: [float("nan"), 2.0]})
     {'1': [None, 2.0]}
@@ -341,12 +345,12 @@ def json_value(value: Any) -> Any:
 # The extra ``report`` brings orjson, which reads the hosts' files faster.
 try:
     from orjson import loads as _fast
-except ImportError:  # pragma: no cover - the standard library reads the same, some times slower
+except ImportError:  # pragma: no cover - the standard library reads the same, several times slower
     _fast = None  # type: ignore[assignment]
 
 
 def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterator[tuple[str, Any]]:
-    """Yield the events of a JSON parser; too many levels are a ValueError, before reading them takes hours or gigabytes."""
+    """Yield the events of a JSON parser; raise ValueError for too many levels before they take hours or gigabytes."""
     depth = 0
     for event, value in events:
         depth += event.startswith("start_") - event.startswith("end_")
@@ -356,18 +360,18 @@ def shallow(events: Iterator[tuple[str, Any]], deepest: int = DEEPEST) -> Iterat
 
 
 def loads(data: bytes | str) -> Any:
-    """Return a value from JSON; also with NaN and halves of surrogate pairs, which Python's own writer lets through.
+    """Parse JSON, also with NaN and halves of surrogate pairs, which Python's own writer produces.
 
     >>> loads(b'[1, "x"]'), loads(b'"\\ud800"')
     ([1, 'x'], '\\ud800')
 
     Raises:
-        ValueError: not JSON; nested deeper than :data:`DEEPEST`, more than :data:`MOST_VALUES` values, or a number of more than
-            :data:`MOST_DIGITS` digits. UnicodeDecodeError, which is one: not UTF-8.
+        ValueError: not JSON, nested deeper than :data:`DEEPEST`, more than :data:`MOST_VALUES` values, or a number of more than
+            :data:`MOST_DIGITS` digits. UnicodeDecodeError, a subclass: not UTF-8.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     opened = raw.count(b"[") + raw.count(b"{")
-    # Brackets and commas in texts count too: what seems too much is counted again without them.
+    # Brackets and commas in texts are counted at first; removing texts is slow and rarely needed.
     if opened + raw.count(b",") > MOST_VALUES:
         bare = _TEXT.sub(b"", raw)
         if sum(map(bare.count, (b"[", b"{", b","))) > MOST_VALUES:
@@ -396,9 +400,9 @@ def _parsed(data: bytes | str, digits: bytes) -> Any:
         try:
             return _fast(data)
         except ValueError:
-            pass  # NaN, say: the standard library decides
+            pass  # NaN, for example: the standard library decides
     text = data if isinstance(data, str) else data.decode("utf-8-sig")
-    # The check of every number is slow, and mostly not needed.
+    # Checking every number is slow and rarely needed.
     return (_CHECKED if b"0" * (MOST_DIGITS + 1) in digits else _PLAIN).decode(text)
 
 

@@ -1,8 +1,8 @@
 """The options of a run, with one spelling everywhere.
 
 ``lct_length`` is a key of lm-eval's ``--metadata``, a dataset argument in OpenCompass, ``--length`` of ``lct`` and
-``LCT_LENGTH`` in the environment; the first given in that order wins. An unknown ``lct_*`` key is an error. What built
-cases say of their making (:meth:`Options.as_built`) stands for what is not given, and what is given may not contradict it.
+``LCT_LENGTH`` in the environment; the first given in that order wins. An unknown ``lct_*`` key is an error. Built cases record their
+options (:meth:`Options.as_built`): the record fills in options that are not given, and given ones must agree with it.
 """
 
 import difflib
@@ -25,13 +25,13 @@ LENGTH_POLICIES = ("same_information", "same_tokens")
 
 
 def parse_length(text: str | int) -> int:
-    """Tokens meant by a length: ``2k`` is 2,000, ``1m`` a million, plain numbers stand for themselves.
+    """Parse a number of tokens: ``2k`` is 2,000, ``1m`` is a million, and plain numbers are allowed.
 
     >>> parse_length("128k"), parse_length("1m"), parse_length(900)
     (128000, 1000000, 900)
 
     Raises:
-        InputError: not a positive length.
+        InputError: the text is not a positive length.
     """
     match = re.fullmatch(r"(\d{1,12})([kKmM]?)", str(text).strip(), flags=re.ASCII)
     value = int(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()] if match else 0
@@ -41,7 +41,7 @@ def parse_length(text: str | int) -> int:
 
 
 def format_length(tokens: int) -> str:
-    """The shortest name of a length, the inverse of :func:`parse_length`.
+    """Return the shortest name of a length, the inverse of :func:`parse_length`.
 
     >>> format_length(128_000), format_length(1_000_000), format_length(4096)
     ('128k', '1m', '4096')
@@ -55,7 +55,7 @@ def format_length(tokens: int) -> str:
 Text = Annotated[str, BeforeValidator(str)]
 """Any text."""
 UserPath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
-"""A path; ``~`` is the home folder. It is made absolute, so that results name a place wherever they are read."""
+"""A path; ``~`` is the home folder. It becomes absolute, so that results can be read from any folder."""
 Tokens = Annotated[int, BeforeValidator(parse_length)]
 """A number of tokens, see :func:`parse_length`."""
 Marks = Annotated[str, AfterValidator(lambda text: " ".join(marks_of(text)))]
@@ -65,34 +65,34 @@ Positive = Annotated[Whole, Field(gt=0)]
 
 
 def _number(value: object) -> object:
-    """Digits as a number; anything else as it is."""
+    """Convert digits to a number and return anything else unchanged."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options that every benchmark has, resolved; every result carries them. A benchmark adds its own in a subclass.
+    """Resolved options of every benchmark, which every result records. A benchmark adds its own in a subclass.
 
-    The types of the fields read what a user writes, as text or as a value.
+    The field types convert a user's text or value.
 
     Attributes:
         cases: a folder of built cases to run on, instead of the official files.
-        length: tokens, for tasks that end in ``_any`` and for builders.
+        length: number of tokens, for tasks that end in ``_any`` and for builders.
         length_policy: ``same_information``: lengths are cl100k tokens, as in the papers, so every model reads the same
             text; ``same_tokens``: lengths are tokens of the model's own tokenizer.
-        tokenizer: cl100k, or a Hugging Face folder or hub id, in which lengths are counted beside cl100k.
-        window: context window in tokens; without it the host's, else unknown.
+        tokenizer: cl100k, or a Hugging Face folder or hub id, which counts lengths in addition to cl100k.
+        window: context window in tokens; if not given, the host's; if the host does not report it, unknown.
         seed: seed of generated cases and shuffles.
         n: number of cases.
         subset: 1000, 200 or 50: the official subsets, in file order.
         judge: a judge file.
         data_dir: folder with one folder per benchmark that holds the published files.
-        carriers: folder of real texts that recast cases are made from; without it ``carriers`` in ``data_dir``.
-        answer_budget: tokens that the model may generate; without it the task's default.
-        thinking: the marks around the model's thinking if they are none that we know: an opening and a closing one, such as
-            ``<plan> </plan>``.
-        variant: what stands at the end of a task's name where a changed form of it is run, e.g. czech_wer40; it moves into the name.
-        given: names of the options that somebody set, also those set to their default; no option itself.
+        carriers: folder of real texts from which recast cases are made; by default ``carriers`` in ``data_dir``.
+        answer_budget: tokens that the model may generate; by default the task's number.
+        thinking: an opening and a closing mark around the model's thinking, such as ``<plan> </plan>``, if
+            :mod:`long_context_tasks.schema.thinking` does not list them.
+        variant: suffix of a task's name for a changed form of the task, e.g. czech_wer40; loading moves it into the name.
+        given: names of the options that were set, also to their default; not an option itself.
     """
 
     cases: UserPath | None = None
@@ -112,26 +112,26 @@ class Options:
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Count what differs from its default as given."""
+        """Count options that differ from their default as given."""
         defaults = {item.name: item.default for item in fields(self)}
         differing = {name for name in self.names() if getattr(self, name) != defaults[name]}
         object.__setattr__(self, "given", self.given | differing)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Names of the options, without ``lct_``."""
+        """Return the names of the options, without ``lct_``."""
         return tuple(item.name for item in fields(cls) if item.name != "given")
 
     @classmethod
     def of(cls, options: "Options") -> Self:
-        """Return the options as this class has them: fields that only one of the two classes has are dropped or take their default."""
+        """Convert options to this class: fields that it lacks are dropped, and fields that only it has take their default."""
         if type(options) is cls:
             return options
         shared = {name: getattr(options, name) for name in cls.names() if hasattr(options, name)}
         return cls(**shared, given=options.given & set(cls.names()))
 
     def resolved(self) -> dict[str, Any]:
-        """Options as plain values under their ``lct_`` names, for result files."""
+        """Return the options as plain values under their ``lct_`` names, for result files."""
         values = {name: getattr(self, name) for name in self.names()}
         return {
             f"lct_{name}": str(value) if isinstance(value, Path) else value
@@ -145,17 +145,17 @@ class Options:
         folder: Path,
         same_tokenizer: Callable[[str, str], bool] = str.__eq__,
     ) -> Self:
-        """Options of a run on built cases: length policy, tokenizer and seed are those that the cases were built with.
+        """Return the options of a run on built cases, with the length policy, tokenizer and seed of the build.
 
-        Cases of ``same_information`` may be counted in another tokenizer as well; those of ``same_tokens`` may not.
+        Cases of ``same_information`` may also be counted in another tokenizer; those of ``same_tokens`` may not.
 
         Args:
-            recorded: what the folder's manifest says under ``options``; a key that is missing leaves the option as it is.
+            recorded: ``options`` of the folder's manifest; a missing key leaves the option unchanged.
             folder: the case folder, for messages.
-            same_tokenizer: tells whether two names mean one tokenizer: the one asked for, and the recorded one.
+            same_tokenizer: whether the given and the recorded name denote the same tokenizer.
 
         Raises:
-            InputError: an option was given that contradicts how the cases were built; all contradictions in one message.
+            InputError: a given option contradicts the build; all contradictions in one message.
         """
         own = set(self.names()) - set(Options.names())
         fixed = {
@@ -166,7 +166,7 @@ class Options:
         if "tokenizer" in fixed and self.tokenizer is not None:
             same = self.tokenizer == fixed["tokenizer"] or same_tokenizer(self.tokenizer, fixed["tokenizer"])
             if same or fixed.get("length_policy") != "same_tokens":
-                # Another path of the same tokenizer, or one that only counts: the user's word stands.
+                # Another path of the same tokenizer, or one that only counts: keep the user's choice.
                 fixed["tokenizer"] = self.tokenizer
         wrong = [name for name in fixed if name in self.given and getattr(self, name) != fixed[name]]
         if wrong:
@@ -189,17 +189,17 @@ def resolve_options(
     environ: Mapping[str, str] | None = None,
     kind: type[_Options] = Options,  # type: ignore[assignment]
 ) -> _Options:
-    """Options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
+    """Resolve options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
 
-    Keys without the prefix are ignored (a host mixes its own in); ``None`` and empty strings count as not given.
+    Keys without the prefix are ignored, since hosts mix their own in; ``None`` and empty strings count as not given.
 
     Args:
         given: keys and values.
-        environ: the environment; that of the process by default.
-        kind: the class of the options.
+        environ: the environment; by default that of the process.
+        kind: class of the options.
 
     Raises:
-        InputError: an unknown ``lct_*`` key or a value that does not fit.
+        InputError: an unknown ``lct_*`` key or a wrong value.
     """
     given = {
         key: value
@@ -220,7 +220,7 @@ def resolve_options(
                 values[name], places[name] = source[key], key
                 break
     options = validated(kind, {**values, "given": frozenset(values)}, "options", places=places)
-    # A folder of cases may know its tokenizer.
+    # The manifest of a case folder may record the tokenizer, so the check waits for as_built.
     return options if options.cases is not None else _checked(options)
 
 
@@ -233,12 +233,12 @@ def _checked(options: _Options) -> _Options:
 
 
 def cache_dir() -> Path:
-    """Folder for what can be made again: ``LCT_CACHE_DIR``, else the platform's cache folder."""
+    """Return the cache folder: ``LCT_CACHE_DIR``, or the platform's default. Everything in it can be made again."""
     given = os.environ.get("LCT_CACHE_DIR")
     return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("long_context_tasks"))
 
 
 def data_dir(options: Options, benchmark: str) -> Path:
-    """Folder with the published files of a benchmark: in ``lct_data_dir``, else in the cache."""
+    """Return the folder of a benchmark's published files: in ``lct_data_dir`` if given, otherwise in the cache."""
     root = options.data_dir if options.data_dir is not None else cache_dir() / "data"
     return root / benchmark

@@ -1,6 +1,7 @@
-"""The order of numbered pieces that a reply gives, however it is written: bracketed, with arrows, as a numbered list, in words."""
+"""Orders of numbered pieces in a reply, in any form: bracketed, with arrows, as a numbered list, in words."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from long_context_tasks.schema.candidates import Found, Standing, choose, weigh
@@ -19,6 +20,7 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|=>|\s|.", re.ASCII | re.DOTALL)
 _LONGEST_GAP = 60
 _LIST = re.compile(r"\[\s*\d{1,4}(?:(?:\s*[,;]\s*|\s+)\d{1,4})*\s*(?:,\s*)?\]", re.ASCII)
 _NUMBER = re.compile(r"(?<![\d.])\d{1,9}(?!\d|\.\d)", re.ASCII)
+_BRACKETED = re.compile(r"\[(\d{1,4})\]", re.ASCII)
 _NAMED = re.compile(rf"\b{_PIECE}\W{{0,5}}(\d{{1,9}})(?!\d)", re.IGNORECASE | re.ASCII)
 _LINE = re.compile(
     rf"^\W{{0,8}}(?:{_PIECE}[\s_#-]{{0,3}})?[\[(<]?(\d{{1,9}})(?![\w.]\d)", re.I | re.M | re.ASCII
@@ -44,9 +46,15 @@ _PLACED = re.compile(
     rf"\b(?:{_PIECE}\s)?[\[(<]?(\d{{1,4}})[\])>]?\s(?:is|comes|goes|stands)\s(?:the\s)?({'|'.join(_ORDINALS)})\b",
     re.I,
 )
-_NUMBER_WORDS = ("one two three four five six seven eight nine ten", "i ii iii iv v vi vii viii ix x")
-_SPELT = {word: str(n) for words in _NUMBER_WORDS for n, word in enumerate(words.split(), start=1)}
-_SPELT_NUMBER = re.compile(rf"\b(?:{'|'.join(_SPELT)})\b", re.IGNORECASE)
+_UNITS = {
+    word: number
+    for number, word in enumerate(re.findall(r"\w+", "one two three four five six seven eight nine ten"), 1)
+}
+_NUMERALS = {
+    word: number for number, word in enumerate(re.findall(r"\w+", "i ii iii iv v vi vii viii ix x"), 1)
+}
+_SPELT_PIECE = re.compile(rf"\b({_PIECE}\s)({'|'.join(_NUMERALS)})\b|\b({'|'.join(_UNITS)})\b", re.IGNORECASE)
+"""A number in words, or a Roman numeral after a word for a piece: "I" alone is a pronoun."""
 
 
 def without_positions(text: str) -> str:
@@ -101,49 +109,56 @@ def runs(text: str) -> list[Run]:
 
 
 def orders(text: str, n: int) -> list[Run]:
-    """Return the permutations of 1..n that a text lists, with their places; the weaker forms only if it has none of the stronger.
+    """Return the permutations of 1..n that a text lists, with their places, in the strongest form that it uses.
 
-    From strong to weak: "2 is first, 1 is second"; a list in brackets; a run of numbers; one number with n digits; lines that each
-    begin with a number; all numbers of pieces ("Part 2"), or all numbers at all; the same with numbers in words ("Part II"). All
-    numbers must not be 1..n itself: texts describe pieces in that order.
+    The forms, strongest first: "2 is first, 1 is second"; lists in brackets and runs of numbers; one number with n digits; lines that
+    each begin with a number; all numbers of pieces ("Part 2"), all in brackets, or all numbers at all; the same with numbers in words ("Part II").
+    The weak forms do not accept 1..n itself, because texts describe pieces in that order.
     """
     whole = list(range(1, n + 1))
     for found in _forms(text, n):
         if fitting := [run for run in found if sorted(run[2]) == whole]:
             return fitting
-    spelt = _SPELT_NUMBER.sub(lambda word: _SPELT[word[0].lower()], text)
-    return orders(spelt, n) if spelt != text and not _SPELT_NUMBER.search(spelt) else []
+    in_digits = _SPELT_PIECE.sub(
+        lambda found: (
+            f"{found[1]}{_NUMERALS[found[2].lower()]}" if found[2] else str(_UNITS[found[3].lower()])
+        ),
+        text,
+    )
+    return orders(in_digits, n) if in_digits != text else []
 
 
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
-    """Return the numbers in a text form by form, see :func:`orders`."""
+    """Yield the numbers in a text form by form; see :func:`orders`."""
     whole = list(range(1, n + 1))
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
-    yield (
-        [(0, len(text), [placed[place] for place in sorted(placed)])]
-        if sorted(placed) == list(range(n))
-        else []
-    )
+    if sorted(placed) == list(range(n)):
+        yield [(0, len(text), [placed[place] for place in range(n)])]
     lists = [(match.start(), match.end(), _numbers(match[0])) for match in _LIST.finditer(text)]
     lists = [one for one in lists if sorted(one[2]) == whole]
-    listed = [(start, end, _once(numbers, n)) for start, end, numbers in runs(text)]
-    listed = [run for run in listed if not any(run[0] < end and start < run[1] for start, end, _ in lists)]
-    yield sorted([*lists, *(run for run in listed if run[2] != whole or not _SUBJECT.match(text, run[1]))])
+    starts = [start for start, _, _ in lists]
+    apart = []
+    for start, end, numbers in runs(text):
+        before = bisect_left(starts, end) - 1
+        inside = before >= 0 and lists[before][1] > start
+        if not inside and not (numbers == whole and _SUBJECT.match(text, end)):
+            apart.append((start, end, _once(numbers, n)))
+    yield sorted([*lists, *apart])
     digits = re.finditer(r"(?<![\w.,])[1-9]{2,9}(?![\w.,]?\d)", text, re.ASCII)
     yield [(match.start(), match.end(), [int(digit) for digit in match[0]]) for match in digits]
-    for numbers in (_LINE.findall(text), _NAMED.findall(text), _numbers(text)):
+    for numbers in (_LINE.findall(text), _NAMED.findall(text), _BRACKETED.findall(text), _numbers(text)):
         order = [int(number) for number in numbers]
         yield [(0, len(text), order)] if order != whole else []
 
 
 def _once(numbers: list[int], n: int) -> list[int]:
-    """Return the first n numbers of a run that repeats them over and over, be its end cut off; else the run."""
+    """Return the first n numbers of a run that repeats them again and again, even if it is cut off; other runs stay."""
     loops = len(numbers) >= 2 * n and all(a == b for a, b in zip(numbers, numbers[n:], strict=False))
     return numbers[:n] if loops else numbers
 
 
 def committed_order(text: str, n: int) -> tuple[list[int] | None, bool]:
-    """Return the permutation of 1..n that a text commits to, and whether there is none because it gives different ones.
+    """Return the permutation of 1..n that a text commits to, and whether it is ambiguous because it gives several.
 
     >>> committed_order("Answer: 2 > 1", 2), committed_order("[1, 2] or [2, 1]", 2), committed_order("Neither.", 2)
     (([2, 1], False), (None, True), (None, False))

@@ -1,6 +1,6 @@
-"""Reports that a benchmark makes of scored runs: what goes in, and the titled tables and figures that come out.
+"""Input and output of a benchmark's report: scored runs in, titled tables and figures out.
 
-A benchmark's ``sections`` takes :class:`ScoredRun` objects and gives :class:`Section` objects; it knows neither hosts nor files.
+A benchmark's ``sections`` takes :class:`ScoredRun` objects and returns :class:`Section` objects, independent of hosts and files.
 """
 
 import math
@@ -12,7 +12,7 @@ from long_context_tasks.schema.response import Response
 from long_context_tasks.schema.task import LoadedTask
 
 ALL_TEXT = frozenset(("host", "model", "task", "judge", "settings", "metric"))
-"""Columns of every report that hold words."""
+"""Text columns of every report."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,12 @@ class ScoredTurn:
     """A turn of a case with its score.
 
     Attributes:
-        case, turn, repeat: which; turns and repeats are counted from 0.
+        case: id of the case.
+        turn, repeat: counted from 0.
         cluster: the unit of intervals.
-        value: of the run's metric; None where there is none.
-        response: of the model; text None where the files do not hold it.
-        labels: of the case and the turn, as the host's files have them.
+        value: value of the run's metric; None without a score.
+        response: the model's response; its text is None if the files do not contain it.
+        labels: labels of the case and the turn, as in the host's files.
         verdicts: the judge's rows; empty without a judge, and in bundles.
     """
 
@@ -43,17 +44,18 @@ class ScoredRun:
     """A run with the scores of one metric, by one judge.
 
     Attributes:
-        host, model, task: of the run; the model by the name that reports show.
-        judge: empty where the task needs none.
-        version: of the task's scores.
+        host, task: names.
+        model: name of the model in reports.
+        judge: name of the judge; empty for a task without one.
+        version: version of the task's scores.
         settings: options and arguments of generation that repeats share, see :mod:`long_context_tasks.results.settings`.
-        metric: whose values the turns have.
-        points: the metric has points of a scale and is no rate.
-        seed: that the host was given; empty where it is not known.
-        made: when, as the host wrote it.
-        read: the turns in the order of the files, read as they are asked for.
-        load: the task with its cases; raises InputError where its data are not here.
-        by_judge_seed: mean of the metric with each seed of the judge, where it has several.
+        metric: the metric of the turns' values.
+        points: the metric counts points of a scale instead of a rate.
+        seed: seed given to the host; empty if it is unknown.
+        made: time of the run, as the host wrote it.
+        read: reads the turns lazily, in the order of the files.
+        load: loads the task with its cases; raises InputError if its data are not available.
+        by_judge_seed: mean of the metric for each seed of the judge, if there are several.
     """
 
     host: str
@@ -71,7 +73,7 @@ class ScoredRun:
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     def turns(self) -> Iterator[ScoredTurn]:
-        """The turns, read once more at each call.
+        """Read the turns; each call reads the files again.
 
         Raises:
             InputError: a damaged file.
@@ -80,17 +82,17 @@ class ScoredRun:
 
     @property
     def how(self) -> str:
-        """The settings in words; empty where all are the default ones."""
+        """The settings in words; empty if all are defaults."""
         return settings_text(self.settings)
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """What runs share that are repeats of one another on one host."""
+        """Identity shared by the repeats of a run on one host."""
         return self.host, self.model, self.task, self.version, self.judge, self.how, self.metric
 
 
 def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> str:
-    """Settings in words.
+    """Return settings in words.
 
     >>> settings_text({"lct_prompt_style": "raw", "temperature": 0.6, "lct_n": 5}, without=["lct_n"])
     'prompt_style=raw temperature=0.6'
@@ -104,10 +106,10 @@ K = TypeVar("K")
 
 
 def mean_over_repeats(scored: Iterable[K]) -> list[K]:
-    """One score for each key: the first with the mean of the values that there are. Several runs do not make more cases.
+    """Return one score for each key, with the mean of its values, because several runs do not make more cases.
 
     Args:
-        scored: dataclasses with a ``key`` of what the score is of, and its ``value``.
+        scored: dataclasses with the fields ``key`` and ``value``.
     """
     found: dict[Hashable, list[Any]] = {}
     score: Any
@@ -127,7 +129,7 @@ class Table:
     Attributes:
         key: name of its file.
         title, columns, rows: as printed.
-        text: columns that hold words and are aligned left, beside :data:`ALL_TEXT`.
+        text: text columns, aligned left, in addition to :data:`ALL_TEXT`.
     """
 
     key: str
@@ -137,7 +139,7 @@ class Table:
     text: frozenset[str] = frozenset()
 
     def without_empty_columns(self) -> "Table":
-        """The same without the columns that are empty in every row."""
+        """Return the table without columns that are empty in every row."""
         kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
         return replace(
             self,
@@ -151,11 +153,11 @@ class HeatMap:
     """Scores over two axes.
 
     Attributes:
-        title: whose scores they are.
-        caption: what a cell is, in a sentence.
-        x_title, y_title, x, y: the axes and their names.
-        values: a row for each of ``y``; None where there is none.
-        counts: clusters behind each value.
+        title: name of the scored run.
+        caption: a sentence that explains a cell.
+        x_title, y_title, x, y: names and labels of the axes.
+        values: one row for each of ``y``; None for a cell without cases.
+        counts: number of clusters for each value.
         low, high: ends of the scale.
     """
 
@@ -173,7 +175,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: its name, and the points (x, y, lower and upper end of the interval)."""
+    """A line of a figure; its points are (x, y, lower end, upper end of the interval)."""
 
     name: str
     points: tuple[tuple[float, float, float, float], ...]
@@ -181,7 +183,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines with intervals over one axis; ``low`` and ``high`` are the ends of the scale."""
+    """Lines with intervals along one axis; ``low`` and ``high`` are the ends of the scale."""
 
     title: str
     x_title: str
@@ -196,11 +198,11 @@ class Section:
     """A part of a report.
 
     Attributes:
-        key: short name; files of its tables begin with it.
-        title: as shown.
+        key: short name, with which the file names of its tables begin.
+        title: displayed title.
         tables, figures: in order; a table without rows is not shown.
-        notes: sentences that a reader needs.
-        problems: what is wrong or had to be left out; a command that prints the section ends with exit code 1.
+        notes: sentences for the reader.
+        problems: errors and omissions; a command that prints the section exits with code 1.
     """
 
     key: str
@@ -212,17 +214,17 @@ class Section:
 
 
 def figure_text(value: float, places: int = 2) -> str:
-    """A number as a cell; a dash for not-a-number."""
+    """Format a number for a cell, or a dash for NaN."""
     return "-" if math.isnan(value) else f"{value:.{places}f}"
 
 
 def count_text(n: int, total: int) -> str:
-    """How many are scored, and of how many where it is not all."""
+    """Format the number of scored cases, with the total if some are missing."""
     return str(n) if n == total else f"{n} of {total}"
 
 
 def interval_text(interval: Any, places: int = 2) -> str:
-    """``low to high`` of an interval or mean; empty without an interval, a dash where too few clusters allow none."""
+    """Format the interval of a mean as ``low to high``: empty without one, a dash if there are too few clusters for one."""
     if interval is None:
         return ""
     if math.isnan(interval.low) or math.isnan(interval.high):
@@ -234,7 +236,7 @@ TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "
 
 
 def test_cells(test: Any) -> tuple[str, ...]:
-    """Cells under :data:`TEST_COLUMNS` of a :class:`long_context_tasks.stats.comparison.WelchTest`."""
+    """Format a :class:`long_context_tasks.stats.WelchTest` for :data:`TEST_COLUMNS`."""
     p = f"{test.p:.1e}" if test.p < 0.0001 else figure_text(test.p, 4)
     return (
         *(str(test.n_first), figure_text(test.mean_first), str(test.n_second), figure_text(test.mean_second)),

@@ -1,4 +1,4 @@
-"""What came of a turn: the response, why it has no score or the lowest, and how it is written in a host's files."""
+"""The outcome of a turn: the response, the reasons for no score or the lowest one, and the form in a host's files."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from long_context_tasks.schema.files import loads
 DOES_NOT_FIT = "does_not_fit"
 """The prompt and its answer budget exceed the context window; nothing is sent."""
 ENDPOINT_FAILED = "endpoint_failed"
-"""The model's server, or the judge's, gives no reply."""
+"""The server of the model or the judge gives no reply."""
 NOT_JUDGED = "not_judged"
 JUDGE_FAILED = "judge_failed"
 """The judge gives no reply; another run asks it again."""
 JUDGE_UNPARSABLE = "judge_unparsable"
-"""The judge replies, and its reply holds no score."""
+"""The judge replies without a score."""
 UNPARSABLE = "unparsable"
-"""The same of a single verdict."""
+"""A single verdict without a score."""
 NOT_SCORED = "not_scored"
-"""The host scores other cases of the run, and not this one."""
+"""The host scores other cases of the run but not this one."""
 
 ANSWER_CUT = "answer_cut"
 """The answer budget ends while the model is still thinking."""
@@ -35,16 +35,16 @@ OF_THE_JUDGE = (NOT_JUDGED, JUDGE_FAILED, JUDGE_UNPARSABLE)
 UNSCORED = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
 """No score, through no fault of the model."""
 REASONS = (*UNSCORED, ANSWER_CUT, EMPTY, REFUSED, UNPARSED, AMBIGUOUS, WRONG_LENGTH)
-"""All that results count; those that are not in :data:`UNSCORED` give the lowest score."""
+"""All reasons that results count; those not in :data:`UNSCORED` give the lowest score."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """What came of one turn.
+    """Outcome of one turn.
 
     Attributes:
-        text: of the model; None when there is none.
-        status: None, or a failure of ours such as ``does_not_fit``.
+        text: the model's text, if there is one.
+        status: a failure of ours such as ``does_not_fit``, or None.
     """
 
     text: str | None
@@ -52,13 +52,13 @@ class Response:
 
 
 def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[str, Any]:
-    """Text and status as they stand in a host's files; :func:`from_stored_form` is the inverse.
+    """Return text and status as in a host's files; :func:`from_stored_form` is the inverse.
 
-    A case with one turn has a plain text, empty when there is none, and its status. A conversation has a JSON list of texts,
-    null where there is none, and a list of statuses.
+    A case with one turn has a plain text, empty if it is missing, and its status. A conversation has a JSON list of texts, null for
+    missing ones, and a list of statuses.
 
     Raises:
-        ValueError: several responses to a case that is no conversation.
+        ValueError: several responses to a case that is not a conversation.
     """
     if conversation:
         texts = [response.text for response in responses]
@@ -68,7 +68,7 @@ def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[s
 
 
 def from_stored_form(text: str | None, status: Any) -> list[Response]:
-    """The responses of a case from a host's files; a list of statuses tells a conversation.
+    """Return the responses of a case from a host's files; a list of statuses marks a conversation.
 
     >>> from_stored_form("Yes.", None)
     [Response(text='Yes.', status=None)]
@@ -76,7 +76,7 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
     [Response(text='Yes.', status=None), Response(text=None, status='does_not_fit')]
 
     Raises:
-        ValueError, TypeError: not what :func:`stored_form` writes.
+        ValueError, TypeError: the values do not have the form that :func:`stored_form` writes.
     """
     if not isinstance(status, list):
         if not isinstance(text, str | None) or not isinstance(status, str | None):
@@ -89,7 +89,7 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
 
 
 def writable(text: str) -> str:
-    """A response that every file can hold: half of a surrogate pair, which a server may send, has no bytes and becomes a question mark.
+    """Replace halves of surrogate pairs, which servers may send and UTF-8 cannot express, by question marks.
 
     >>> writable("half \\ud83d a smile, \\u00e9")
     'half ? a smile, é'
@@ -101,21 +101,26 @@ def writable(text: str) -> str:
     return text
 
 
-_REFUSAL = re.compile(
-    r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b|"
-    r"(?:unfortunately,? )?i (?:can['’]?t|cannot|can not|won['’]?t|will not|am not going to)\b|"
-    r"as an? (?:ai|large language) ",
-    re.IGNORECASE,
+_REFUSALS = (
+    re.compile(
+        r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?:unfortunately,? )?i (?:can['’]?t|cannot|can not|won['’]?t|will not|am not going to)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"as an? (?:ai|large language) ", re.IGNORECASE),
 )
-# A refusal is a sentence or two; a long text that begins like one may hold an answer.
+# A refusal is a sentence or two; a long text that begins like one may contain an answer.
 _REFUSAL_CHARS = 600
 
 
 def is_refusal(answer: str) -> bool:
-    """Whether a text without an answer in it refuses to give one.
+    """Return whether a text without an answer refuses to give one.
 
     >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("Anne, Jane")
     (True, False)
     """
     text = answer.strip()
-    return len(text) <= _REFUSAL_CHARS and _REFUSAL.match(text) is not None
+    return len(text) <= _REFUSAL_CHARS and any(refusal.match(text) for refusal in _REFUSALS)

@@ -1,6 +1,7 @@
-"""The one rule of what a secret is: by the name of a field, by the form of a text, inside containers and model arguments.
+"""Detection of secrets by the name of a field and the form of a text, inside containers and model arguments.
 
-Judge files refuse what :func:`holds_secret` finds; results, bundles, commands and pages show values through :func:`without_secrets`.
+Judge files with a secret (:func:`holds_secret`) are refused; results, bundles, commands and pages show values through
+:func:`without_secrets`.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any
 HIDDEN = "(not shown)"
 """Shown in place of a secret."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", re.ASCII)
-# Secret wherever they stand in a name; ``api_key_env`` names a variable and is none.
+# Secret at any place in a name, except in ``api_key_env``, which names a variable.
 _ANYWHERE = frozenset(
     (
         *("auth", "authentication", "authorization", "bearer", "cookie", "credential", "credentials"),
@@ -20,7 +21,7 @@ _ANYWHERE = frozenset(
 _LAST = frozenset(("header", "headers", "key", "keys"))
 _JOINED = ("apikey", "apikeys", "accesskey", "secretkey", "accesstoken", "authtoken")
 _NAMES_A_VARIABLE = frozenset(("env", "variable"))
-# A tokenizer's tokens are text; ``token`` after any other word, or alone, opens a door.
+# A tokenizer's tokens are text; ``token`` after any other word, or alone, is a secret.
 _TEXT_TOKENS = frozenset(
     (
         *("add", "bos", "cls", "decoder", "end", "eos", "first", "image", "last", "mask", "next", "pad"),
@@ -28,15 +29,20 @@ _TEXT_TOKENS = frozenset(
     )
 )
 _KEYS_TO_DOORS = frozenset(("access", "api", "auth", "bearer", "hf", "refresh", "secret", "session"))
-# The forms in which large providers give out keys, and what a header says before one. Long, or with a digit:
-# "sk-learn" and "hf_transfer" are no keys.
-_KEY_TEXT = re.compile(
-    r"\b(?:(?:sk|pk|glpat|xox[abprs])[-_](?=[\w-]{16}|[\w-]*\d)[\w-]{6,}|(?:hf|gh[oprsu]|github_pat)_\w{16,}"
-    r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})|(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]+)?"
-    r"|\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}"
-    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^\"',;]*",
-    re.ASCII,
+_KEYS = (
+    # What a header says before a key.
+    re.compile(r"\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}", re.ASCII),
+    # OpenAI, Stripe, GitLab, Slack. Long, or with a digit: "sk-learn" is not a key.
+    re.compile(r"\b(?:sk|pk|glpat|xox[abprs])[-_](?=[\w-]{16}|[\w-]*\d)[\w-]{6,}", re.ASCII),
+    # Hugging Face and GitHub; "hf_transfer" is not a key.
+    re.compile(r"\b(?:hf|gh[oprsu]|github_pat)_\w{16,}", re.ASCII),
+    # Amazon and Google.
+    re.compile(r"\b(?:AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})", re.ASCII),
+    # JSON web tokens.
+    re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]+)?", re.ASCII),
+    re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^\"',;]*", re.ASCII),
 )
+"""Forms of keys; the header comes first because a key of another form may follow it."""
 # ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value. An option is
 # looked for from where its run of letters begins: else each ``--`` of a long run is read to its end.
 _NAME = re.compile(
@@ -53,7 +59,7 @@ _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def is_secret_name(name: object) -> bool:
-    """Whether a field, header, environment variable or argument of this name holds a secret.
+    """Return whether a field, header, environment variable or argument of this name contains a secret.
 
     >>> [is_secret_name(name) for name in ("x-api-key", "openaiKey", "HF_TOKEN", "monkey", "max_tokens", "api_key_env")]
     [True, True, True, False, False, False]
@@ -70,20 +76,20 @@ def is_secret_name(name: object) -> bool:
 
 
 def holds_secret(value: Any) -> bool:
-    """Whether a value has a field with a secret name, or a text in the form of a key, at any depth."""
+    """Return whether a value has, at any depth, a field with a secret name or a text in the form of a key."""
     if isinstance(value, Mapping):
         return any(
             is_secret_name(key) or holds_secret(key) or holds_secret(each) for key, each in value.items()
         )
     if isinstance(value, list | tuple):
         return any(map(holds_secret, value))
-    return isinstance(value, str) and _KEY_TEXT.search(value) is not None
+    return isinstance(value, str) and any(key.search(value) for key in _KEYS)
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a value with :data:`HIDDEN` in place of its secrets; of addresses without login and query.
+    """Return a value with :data:`HIDDEN` in place of its secrets, and addresses without login and query.
 
-    What is sent in headers is hidden as a whole.
+    Headers are hidden as a whole.
 
     >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "url": "http://me:pw@host/v1?key=1", "header": [{"X-Owl": "x"}]})
     {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'url': 'http://host/v1', 'header': '(not shown)'}
@@ -124,4 +130,7 @@ def _text_without(text: str) -> str:
         if value is not None and value[0].lower() not in _PLAIN:
             parts += [text[end : found.end()], HIDDEN]
             end = value.end()
-    return _KEY_TEXT.sub(HIDDEN, "".join((*parts, text[end:])))
+    text = "".join((*parts, text[end:]))
+    for key in _KEYS:
+        text = key.sub(HIDDEN, text)
+    return text

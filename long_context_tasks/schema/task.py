@@ -1,4 +1,4 @@
-"""A task as a host's adapter sees it: its cases, what to send, how to score."""
+"""A task as a host's adapter uses it: cases, messages and scoring."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,30 +14,29 @@ from long_context_tasks.schema.thinking import in_known_marks
 
 @dataclass(frozen=True)
 class LoadedTask:
-    """A task with its cases and the benchmark's functions for them. Each benchmark's ``data.load_task`` makes one.
+    """A task with its cases and the benchmark's functions for them, made by each benchmark's ``load_task``.
 
     Attributes:
         name: task name.
         version: version of the task's scores.
-        options: resolved options; they stand in every result.
-        cases: the cases to run, in the order to run them.
+        options: resolved options, which every result records.
+        cases: the cases to run, in order.
         metrics: names, headline first.
         intervals: the metrics that get an interval.
         answer_budget: tokens that the model may generate; 0 for a task by likelihood.
-        render: case and documents to messages.
-        score: case, response (None when there is none) and status (None, or one of ours such as ``does_not_fit``).
-        candidates: for a task by likelihood, case and documents to candidate texts; else None.
-        score_candidates: for a task by likelihood: case, log-likelihoods (nats) and token counts of the candidates, and
-            status (None, or one of ours).
-        render_turn: for a task whose turns are asked in one conversation: case, documents, turn and the model's own earlier
-            answers to messages; else None.
-        judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
-        points: metrics that are points and not shares from 0 to 1, each with the ends of its scale (None without).
-        own_template: name of the prompt style where a prompt is one text that marks the roles itself; a chat template must not be
-            applied to it. Empty for chat messages.
-        asked_and_right: for a task that is answered in words: case and turn to the question and the reference answer, which is all that
-            a judge of correctness needs; else None.
-        n_all: number of cases without ``lct_n`` and ``lct_subset``; None if the benchmark does not say.
+        render: renders a case with its documents as messages.
+        score: scores a case's response (None if it is missing) and status (a failure of ours such as ``does_not_fit``, or None).
+        candidates: for tasks by likelihood only: case and documents to candidate texts.
+        score_candidates: for tasks by likelihood only: scores the log-likelihoods (nats) and token counts of the candidates, with a
+            status as above.
+        render_turn: for conversations only: renders a turn after the model's own earlier answers.
+        judging: a :class:`long_context_tasks.judges.Judging`, for tasks that a judge scores.
+        points: metrics that are points instead of shares from 0 to 1, each with the ends of its scale, if it has any.
+        own_template: name of the prompt style of prompts that mark the roles themselves, to which a chat template must not be
+            applied. Empty for chat messages.
+        asked_and_right: for tasks answered in words: case and turn to the question and the reference answer, all that a judge of
+            correctness needs.
+        n_all: number of cases without ``lct_n`` and ``lct_subset``, if the benchmark reports it.
     """
 
     name: str
@@ -71,25 +70,25 @@ class LoadedTask:
         return self.render_turn is not None
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[Message]:
-        """Messages to send for a turn of a case.
+        """Return the messages to send for a turn of a case.
 
         Args:
             case: of this task.
-            turn: from 0; above 0 only in a conversation.
-            answers: the model's own answers to the turns before.
+            turn: counted from 0; above 0 only in a conversation.
+            answers: the model's own answers to the previous turns.
         """
         if self.render_turn is not None:
             return self.render_turn(case, self.cases.documents, turn, answers)
         return self.render(case, self.cases.documents)
 
     def received(self, text: str) -> str:
-        """Return a model's text as responses hold it: writable, and with known marks around its thinking."""
+        """Return a model's text as it is stored: writable, and with known marks around its thinking."""
         return in_known_marks(writable(text), self.options.thinking)
 
     def whole_conversation(self, case: Case) -> list[Message]:
-        """What the last turn sends, without the answers: they are still to come and need room of their own."""
+        """Return the messages of the last turn without the answers, whose length is not known yet."""
         last = len(case.turns) - 1
-        # Templates of prompts may leave tags out around an empty answer.
+        # Prompt templates may omit the tags around an empty answer.
         return self.messages(case, last, ["." if self.own_template else ""] * last)
 
     @cached_property
@@ -98,7 +97,7 @@ class LoadedTask:
         return {case.id: case for case in self.cases.cases}
 
     def description(self) -> dict[str, Any]:
-        """Return what every result holds of the task: its version, and the options without limits that leave nothing out."""
+        """Return the task's entry in every result: its version, and the options without limits that exclude no case."""
         options = self.options.resolved()
         if self.n_all is not None and len(self.cases) == self.n_all:
             options = {name: value for name, value in options.items() if name not in ("lct_n", "lct_subset")}
@@ -106,5 +105,5 @@ class LoadedTask:
 
     @property
     def n_available(self) -> int:
-        """Number of cases that a complete run has."""
+        """Number of cases of a complete run."""
         return len(self.cases) if self.n_all is None else self.n_all

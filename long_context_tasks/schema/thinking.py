@@ -1,8 +1,8 @@
-r"""The thinking in a response: the marks in which families of models write it, and how it is taken out.
+r"""Removal of thinking from responses, by the marks in which families of models write it.
 
-Thinking reaches scoring in the text of a response when the server does not separate it. The marks are data: :data:`FORMS` lists
-those of the families seen so far. A model with marks of its own names them in ``lct_thinking``, which a preset may set, a judge in the
-field ``thinking`` of its file; :func:`in_known_marks` turns them into the known ones when its responses arrive.
+Thinking is part of a response's text if the server does not separate it. :data:`FORMS` lists the known marks. Other marks are given
+by ``lct_thinking`` for a model, which a preset may set, and by the field ``thinking`` of a judge file; :func:`in_known_marks` replaces
+them by known ones when responses arrive.
 """
 
 import re
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from long_context_tasks.schema.response import ANSWER_CUT, EMPTY
 
 OPEN, CLOSE = "<think>", "</think>"
-"""The marks in which hosts hand on the thinking that a server separates."""
+"""The marks that hosts put around thinking that a server separates."""
 
 
 class Form(NamedTuple):
     """A pair of marks around thinking.
 
     Attributes:
-        models: that write it.
-        opens, closes: regular expressions; letters match in either case unless ``(?-i:...)`` says otherwise.
-        alone: whether the closing mark counts without an opening one, which the chat template may hold.
+        models: models that write it.
+        opens, closes: regular expressions; letters match in either case unless ``(?-i:...)`` encloses them.
+        alone: the closing mark also counts without an opening one, which the chat template may contain.
     """
 
     models: str
@@ -47,7 +47,7 @@ FORMS = (
     ),
     Form(
         "gpt-oss, decoded without special tokens",
-        # No word goes on like this: "analysisThe user asks", "analysiswe need".
+        # The mark is glued to the next word: "analysisThe user asks", "analysiswe need".
         r"(?-i:\A\s*(?:analysis|commentary)(?=[^\s:.,;!?*'’)-])|assistant(?:analysis|commentary))",
         r"(?-i:assistantfinal|\A\s*final(?=[A-Z0-9\[\\{*<\"]))",
     ),
@@ -67,7 +67,7 @@ FORMS = (
 
 
 _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
-"""How every mark begins: looked at first, it makes the search ten times as fast."""
+"""Beginnings of all marks; testing them first makes the search ten times as fast."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class Visible:
 
 
 def without_thinking(response: str | None) -> Visible:
-    """Remove thinking in any of :data:`FORMS`; a response without such marks stays to the byte.
+    """Remove thinking in any of :data:`FORMS`; a response without such marks stays byte for byte.
 
-    The answer is what follows the last closing mark, and what precedes the thinking if nothing follows. All that precedes a closing
-    mark without an opening one is thinking.
+    The answer is the text after the last closing mark, or before the thinking if nothing follows. Everything before a closing mark
+    without an opening one is thinking.
 
     >>> without_thinking("A1? No, A2.</think>Answer: A2")
     Visible(text='Answer: A2', unclosed=False)
@@ -121,13 +121,13 @@ def without_thinking(response: str | None) -> Visible:
 
 
 def marks_of(text: str) -> tuple[str, str]:
-    """Return the two marks in a text, which a blank separates.
+    """Split a text into two marks at the blank between them.
 
     >>> marks_of("<plan> </plan>")
     ('<plan>', '</plan>')
 
     Raises:
-        ValueError: not two different marks.
+        ValueError: the text does not contain two different marks.
     """
     marks = text.split()
     if len(marks) != 2 or marks[0] == marks[1]:
@@ -151,7 +151,7 @@ def in_known_marks(response: str, marks: str | None) -> str:
 
 @lru_cache
 def _compiled(forms: tuple[Form, ...]) -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
-    """Return one expression for all marks, the names of its groups that close, and of those that close alone."""
+    """Return one expression for all marks, and the names of its groups for closing marks and for those that count alone."""
     marks = (f"(?P<o{place}>{form.opens})|(?P<c{place}>{form.closes})" for place, form in enumerate(forms))
     closing = frozenset(f"c{place}" for place in range(len(forms)))
     alone = frozenset(f"c{place}" for place, form in enumerate(forms) if form.alone)

@@ -1,4 +1,4 @@
-"""Check what comes from outside against pydantic models; every error becomes one :class:`InputError` that repeats no value.
+"""Check outside data against pydantic models; every error becomes one :class:`InputError` that does not quote the value.
 
 A model derives from :class:`Checked`, and a validator of its own raises ``ValueError("must be ...")``.
 """
@@ -14,7 +14,7 @@ from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 _T = TypeVar("_T")
-# What pydantic says, and what a user understands who knows no Python.
+# pydantic's words, and words for users who do not program.
 _WORDS = {
     "Input should be": "must be",
     "Field required": "is missing",
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 class Checked(BaseModel):
-    """A record whose fields are checked: unknown ones are refused, numbers are finite, nothing changes later."""
+    """A record with checked fields: unknown ones are refused, numbers are finite, and the record is frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
 
@@ -46,7 +46,7 @@ def _no_bool(value: Any) -> Any:
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
-"""A whole number, also as text; pydantic's own ``int`` takes ``true`` for 1."""
+"""A whole number, also as text; pydantic's own ``int`` accepts ``true`` as 1."""
 Number = Annotated[float, BeforeValidator(_no_bool)]
 """A finite number, also as text."""
 
@@ -58,20 +58,20 @@ def validated(
 
     Args:
         kind: a :class:`Checked` model, a dataclass, or any type that pydantic knows.
-        value: from a file, mostly a mapping.
+        value: content of a file, usually a mapping.
         place: begins the message: ``FILE, row 3``.
-        places: place of a field where it is another one, such as the environment variable that holds it.
+        places: fields with a place of their own, such as an environment variable.
         remedy: ends the message.
 
     Raises:
-        InputError: names place and field of the first error, and what is expected; the value may be a secret and is not shown.
+        InputError: with the place and field of the first error and the expected form; the value may be a secret and is not shown.
     """
     try:
         checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
         return checked
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        # A misspelt key says more than the key that is missing because of it.
+        # A misspelt key explains more than the key that is missing because of it.
         unknown = (each for each in found if each["type"] == "extra_forbidden")
         first = next(unknown, found[0]) if found[0]["type"] == "missing" else found[0]
         text = _message(kind, first, place, places or {})
@@ -79,7 +79,7 @@ def validated(
 
 
 def described_fields(kind: type) -> dict[str, dict[str, Any]]:
-    """Return the JSON schema of every field of a model or dataclass that has a description: the fields that are options of a command."""
+    """Return the JSON schema of each field with a description; these fields of a model or dataclass are options of a command."""
     fields = _adapter(kind).json_schema()["properties"]
     return {name: field for name, field in fields.items() if "description" in field}
 
@@ -111,13 +111,13 @@ def _path(location: Sequence[str | int]) -> str:
 
 
 def unknown_key(key: object, known: Iterable[str], place: str, *, variable: str = "") -> str:
-    """Return a message that names an unknown key and the nearest known one; a key that may be a secret is not repeated.
+    """Return a message with an unknown key and the most similar known one; a key that may be a secret is not quoted.
 
     Args:
-        key: as a user wrote it.
-        known: the keys that there are.
+        key: as the user wrote it.
+        known: all known keys.
         place: begins the message.
-        variable: the field that names an environment variable with a key, where there is one.
+        variable: field that names the environment variable of a key, if the record has such a field.
     """
     if is_secret_name(key) or holds_secret(str(key)):
         where = f" and name that variable: {variable}: OPENAI_API_KEY" if variable else ""

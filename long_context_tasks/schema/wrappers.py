@@ -1,6 +1,6 @@
-r"""Take an answer out of what models put around it: end-of-turn tokens, tags, boxes, code fences, JSON, tables, wide letters.
+r"""Removal of the wrappers that models put around an answer: special tokens, tags, boxes, code fences, JSON, tables, wide letters.
 
-Strict metrics read answers through :func:`unwrapped`; official metrics never do. Nothing here changes what an answer says.
+Strict metrics read answers through :func:`unwrapped`; official metrics never do. Nothing here changes the content of an answer.
 """
 
 import re
@@ -21,7 +21,11 @@ _TOKEN = r"</?s>|<(?:bos|eos)>|<\|[\w▁]{1,40}\|>|<(?:start|end)_of_turn>|<\|tu
 _OPENING_TOKENS = re.compile(
     rf"\s*(?:(?:{_TOKEN})\s*(?:(?:assistant|model|final|json)\b:?)?\s*)+", re.IGNORECASE
 )
-_OPENING_ROLE = re.compile(r"\s*(?:assistant|model)(?::|\s*\n)", re.IGNORECASE)
+_OPENING_ROLE = re.compile(
+    r"\s*(?:(?:assistant|model)(?::|\s*\n)|[#*]{0,4}\s?(?:final )?(?:response|answer|output)s?[:*]{0,3}\s*\n)",
+    re.IGNORECASE,
+)
+"""A role or a heading over the whole reply."""
 _END_OF_TURN = re.compile(rf"{_TOKEN}|\n\n(?:Human|User):|(?<=[\w.)\]}}*])(?:assistant|user)(?=\s*(?:\n|\Z))")
 _NEXT_TASK = re.compile(
     r"^[ \t]*(?:#{1,4}\s?(?:instruction|context|question|input|task|user|human)\b|(?:user|human|question|instruction)\s?:|"
@@ -48,15 +52,15 @@ _MATH = (
     (re.compile(r"\\([{}\[\]()])"), r"\1"),
     (re.compile(r"\$"), ""),
 )
-"""LaTeX in its place: the pattern and what it stands for."""
+"""LaTeX commands and their plain form."""
 _COUNTS = re.compile(
     r"[^\w#]*(?:(?:#|no|nr|index|rank|position|pos|place|order|step|slot|sequence|study|abstract)\W*)?",
     re.IGNORECASE,
 )
-"""Heads a column that may count rows."""
+"""Heading of a column that may count rows."""
 _COUNT = re.compile(r"\W*\d{1,3}\W*", re.ASCII)
 _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W*", re.IGNORECASE)
-"""Heads a first column of items that the other columns explain."""
+"""Heading of a first column of items, which the other columns explain."""
 
 
 def narrow(text: str) -> str:
@@ -74,6 +78,7 @@ def own_turn(text: str) -> str:
     >>> own_turn("<|im_start|>assistant\\nA3<|im_end|>\\n<|im_start|>user\\nThanks"), own_turn("~~A1~~ A3\\n\\n### Instruction:\\nSort them.")
     ('A3', ' A3\\n\\n')
     """
+    text = text.replace("\r\n", "\n")
     text = _BOX_TOKEN.sub(lambda token: "<answer>" if token[1].lower() == "begin" else "</answer>", text)
     for opening in (_OPENING_TOKENS, _OPENING_ROLE):
         if begin := opening.match(text):
@@ -84,11 +89,18 @@ def own_turn(text: str) -> str:
             if re.search(r"\w", text[: end.start()]):
                 text = text[: end.start()]
                 break
-    return text
+    return _once(text)
+
+
+def _once(text: str) -> str:
+    """Return half of a text that only repeats itself, with white space between the halves at most."""
+    plain = text.strip()
+    half = plain[: (len(plain) + 1) // 2].rstrip()
+    return half if half and plain.endswith(half) and not plain[len(half) : -len(half)].strip() else text
 
 
 def unwrapped(text: str) -> str:
-    r"""Return the answer in a response without thinking, out of what is put around it; JSON becomes lines.
+    r"""Return the answer of a response without thinking and without wrappers; JSON becomes lines.
 
     >>> unwrapped("Here it is:\n```json\n{\"answer\": \"A3\"}\n```"), unwrapped(r"So $\boxed{\text{A3}}$."), unwrapped("<answer>A3</answer> ok")
     ('answer: A3', 'A3', 'A3')
@@ -113,7 +125,7 @@ def _plain_math(text: str) -> str:
 
 
 def _out_of_json(text: str) -> str:
-    """Return lines for a JSON value that is the whole text, or an object with other words around it; else the text."""
+    """Return lines for a JSON value that is the whole text, or a JSON object inside it; other texts stay."""
     begin, end = text.find("{"), text.rfind("}")
     for candidate in (text.strip(), text[begin : end + 1]):
         if candidate.startswith(("{", "[")):

@@ -1,4 +1,4 @@
-"""What a response commits to: the repaired rules, for ``strict_accuracy``. They see a response without its thinking."""
+"""The answer to which a response commits, for ``strict_accuracy``; responses are given without their thinking."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from long_context_tasks.schema.wrappers import out_of_tables, unwrapped
 
 @dataclass(frozen=True)
 class Strict:
-    """What a response commits to, or why it commits to nothing: ``empty``, ``refused``, ``unparsed``, ``ambiguous``."""
+    """The answer to which a response commits, or the reason for none: ``empty``, ``refused``, ``unparsed``, ``ambiguous``."""
 
     answer: object = None
     reason: str | None = None
@@ -27,7 +27,7 @@ _SPELLED = (
         r"A?[ -]?([0-9]{1,7})(?![\w.]\d|\w)",
         re.IGNORECASE | re.ASCII,
     ),
-    # "a3", "No. 3" and "3" at the beginning of an answer, where they can mean nothing else
+    # "a3", "No. 3" and "3" at the beginning of an answer
     re.compile(
         r"(?:\A|(?<=answer:)|(?<=answer is))[^\w\n]{0,9}\n?[^\w\n]{0,9}(?:a[\s_#-]{0,2}|n[or]\.?\s|number\s)?0?([1-9][0-9]{0,6})"
         r"(?=\W{0,9}(?:\Z|\n|because\b|since\b|as\b|is\b)|[.,;:!?(–—-](?!\d))(?![^\n]*A\d)",
@@ -35,14 +35,16 @@ _SPELLED = (
     ),
 )
 """Other spellings of a designation."""
+_BARE = re.compile(r"^\W{0,9}([1-9][0-9]{0,6})\W{0,3}$", re.MULTILINE)
+"""A number alone in a line, if the response has no designation."""
 _NONE = re.compile(r"\W{0,9}(?:none|neither(?!\sA[0-9])|no answer|n/a|nothing|no single)\b", re.IGNORECASE)
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
-    """Return the designation that a response commits to: a whole word A1..An, or a number where nothing else can be meant.
+    """Return the designation that a response commits to: a whole word A1..An, or a number that can mean nothing else.
 
     Every designation in the response is a candidate, and :func:`~long_context_tasks.schema.candidates.choose` chooses. Several that
-    are only mentioned, listed ("A1, A2", "A1 or A2") or in lines of their own choose none. A designation beyond An is no answer.
+    are only mentioned, listed ("A1, A2", "A1 or A2") or in lines of their own choose none. A designation beyond An is not an answer.
 
     >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3, A1 is off", "I like NASA1", "7.")]
     ['A1', 'A3', None, 'A7']
@@ -52,6 +54,8 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
     plain = out_of_tables(unwrapped(text)).strip()
     for spelling in _SPELLED:
         plain = spelling.sub(r" A\1", plain)
+    if not _DESIGNATION.search(plain):
+        plain = _BARE.sub(r"A\1", plain)
     found = [Found(*match.span(), match[0], Standing.MENTIONED) for match in _DESIGNATION.finditer(plain)]
     stated = (Standing.FIRST, Standing.ALONE, Standing.FINAL)
     # "an A7 sheet" is not the answer A7 of five; "Answer: A7" is, and does not exist.

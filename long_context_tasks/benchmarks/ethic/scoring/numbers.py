@@ -1,98 +1,102 @@
-"""The numbers that a response lists: among drafts, lists for each study, exclusions and explanations, those that it settles on."""
+"""The numbers that a response lists: among drafts, lists for each study, exclusions and explanations, those on which it settles."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from long_context_tasks.schema.candidates import (
     SENTENCE_END,
     Candidate,
     Found,
     Standing,
+    alternatives,
     choose,
-    has_words,
     settles,
     weigh,
 )
 
-LEADING_NONE = re.compile(
-    r"[\W_]*(?:none\b(?!-|;\s?\d)|无|n/a\b|there (?:are|is|were) none\b|(?:there (?:are|is|were) )?no "
-    r"(?:(?:such|real|character|person|legal|specific|explicit) )*"
-    r"(?:characters?|names?|people|persons?|speakers?|numbers?|integers?|citations?|counts?)\b|"
-    r"the (?:context|text|passage|document) (?:does not|doesn't|contains no|mentions no)\b)",
-    re.IGNORECASE,
-)
-"""For ``match``: an answer that begins with "None" or the like, whatever it explains after it."""
-_NONE = re.compile(r"[\W_]*(?:none|无)[\W_]*", re.IGNORECASE)
+WORDS = alternatives("long_context_tasks.benchmarks.ethic.scoring", "words.yaml")
+LEADING_NONE = re.compile(rf"[\W_]*{WORDS['nothing']}", re.IGNORECASE)
+"""For ``match``: an answer that begins with "None" or the like, whatever explanation follows."""
+BARE_NONE = re.compile(r"[\W_]*(?:none|n/a|无)[\W_]*", re.IGNORECASE)
 
 _ASIDE = re.compile(
-    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
+    r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
 )
-"""Brackets with words in them; "(12)" is an item."""
+"""Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label."""
 _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
-_TAGS = (
+_REPLACED = (
     (re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE), "; "),
     (re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE), ""),
     # "Study 1: 12, 45; Study 2: 7"
-    (re.compile(r";\s*(?=(?:(?:study|abstract|id|pmid)\s?)?\d{1,9}:\s)", re.IGNORECASE), "\n"),
+    (re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE), "\n"),
 )
-"""What separates items or lists and what replaces it."""
-_PLACE = re.compile(r"(?:(?<=[;,]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII)
-"""In "1) 34; 2) 35", what counts the items."""
+"""Marks around or between lists, and their replacement."""
+_PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
+"""The number of an item in "1) 34; 2) 35"."""
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORDS = {word: number for number, word in enumerate(re.findall(r"\w+", _UNITS))}
-_WORDS |= {word: 10 * number for number, word in enumerate(re.findall(r"\w+", _TENS), start=2)}
+_VALUES = {word: number for number, word in enumerate(re.findall(r"\w+", _UNITS))}
+_VALUES |= {word: 10 * number for number, word in enumerate(re.findall(r"\w+", _TENS), start=2)}
 _IN_WORDS = re.compile(
     r"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)([a-z]+(?:[ -][a-z]+){0,8})(?=[;,\n]|\.?\s*\Z)",
     re.IGNORECASE,
 )
 """A whole item in words, which may be a number: "forty-seven", "one hundred and twenty"."""
 _LIST_MARK = re.compile(r"\s*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
-_STUDY = re.compile(
-    r"\W*(?:study|abstract|passage|text|paper|article|section|trial|id|pmid)\s\W{0,2}\d+(?:\W{0,3}:|\*\*|\s[-–—](?=\s))",
-    re.I,
+_LABELS = (
+    re.compile(rf"\W*{WORDS['parts']}\s\W{{0,2}}\d+(?:\W{{0,3}}:|\*\*|\s[-–—→](?=\s))", re.IGNORECASE),
+    re.compile(r"(?:[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))){1,2}", re.IGNORECASE),
+    re.compile(r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])"),
 )
-_LABEL = re.compile(r"[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))", re.IGNORECASE)
-_BOLD = re.compile(r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])")
-_LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d)")
+"""Words before the items of a list: "Study 1 -", "Numbers:", "**Study A**"."""
+_LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)", re.IGNORECASE)
+"""The beginning of a sentence before its first number."""
 _GOES_ON = re.compile(r"\W*(?:then|next|also|and|finally|plus)\W*", re.IGNORECASE)
-"""Before the next of several lists, which does not make it a sentence."""
+"""A lead that continues a list."""
 _SEPARATOR = re.compile(
     r"(?<=[a-z]):\s(?=\d+[;,])|[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|plus|y|et|und)\s", re.IGNORECASE
 )
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _BEFORE = r"[\W_]*(?:n\s?=\s?|(?:also|then|finally|about|approximately|around|nearly|over|another)\s){0,2}"
-_BARE = re.compile(rf"{_BEFORE}(\d\w*)[\W_]*", re.ASCII | re.IGNORECASE)
-_LEADING = re.compile(rf"{_BEFORE}(\d\w*)\b(?![.,]?\d)", re.ASCII | re.IGNORECASE)
-_SPELT = re.compile(r"[\W_]*[^\W\d_][^\d()]{0,40}\((\d+)\)[\W_]*")
-"""An item such as "thirty-five (35)"."""
+_ITEMS = (
+    re.compile(rf"{_BEFORE}(\d\w*)\b(?![.,]?\d|\s?%)", re.ASCII | re.IGNORECASE),
+    # "thirty-five (35)"
+    re.compile(r"[\W_]*[^\W\d_][^\d()]{0,40}\((\d+)\)[\W_]*\Z"),
+)
 _SPACED = re.compile(r"[\W_]*\d+(?:\s+\d+){2,}[\W_]*", re.ASCII)
+_SPACED_THOUSANDS = re.compile(r"\W*\d{1,3}(?:\s\d{3})+\W*")
 _COUNT = re.compile(
     r"\W*(?:total|count)\W*\Z|.{0,40}\b(?:number|count|total)(?: of)? (?:items|integers|numbers)",
     re.IGNORECASE,
 )
-"""Labels the number of items."""
+"""A label of the number of items."""
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 """A line about one number: "12 - patients, of whom 3 left"."""
 _COUNTED = re.compile(r"\W{0,4}(\d+)\s(?!items|integers|numbers)[^\W\d_]{3}[^\d:]{0,80}:")
 """A label that is an item itself: "448 people in all:"."""
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
 _ADDED = re.compile(rf"\b(?:add|also include)\s{_NUMBERS}", re.IGNORECASE)
-_WITHDRAWN = re.compile(
-    rf"\b(?:disregard|ignore|remove|delete|drop|omit|exclude|strike|leave out)\s{_NUMBERS}|"
-    r"\b(\d+)\s(?:should|must|is to)\s(?:not|be\s(?:removed|excluded|dropped|disregarded|ignored))\b",
-    re.IGNORECASE,
+_WITHDRAWN = (
+    re.compile(
+        rf"\b(?:disregard|ignore|remove|delete|drop|omit|exclude|strike|leave out)\s{_NUMBERS}", re.IGNORECASE
+    ),
+    re.compile(
+        r"\b(\d+)\s(?:should|must|is to)\s(?:not|be\s(?:removed|excluded|dropped|disregarded|ignored))\b",
+        re.IGNORECASE,
+    ),
 )
-_SAME = 0.6
-"""Share of common items from which a list repeats another and does not continue it."""
+_REPEATS = 0.6
+"""Share of common items above which a list repeats the previous one instead of continuing it."""
+_STATED = (Standing.GIVEN, Standing.FIRST, Standing.ALONE)
 
 
 def settled_numbers(text: str) -> list[str] | None:
-    """Return the numbers of the list that a response settles on, each once, or ["none"].
+    """Return the numbers of the list on which a response settles, each once, or ["none"].
 
     Lists that follow one another, such as one for each study, are one candidate unless they repeat items; see
     :mod:`long_context_tasks.schema.candidates` for the choice. An item may begin with its number and explain it ("12 patients",
@@ -102,55 +106,53 @@ def settled_numbers(text: str) -> list[str] | None:
     (['3', '5'], ['12', '45', '1200', '7'], None)
 
     Returns:
-        None without a list; an empty list if there are several between which nothing chooses.
+        None without a list; an empty list if there are several and the response does not choose.
     """
     text = _prepared(text)
     candidates = _merged(text, weigh(text, list(_lists(text))))
     chosen = choose(text, candidates)
-    if LEADING_NONE.match(text) and (chosen is None or chosen.standing is Standing.MENTIONED):
+    if LEADING_NONE.match(text) and (chosen is None or chosen.standing <= Standing.MENTIONED):
         return ["none"]
     if chosen is None:
         return [] if candidates else None
-    withdrawn = {
-        number
-        for one in _WITHDRAWN.finditer(text, chosen.end)
-        for number in re.findall(r"\d+", one[1] or one[2])
-    }
-    added = [number for one in _ADDED.finditer(text, chosen.end) for number in re.findall(r"\d+", one[1])]
-    return [item for item in dict.fromkeys([*chosen.answer, *added]) if item not in withdrawn]
+    after = text[chosen.end :]
+    added = [number for numbers in _ADDED.findall(after) for number in re.findall(r"\d+", numbers)]
+    withdrawn = " ".join(numbers for pattern in _WITHDRAWN for numbers in pattern.findall(after))
+    removed = set(re.findall(r"\d+", withdrawn))
+    return [item for item in dict.fromkeys([*chosen.answer, *added]) if item not in removed]
 
 
 def _prepared(text: str) -> str:
     """Return a text with digits for numbers in words, and without tags, explanations in brackets and numbers of items."""
     text = text.strip()
-    for pattern, instead in _TAGS:
+    for pattern, instead in _REPLACED:
         text = pattern.sub(instead, text)
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
-    text = _IN_WORDS.sub(lambda match: _value(match[1]), text)
+    text = _IN_WORDS.sub(lambda match: _in_digits(match[1]), text)
     while (shorter := _ASIDE.sub("", text)) != text:
         text = shorter
     return _UNCLOSED.sub("", text)
 
 
-def _value(words: str) -> str:
-    """Return the number that English words name, up to thousands, in digits; the words if they name none."""
+def _in_digits(words: str) -> str:
+    """Return an English number up to thousands in digits, and other words unchanged."""
     total = part = 0
     for word in re.findall(r"[a-z]+", words.lower()):
         if word == "thousand":
             total, part = total + 1000 * (part or 1), 0
         elif word == "hundred":
             part = 100 * (part or 1)
-        elif word in _WORDS:
-            part += _WORDS[word]
+        elif word in _VALUES:
+            part += _VALUES[word]
         elif word != "and":
             return words
     return str(total + part)
 
 
 def _lists(text: str) -> Iterator[Found]:
-    """Return the lists in the sentences of a text."""
+    """Yield the lists in the sentences of a text."""
     in_lines = "\n" in text.strip()
     start = 0
     for stop in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
@@ -162,76 +164,66 @@ def _lists(text: str) -> Iterator[Found]:
         offset, prose = _items_begin(sentence)
         body = sentence[offset:].rstrip()
         items, rest = _items(body, in_lines=in_lines)
-        end = begin + offset + len(body) - len(rest)
-        if LEADING_NONE.match(sentence) and not _NONE.fullmatch(body):
+        place = (begin + offset, begin + offset + len(body) - len(rest))
+        if LEADING_NONE.match(sentence) and not BARE_NONE.fullmatch(body):
             continue
         if prose and not settles(sentence[:offset]):
-            # "These are 3 integers."
+            # A single number after words counts something else: "These are 3 integers."
             if len(items) > 1 or re.match(r"\W*\d", sentence):
-                yield Found(
-                    begin + offset,
-                    end,
-                    tuple(re.findall(r"\d+", _THOUSANDS.sub("", sentence))),
-                    Standing.MENTIONED,
-                )
+                numbers = re.findall(r"\d+", _THOUSANDS.sub("", sentence))
+                yield Found(*place, tuple(numbers), Standing.MENTIONED)
         elif items and not _COUNT.match(sentence[:offset]):
-            explained = mark and _EXPLAINED.match(body)
-            yield Found(begin + offset, end, tuple(items[:1] if explained else items))
+            yield Found(*place, tuple(items[:1] if mark and _EXPLAINED.match(body) else items))
 
 
 def _items_begin(sentence: str) -> tuple[int, bool]:
     """Return where the items of a sentence begin, and whether words that are not a label precede them: "I see 3; 4"."""
     start = 0
-    for label in (_STUDY, _LABEL, _LABEL, _BOLD):
+    for label in _LABELS:
         if match := label.match(sentence, start):
             start = match.end()
     lead = _LEAD.match(sentence, start)
     return (lead.end(), _GOES_ON.fullmatch(lead[0]) is None) if lead else (start, False)
 
 
-def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
-    """Return lists that continue one another as one candidate: lists of the same standing, or lines without words between them."""
-    merged: list[Candidate] = []
-    stated = (Standing.GIVEN, Standing.FIRST, Standing.ALONE)
-    for one in lists:
-        last = merged[-1] if merged else None
-        if last is not None:
-            common = len({*last.answer} & {*one.answer})
-            repeats = len(one.answer) > 1 and common > _SAME * min(len({*last.answer}), len({*one.answer}))
-            gap = text[last.end : one.start]
-            alike = last.standing == one.standing != Standing.FINAL or (
-                last.standing in stated and one.standing in stated
-            )
-            lines = (
-                last.standing is Standing.FINAL
-                and one.standing in stated
-                and not has_words(gap)
-                and gap.count("\n") < 2
-            )
-            if not repeats and (alike or lines):
-                level = last.standing if lines or last.standing == one.standing else Standing.GIVEN
-                merged[-1] = Candidate(
-                    last.answer + one.answer, last.start, one.end, level, last.introduction
-                )
-                continue
-        merged.append(one)
-    return merged
-
-
 def _items(body: str, *, in_lines: bool) -> tuple[list[str], str]:
     """Return the items of a list and the words after it."""
-    if _NONE.fullmatch(body):
+    if BARE_NONE.fullmatch(body):
         return ["none"], ""
-    if _SPACED.fullmatch(body) and not re.fullmatch(r"\W*\d{1,3}(?:\s\d{3})+\W*", body):
+    if _SPACED.fullmatch(body) and not _SPACED_THOUSANDS.fullmatch(body):
         body = ";".join(body.split())
     # "123,456" on its own is two numbers; nothing else separates them.
     if ";" in body or re.search(r"\d,\s", body) or (in_lines and body.count(",") == 1) or "," not in body:
         body = _THOUSANDS.sub("", body)
     items: list[str] = []
+    rest = ""
     for piece in _SEPARATOR.split(body):
-        if match := _BARE.fullmatch(piece) or _LEADING.match(piece) or _SPELT.fullmatch(piece):
+        if match := next(filter(None, (pattern.match(piece) for pattern in _ITEMS)), None):
             items.append(match[1])
             rest = piece[match.end() :]
-        elif re.search(r"[^\W\d_]", piece) and not _NONE.fullmatch(piece):
+        elif re.search(r"[^\W\d_]", piece) and not BARE_NONE.fullmatch(piece):
             return items, body[body.rfind(piece) :]
-    return items, rest if items else ""
+    return items, rest
+
+
+def _merged(text: str, lists: Sequence[Candidate]) -> list[Candidate]:
+    """Join lists that continue one another to one candidate."""
+    merged: list[Candidate] = []
+    for one in lists:
+        if merged and _continues(text, last := merged[-1], one):
+            kept = last.standing is Standing.FINAL or last.standing is one.standing
+            level = last.standing if kept else Standing.GIVEN
+            merged[-1] = replace(last, answer=last.answer + one.answer, end=one.end, standing=level)
+        else:
+            merged.append(one)
+    return merged
+
+
+def _continues(text: str, last: Candidate, one: Candidate) -> bool:
+    """Return whether a list has the standing of the previous one, or follows a final one in the next line, and has other items."""
+    shared, fewer = len({*last.answer} & {*one.answer}), min(len({*last.answer}), len({*one.answer}))
+    if len(one.answer) > 1 and shared > _REPEATS * fewer:
+        return False
+    if last.standing is Standing.FINAL:
+        return one.standing in _STATED and text.count("\n", last.end, one.start) < 2
+    return last.standing is one.standing or (last.standing in _STATED and one.standing in _STATED)

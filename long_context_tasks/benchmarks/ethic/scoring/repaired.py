@@ -1,7 +1,7 @@
 """Rules that read a response as its task's instructions mean it, for the strict metrics.
 
-What they change is form, never content: list marks, brackets, quotes and headings around an item are not part of it, every line of
-a list is read, nothing is counted that the response does not give as an item, and a right "None" is right.
+They change form, never content: list marks, brackets, quotes and headings are not part of an item, every line of a list is read,
+nothing counts that the response does not give as an item, and a right "None" is right.
 """
 
 import re
@@ -10,21 +10,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from long_context_tasks.benchmarks.ethic.scoring.numbers import LEADING_NONE, settled_numbers
+from long_context_tasks.benchmarks.ethic.scoring.numbers import (
+    BARE_NONE,
+    LEADING_NONE,
+    WORDS,
+    settled_numbers,
+)
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
 from long_context_tasks.schema import response
-from long_context_tasks.schema.candidates import Candidate, Found, Standing, choose, introduction, weigh
+from long_context_tasks.schema.candidates import (
+    OPENS,
+    Candidate,
+    Found,
+    Standing,
+    choose,
+    introduction,
+    weigh,
+)
 from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.wrappers import narrow, out_of_tables, own_turn, unwrapped
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
 AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#$\\"
-"""Characters to be stripped from both ends of an item."""
+"""Characters to strip from both ends of an item."""
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
 """A bullet or a number before the item that follows in the same line."""
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-"""The comma inside a number such as 1,234; it is in "123,456" too, so a list must be known to have other separators."""
+"""The comma in a number such as 1,234; also in "123,456", so the list must be known to have other separators."""
 _NUMERIC = ("medicine", "law")
 """Domains whose recalling items are numbers, separated by semicolons."""
 
@@ -32,14 +45,11 @@ _ANSWER = re.compile(
     r"^[^\w\n]*(?:(?:the|my) )?(?:final |correct )?answers?[*_ ]*(?::[*_]*|$|(?: is| are)\b:?[*_]*(?= ?[A-Z0-9\[<*\"]))",
     re.IGNORECASE | re.MULTILINE,
 )
-_KIND = (
-    r"(?:names?|characters?|people|persons?|individuals?|speakers?|numbers?|integers?|counts?|labels?|list)\b"
+_HEADINGS = (
+    re.compile(rf"(?:[\w'-]+\s+){{0,4}}{WORDS['kinds']}", re.IGNORECASE),
+    re.compile(r"(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{1,6}$", re.IGNORECASE),
 )
-_HEADING = re.compile(
-    rf"(?:[\w'-]+\s+){{0,4}}{_KIND}|(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{{1,6}}$",
-    re.IGNORECASE,
-)
-"""Begins what precedes a colon and is not an item."""
+"""Begin the words before a colon if they are not an item."""
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
 _ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
 """An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name."""
@@ -47,19 +57,13 @@ _EXPLAINED = re.compile(
     r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
 )
 """An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister"."""
-_OPENING = re.compile(
-    r"\W*(?:sure|okay|ok|certainly|of course|absolutely|here|below|based|according|after|following|the following|these|this|list|"
-    r"i|i've|i'll|let|as requested|great|to answer)\b",
-    re.IGNORECASE,
-)
-"""Begins a line before a list that is a sentence."""
 _LEADS = (
     re.compile(
         r"\W*(?:sure(?: thing)?|certainly|of course|okay|absolutely|yes)[,.!:]\s+(?=\S)", re.IGNORECASE
     ),
     re.compile(r"\W*(?:based on|according to|from|in) [^,:\n]{0,60}, (?=\S)", re.IGNORECASE),
     re.compile(
-        rf"\W*(?:(?:here (?:are|is)|the|all|these|its|unique|character|full|complete)\s+){{0,5}}{_KIND}[^,.:;\n]{{0,80}}?"
+        rf"\W*(?:(?:here (?:are|is)|the|all|these|its|unique|character|full|complete)\s+){{0,5}}{WORDS['kinds']}[^,.:;\n]{{0,80}}?"
         r"\b(?:are|is|includes?)\b:?\s+(?=[\[\"'*]*[A-Z0-9])",
         re.IGNORECASE,
     ),
@@ -71,10 +75,7 @@ _ASSIGNED = re.compile(r"\A\s*\w+\s?=\s?(?=[\[({\"'])")
 _TOTAL = re.compile(r"\W*(?:total|count)\b[^,;]*", re.IGNORECASE)
 _INLINE = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+(?=\S)")
 _SENTENCE_BEGIN = re.compile(r"\n|(?<=[.!?;])[ \t]+(?=[A-Z])")
-_OF_SENTENCES = re.compile(
-    "is|are|was|were|be|been|has|have|had|do|does|did|no|let|hope|note|please|i|you|we|it|this|these|those|that|there"
-)
-"""Words that a sentence after a list has and an item does not."""
+_OF_SENTENCES = re.compile(WORDS["sentences"])
 
 
 def is_refusal(answer: str) -> bool:
@@ -92,7 +93,7 @@ def _normalized(item: str) -> str:
 
 
 def final_answer(text: str) -> str:
-    """Return what follows the last line that begins with "Answer:", else the whole text.
+    """Return the text after the last line that begins with "Answer:", or the whole text without such a line.
 
     >>> final_answer("I looked.\\n**Answer:** Anne")
     ' Anne'
@@ -109,7 +110,7 @@ def without_opening(text: str) -> str:
     """
     lines = text.strip().split("\n")
     while len(lines) > 1 and (
-        not lines[0].strip() or (_OPENING.match(lines[0]) and not LIST_MARK.match(lines[0]))
+        not lines[0].strip() or (OPENS.match(lines[0]) and not LIST_MARK.match(lines[0]))
     ):
         if lines[0].rpartition(":")[1] and lines[0].rpartition(":")[2].strip(AROUND):
             break
@@ -121,7 +122,7 @@ def without_opening(text: str) -> str:
 
 
 def without_closing(text: str) -> str:
-    """Leave out sentences after a list, such as "These are all the names."; those that give a number as an answer does stay.
+    """Leave out sentences after a list, such as "These are all the names."; sentences that give a number like an answer stay.
 
     >>> without_closing("Anne, Mr. Darcy. These are all.\\n\\nI hope this helps, Jane!"), without_closing("[3]\\nThe last is [1].")
     ('Anne, Mr. Darcy.', '[3]\\nThe last is [1].')
@@ -139,9 +140,9 @@ def without_closing(text: str) -> str:
 def recalled_items(answer: str, domain: str) -> list[str]:
     """Return the items of a recalling answer, each once, normalised; ``none`` is left in.
 
-    Items stand between commas, semicolons, line breaks and the word "and"; one that begins with "None" is that. What is put around
-    the list or an item is not part of it: see :mod:`long_context_tasks.schema.wrappers`, sentences before and after the list, and
-    explanations ("Anne - the heroine"). In the domains of numbers the items are those of :func:`settled_numbers`.
+    Commas, semicolons, line breaks and the word "and" separate items; an item that begins with "None" is ``none``. Wrappers (see
+    :mod:`long_context_tasks.schema.wrappers`), sentences before and after the list, and explanations ("Anne - the heroine") are not
+    part of an item. In the domains of numbers the items are those of :func:`settled_numbers`.
 
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
@@ -159,9 +160,7 @@ def recalled_items(answer: str, domain: str) -> list[str]:
         pieces = _NEXT_ITEM.split(named)
         before, colon, rest = named.partition(":")
         # "Names: Anne", "As for the book, here they are: Anne, Kitty", or a heading over the list.
-        if colon and (
-            not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _HEADING.match(before.strip(AROUND))
-        ):
+        if colon and (not rest.strip(AROUND) or _NEXT_ITEM.search(rest) or _is_heading(before)):
             pieces = _NEXT_ITEM.split(rest)
         for piece in pieces:
             item = NONE if LEADING_NONE.match(piece) else _normalized(piece)
@@ -180,11 +179,15 @@ def _lines(text: str) -> Iterator[str]:
         plain = LIST_MARK.sub("", line).replace("**", "").replace("__", "")
         if not _TOTAL.fullmatch(plain):
             explained = _EXPLAINED.match(plain)
-            yield explained[1] if explained and not _HEADING.match(explained[1].strip(AROUND)) else plain
+            yield explained[1] if explained and not _is_heading(explained[1]) else plain
+
+
+def _is_heading(words: str) -> bool:
+    return any(pattern.match(words.strip(AROUND)) for pattern in _HEADINGS)
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
-    """Return labels as :func:`recalled_items` reads items; empty where "None" is right."""
+    """Return labels as :func:`recalled_items` reads items; empty if "None" is right."""
     texts = [THOUSANDS.sub("", label) if domain in _NUMERIC else label for label in labels]
     return {item for item in map(_normalized, texts) if item not in ("", NONE)}
 
@@ -205,24 +208,20 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
     return rates(len(named & labels), len(named), len(labels))
 
 
-_CORE = r"core|related|kern|zentrale|principa\w{1,5}|centrale?s|essentiel\w{0,2}|clave|核心|studies that meet [^:\n]{0,60}criteria"
-_OTHER = (
-    r"suppl\w{5,12}|compl[eé]ment\w{2,6}|adicional\w{0,2}|supporting|secondary|unrelated|irrelevant|other|remaining|excluded|"
-    r"no[nt][- ]?(?:related|core)|ergänzende|zusätzliche|补充|辅助|studies that provide"
-)
-_CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({_CORE})|({_OTHER}))", re.IGNORECASE)
-"""A word for the ids that are asked for, or for the others, in the languages in which models answer."""
+_CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({WORDS['core']})|({WORDS['other']}))", re.IGNORECASE)
+"""Names the ids that are asked for, or the others."""
 _NOUN = (
     r"[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
 )
 _MARKS = r"[ \t*_`\")]*"
+_LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)"
 _HEADING_ENDS = re.compile(
-    rf"({_NOUN})?{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)[ \t*_`]*",
+    rf"({_NOUN})?{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?{_LEADS_TO_IDS}[ \t*_`]*",
     re.IGNORECASE | re.MULTILINE,
 )
 """Follows a category that is the heading of ids: "IDs:", "(two studies):", "are"."""
 _CATEGORISED = re.compile(
-    r"[\[<]\s?(?:segment\s?)?(\d{1,9})\s?[\]>]|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|–—-]|is|are)))(?!\d)|"
+    r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|→–—-]|is|are)))(?!\d)|"
     r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
     re.IGNORECASE | re.ASCII,
 )
@@ -231,9 +230,12 @@ _DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
 _UNDECIDED = re.compile(
     r"\b(?:cannot|can't|unable to|could not)\s(?:decide|choose|tell|determine)\b", re.IGNORECASE
 )
-_NO_IDS = re.compile(r"\bno (?:core|related) (?:ids?|studies|segments?)\b", re.IGNORECASE)
+_NO_IDS = re.compile(
+    r"\bno (?:core|related) (?:ids?|studies|segments?)\b|\bno (?:study|studies|segments?) [^.\n]{0,40}\b(?:core|related)\b",
+    re.IGNORECASE,
+)
 _LABELLED_BOX = re.compile(r"(:[\s*_$]{0,4})\\boxed\s?\{([^{}]*)\}\$?")
-_TAG_HEADING = re.compile(r"<((?:core|related|suppl|support)\w{0,20})>", re.IGNORECASE)
+_TAG_HEADING = re.compile(r"<((?:core|related|suppl|support)[\w ]{0,20})>", re.IGNORECASE)
 _CONTRASTED = re.compile(
     r"\((?:rather than|not|instead of|unlike|excluding|except)\b[^()\n]*\)", re.IGNORECASE
 )
@@ -243,26 +245,26 @@ _MOVED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 """A correction after the lists: "[12] belongs under Supplementary IDs"."""
+_LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
-_CUT = re.compile(r"[\[<][^\[\]<>\n]*\Z")
-"""A bracket in which a response is cut off."""
+_CUT = re.compile(r"\[[^\[\]\n]*$|<[^<>\n]*\Z", re.MULTILINE)
+"""A bracket that does not close, in which a response is cut off."""
 _ID_WORDS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_ID_WORDS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_ID_WORDS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
 _NUMBERED = re.compile(rf"\W*{_ID_WORDS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", re.IGNORECASE | re.DOTALL)
-"""For ``match``: a text that begins with a number, or has one in brackets."""
+"""For ``match``: a text that begins with a number, or contains one in brackets."""
 _WIDEST = 200
 """Ids in a range; a wider one is not written out."""
 _PARENTHESIS = re.compile(r"\([^()]*\)")
-_PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
-_EMPTY = (NONE, "无", "n/a", "keine", "aucun", "aucune", "ninguno")
+_PIECES = re.compile(r"[;,&\n]|\band\b", re.IGNORECASE)
 
 
 def attributed_ids(answer: str) -> list[str] | None:
-    """Return the ids under "Core IDs" or "Related Segments"; an empty list if the answer says that there are none.
+    """Return the ids under "Core IDs" or "Related Segments"; an empty list if the answer denies that there are any.
 
     The ids under each such heading are a candidate, see :mod:`long_context_tasks.schema.candidates`; a heading inside a sentence
-    counts only without others. Ids in brackets are taken if there are any, else the number with which each item begins: years,
+    counts only without others. If there are ids in brackets they count, otherwise the number with which each item begins; years,
     counts and numbers in an explanation are not ids. "[1-4]" names four. Without a heading the answer has to be a bare list.
 
     >>> attributed_ids("**Core IDs:** [12], [7] (cited in 1999)\\n- Supplementary IDs: [3]")
@@ -273,7 +275,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None if the answer has no list.
     """
-    text = own_turn(narrow(answer))
+    text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(narrow(answer)))  # "core_ids"
     if (categorised := _categorised(text)) is not None:
         return categorised
     text = out_of_tables(unwrapped(_TAG_HEADING.sub(r"\n\1: ", _LABELLED_BOX.sub(r"\1[\2]", text))))
@@ -295,54 +297,49 @@ def attributed_ids(answer: str) -> list[str] | None:
 
 def _id_lists(text: str) -> list[Candidate]:
     """Return the ids under each heading for core or related ids."""
-    headings: list[tuple[int, int, bool]] = []
-    for category in _CATEGORY.finditer(text):
-        ends = _HEADING_ENDS.match(text, category.end())
-        # "this is core" at the end of a line is not a heading.
-        named_twice = headings and category.start() < headings[-1][1]
-        if (
-            ends
-            and not named_twice
-            and (
-                ends[1]
-                or ends[0].strip(" *_`\t\n")
-                or text[ends.end() :][:1] == "["
-                or category[0][-1] not in "ed"
-            )
-        ):
-            headings.append((category.start(), ends.end(), bool(category[1])))
-    last_id = max((match.end() for match in re.finditer(r"\d|none", text, re.IGNORECASE)), default=0)
     found: list[Found] = []
     seen: dict[frozenset[str], tuple[str, ...]] = {}
-    for (start, end, wanted), (stop, _, _) in pairwise([*headings, (len(text), 0, False)]):
-        ids = _ids_of(text[end:stop]) if wanted else None
-        lead, _ = introduction(text, start)
-        inside = re.search(r"[^\W\d_]", lead) is not None
-        # A category that ends a line inside a sentence is not a heading.
-        ends_sentence = (
-            inside and text[end : end + 1] in ("", "\n") and not re.search("[:=→]", text[start:end])
-        )
-        # Without any id the reply repeats the empty form.
-        empty = not ids and end >= last_id
-        if ids is not None and not ends_sentence and not empty:
-            # The same ids in another order are the same answer.
-            answer = seen.setdefault(frozenset(ids), tuple(ids))
-            found.append(Found(start, end, answer, Standing.MENTIONED if inside else Standing.GIVEN))
-    # Every heading is alone in its line or begins it, which says nothing about its ids.
+    places = [*_headings(text), (len(text), 0, False)]
+    lists = [_ids_of(text[end:stop]) for (_, end, _), (stop, _, _) in pairwise(places)]
+    some_ids = any(lists)
+    for (start, end, wanted), (stop, _, _), ids in zip(places, places[1:], lists, strict=False):
+        # Headings without any ids or words only repeat the form that is asked for.
+        if not wanted or ids is None or not (some_ids or text[end:stop].strip(AROUND + "-•")):
+            continue
+        inside = _LETTER.search(introduction(text, start)[0]) is not None
+        # "... all core IDs" at the end of a line is not a heading.
+        if inside and text[end : end + 1] in ("", "\n") and not re.search("[:=→]", text[start:end]):
+            continue
+        # The same ids in another order are the same answer.
+        answer = seen.setdefault(frozenset(ids), tuple(ids))
+        found.append(Found(start, end, answer, Standing.MENTIONED if inside else Standing.GIVEN))
+    # Every heading begins its line, so that says nothing about its ids.
     formal = (Standing.ALONE, Standing.FIRST)
     return [
         replace(one, standing=Standing.GIVEN) if one.standing in formal else one for one in weigh(text, found)
     ]
 
 
+def _headings(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield start and end of each heading of ids, and whether its ids are asked for."""
+    done = 0
+    for category in _CATEGORY.finditer(text):
+        ends = _HEADING_ENDS.match(text, category.end())
+        if not ends or category.start() < done:
+            continue
+        led = ends[0].strip(" *_`\t") or text.startswith("[", ends.end())
+        # A bare "core" at the end of a line follows its ids: "[12] is core".
+        if ends[1] or led or category[0].lower() not in ("core", "related"):
+            done = ends.end()
+            yield category.start(), done, category[1] is not None
+
+
 def _categorised(text: str) -> list[str] | None:
-    """Return the ids that a category follows, if that is how all ids of a text are labelled; else None."""
+    """Return the ids that a category follows, if that is how the text labels all its ids."""
     headed = (
-        _HEADING_ENDS.match(text, category.end()) for category in _CATEGORY.finditer(text) if category[1]
+        wanted and re.search(r"[:=→\[]", text[start : end + 1]) for start, end, wanted in _headings(text)
     )
-    if _UNDECIDED.search(text) or any(
-        ends and re.search(r"[:=→]|\[\Z", ends[0] + text[ends.end() :][:1]) for ends in headed
-    ):
+    if _UNDECIDED.search(text) or any(headed):
         return None
     wanted: list[str] = []
     pending: list[str] = []
@@ -374,8 +371,7 @@ def _ids_of(section: str) -> list[str] | None:
         for piece in pieces
         for number in _numbers_of(piece) or re.findall(r"(?<!\d)\d+\b", piece, re.ASCII)[:1]
     )
-    bare = rest.strip(AROUND + "-•").lower()
-    return ids if ids or not bare or bare in _EMPTY else None
+    return ids if ids or not rest.strip(AROUND + "-•") else None
 
 
 def _bare_list(answer: str) -> list[str] | None:
@@ -384,7 +380,7 @@ def _bare_list(answer: str) -> list[str] | None:
     two = len(lines) == 2 and not lines[0].rstrip().endswith(",") and "," in lines[0] + lines[1]
     if two and not LIST_MARK.match(text):
         text = lines[0]  # the two lists that are asked for, without their headings
-    if _normalized(text) in _EMPTY:
+    if BARE_NONE.fullmatch(text):
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
     found = [_numbers_of(LIST_MARK.sub("", piece)) for piece in pieces]
@@ -392,7 +388,7 @@ def _bare_list(answer: str) -> list[str] | None:
 
 
 def _numbers_of(piece: str) -> list[str]:
-    """Return the number that a piece of a list is, or those for which "1-4" stands; nothing for other words."""
+    """Return the number in a piece of a list, or the numbers of a range such as "1-4"; nothing for other words."""
     if only := _ONLY_NUMBER.fullmatch(piece):
         return [only[1]]
     match = _RANGE.fullmatch(piece)
@@ -406,7 +402,7 @@ def _in_brackets(text: str) -> list[str]:
 
 
 def _first_paragraphs(text: str) -> str:
-    """Return the first paragraph, and those after it that go on with the list."""
+    """Return the first paragraph and the following ones that continue the list."""
     first, *more = re.split(r"\n[ \t]*\n", text.strip())
     kept = [first]
     for paragraph in more:
@@ -426,7 +422,7 @@ def _plain(number: str) -> str:
 
 
 def attribution_labels(answer: Sequence[str]) -> set[str]:
-    """Return the ids of the right entries; empty where "None" is right."""
+    """Return the ids of the right entries; empty if "None" is right."""
     found = [re.search(r"\d+", entry, re.ASCII) for entry in answer]
     return {_plain(match[0]) for match in found if match}
 
@@ -437,7 +433,7 @@ def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
 
 
 def listed_order(answer: str, n: int) -> tuple[list[str], bool]:
-    """Return the option numbers that an answer lists, in its order, and whether it gives different orders, so that none is its answer.
+    """Return the option numbers that an answer lists, in its order, and whether it is ambiguous because it gives several orders.
 
     An order of all n options is read by :func:`~long_context_tasks.schema.orders.committed_order`. Without one, the longest run of
     numbers counts, or all numbers in square brackets if none has a neighbour.
