@@ -363,7 +363,7 @@ def _with_percent(cell: Cell) -> str:
 def _task_at_length(cell: Cell) -> str:
     """Return the task, followed by its length if that is an option of the run and not in the name."""
     length = "" if cell.length is None else format_length(cell.length)
-    # Names such as ada_leval_tsort_8k contain the length already.
+    # Names such as toy_sort_8k contain the length already.
     return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
 
 

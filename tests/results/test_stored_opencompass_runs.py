@@ -77,7 +77,7 @@ def test_a_name_of_ones_own(tmp_path: Path) -> None:
     predictions(tmp_path, "yours", [row("a")])
     found = find_runs(tmp_path)
     assert [(run.task, run.label) for run in found.runs] == [(ADA, "m/mine_2")]
-    assert "which task yours is" in found.problems[0].message
+    assert "the task of yours is unknown" in found.problems[0].message
 
 
 MODEL = """

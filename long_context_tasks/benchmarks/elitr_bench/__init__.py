@@ -51,7 +51,7 @@ class ElitrBench(Benchmark[ElitrBenchOptions]):
         return sections(options, only)
 
     def judge_agreement(self, model: str) -> str:
-        from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
+        from long_context_tasks.benchmarks.elitr_bench.report import judge_agreement
 
         return judge_agreement(model)
 

@@ -446,17 +446,3 @@ def _shown(key: str, cells: Sequence[PaperFigure]) -> Table:
 
 
 # Models that the paper used as judges, and their names in its figures.
-_JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
-
-
-def judge_agreement(model: str) -> str:
-    """Return a sentence on the paper's figures for a judge's agreement with people, for the site; empty for other models."""
-    rater = _JUDGES.get(model.rpartition("/")[2].lower())
-    if rater is None:
-        return ""
-    printed = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
-    gold, silver = (printed[frozenset((rater, f"{kind}-human"))] for kind in RATERS)
-    return (
-        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
-        "(Fig. 2b): published, not measured here."
-    )

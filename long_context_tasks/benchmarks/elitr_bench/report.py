@@ -14,6 +14,7 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, POSITIONS, TYPES
 from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import packaged_yaml
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
     Line,
@@ -369,4 +370,24 @@ def _seeds_table(measured: Sequence[SettingRuns], metric: str) -> Table:
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
     return Table(
         "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT
+    )
+
+
+# The paper's figures are read here and not through `paper`, which loads the statistics of its tables: every site asks for them.
+_JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
+
+
+def judge_agreement(model: str) -> str:
+    """Return a sentence on the paper's figures for a judge's agreement with people, for the site; empty for other models."""
+    rater = _JUDGES.get(model.rpartition("/")[2].lower())
+    if rater is None:
+        return ""
+    printed = {
+        frozenset(entry["pair"]): entry["published"]
+        for entry in packaged_yaml(__package__, "paper.yaml")["fig2b"]
+    }
+    gold, silver = (printed[frozenset((rater, f"{kind}-human"))] for kind in ("gold", "silver"))
+    return (
+        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
+        "(Fig. 2b): published, not measured here."
     )
