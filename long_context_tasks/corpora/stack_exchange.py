@@ -329,12 +329,6 @@ def posts_encoding(path: Path) -> str:
     return declared[1].decode("ascii").upper() if declared else UTF8
 
 
-def read_posts(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the attributes of every post in file order; errors are those of :func:`rows`."""
-    for row in rows(path):
-        yield {name: value for name, value in row.items() if value is not None}
-
-
 def read_bodies(path: Path, wanted: Collection[int]) -> Iterator[tuple[int, str]]:
     """Yield ``(Id, HTML body)`` of the wanted posts in file order.
 

@@ -199,6 +199,6 @@ class _Initials:
         for _ in range(_DRAWS if initial else 0):
             if self.waiting[initial]:
                 return self.waiting[initial].pop(0)
-            drawn = self.vocabulary.surname()
+            drawn = self.vocabulary.name("surname")
             self.waiting[drawn[0].casefold()].append(drawn)
-        return self.vocabulary.surname()
+        return self.vocabulary.name("surname")

@@ -5,6 +5,7 @@ one of another kind in the same text, so that only its sentence shows the meanin
 """
 
 import re
+from collections import defaultdict
 from functools import cache
 from random import Random
 
@@ -24,56 +25,39 @@ def _rude() -> re.Pattern[str]:
 
 
 class Vocabulary:
-    """Invent names of which no two of a kind are equal, except for first names."""
+    """Invent surnames, names of places and names of products; no two of a kind are equal."""
 
     def __init__(self, seed: int) -> None:
         """Begin with no names."""
         self.dice = Dice(Random(stream(seed, "vocabulary")).random)
         self.names: list[str] = []
-        self.used: dict[str, set[str]] = {"surname": set(), "place": set(), "product": set()}
+        self.used: defaultdict[str, set[str]] = defaultdict(set)
 
-    def first(self, female: bool) -> str:
-        """Return a first name, which may be repeated."""
-        return self._made("woman_tail" if female else "man_tail")
-
-    def surname(self) -> str:
-        """Return a surname."""
-        return self._name("surname")
-
-    def place(self) -> str:
-        """Return the name of a place."""
-        return self._name("place")
-
-    def product(self) -> str:
-        """Return the name of a product."""
-        return self._name("product")
-
-    def _name(self, kind: str) -> str:
+    def name(self, kind: str) -> str:
+        """Return a new name of a kind ("surname", "place", "product")."""
         used = self.used[kind]
         # Names of all kinds are drawn again, so that a name by itself does not show its kind.
-        name = self.dice.pick(self.names) if self.names and self.dice.chance(SHARED) else self._made("tail")
+        name = self.dice.pick(self.names) if self.names and self.dice.chance(SHARED) else self._made()
         while name in used:
-            name = self._made("tail")
+            name = self._made()
         used.add(name)
         self.names.append(name)
         return name
 
-    def _made(self, tail: str) -> str:
+    def _made(self) -> str:
         """Make a name without a doubled letter or vowel between its parts."""
         while True:
-            head, end = self._head("" if tail == "tail" else "given"), self.dice.pick(_parts(tail))
+            head, end = self._head(), self.dice.pick(_parts("tail"))
             name = (head + end).capitalize()
             meets_badly = head[-1] == end[0] or (head[-1] in "aeiouy" and end[0] in "aeiouy")
             # Invented names must not be words that offend.
             if not (meets_badly or _rude().search(name.lower())):
                 return name
 
-    def _head(self, given: str) -> str:
+    def _head(self) -> str:
         pick = self.dice.pick
         if self.dice.chance(0.5):
-            return pick(_parts(given or "head"))
-        if given:
-            return pick(_parts("given_onset")) + pick(_parts("short")) + pick(_parts("given_coda"))
+            return pick(_parts("head"))
         kind = "short" if self.dice.chance(0.6) else "long"
         while True:
             onset, vowel = pick(_parts("onset")), pick(_parts(kind))

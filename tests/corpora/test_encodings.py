@@ -14,7 +14,7 @@ from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.opinions import read_opinions
 from long_context_tasks.corpora.plain_files import encoding_of, read_text
 from long_context_tasks.corpora.reviews import read_reviews
-from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
+from long_context_tasks.corpora.stack_exchange import html_to_text, rows
 from long_context_tasks.schema import InputError
 
 SAID = "“The tide’s out,” he said — and was it? ‘Café’ … yes."
@@ -132,7 +132,7 @@ def test_posts_in_two_bytes_a_character_are_refused_with_the_cause(tmp_path: Pat
     path = tmp_path / "Posts.xml"
     path.write_bytes(text.encode("utf-16"))
     with pytest.raises(InputError, match=f"Posts.xml: is text in {WIDE}"):
-        list(read_posts(path))
+        list(rows(path))
 
 
 @pytest.mark.parametrize(("separator", "called"), [(";", "semicolons"), ("\t", "tabs")])

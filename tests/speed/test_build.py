@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.building import (
 )
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.stack_exchange import html_to_text, read_posts
+from long_context_tasks.corpora.stack_exchange import html_to_text, rows
 from long_context_tasks.schema import CaseSet, CaseWriter
 from long_context_tasks.tokens import cl100k_encoding, get_tokenizer
 
@@ -77,7 +77,9 @@ def test_bestanswer_at_ten_lengths(shared, tmp_path, compared):
     source = shared / "data" / "stack_exchange" / "quantumcomputing.stackexchange.com.Posts.xml.gz"
     lengths = parse_lengths("1k,...,128k", CARDS["bestanswer"].lengths)
     folder = tmp_path / "ada_leval_bestanswer"
-    posts = [html_to_text(post["Body"]) for post in read_posts(source) if post["PostTypeId"] in "12"]
+    posts = [
+        html_to_text(row.get("Body") or "") for row in rows(source) if (row.get("PostTypeId") or "") in "12"
+    ]
     whole, encoding = best_in_turns(
         lambda: build("ada_leval_bestanswer", source, BestAnswerSettings(lengths), folder),
         lambda: [encode(post) for post in posts],

@@ -144,7 +144,7 @@ class _PartWriter(PlanWriter):
         self.fields = dict(asked.fields)
 
     def _name(self, vocabulary: Vocabulary) -> str:
-        return f"{vocabulary.product()} {self.pick('ABCDEFGHKLMNPRSTUVWXZ')}{self.whole(10, 99)}"
+        return f"{vocabulary.name('product')} {self.pick('ABCDEFGHKLMNPRSTUVWXZ')}{self.whole(10, 99)}"
 
     def _described(self, subject: str, values: Mapping[str, Value]) -> str:
         """Return sentences with two to four traits of a part each."""

@@ -241,7 +241,7 @@ class TrialWriter(PlanWriter):
             return self.pick(MONTHS)
         if role == "kindname":
             return self.pick(_words("disease_kind"))
-        name = self.names.surname() if role == "surname" else self.names.place()
+        name = self.names.name("surname" if role == "surname" else "place")
         return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
 
     def decimal(self, low: int, high: int) -> str:
