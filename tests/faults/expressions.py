@@ -174,29 +174,7 @@ def _repeats(tokens: Any, before: str) -> Iterator[tuple[str, str]]:
 
 
 _BAD = ("", "\x01", "\n\x01", "a")
-_UNITS = (
-    " ",
-    "\t",
-    "\n",
-    "1",
-    "a",
-    "A",
-    ".",
-    "-",
-    "_",
-    "*",
-    "[",
-    "(",
-    "<",
-    '"',
-    "a ",
-    "A. ",
-    "1.",
-    "\n\n ",
-    "{",
-    "|",
-    "\\",
-)
+_UNITS = (*' \t\n1aA.-_*[(<"{|\\', "a ", "A. ", "1.", "\n\n ")
 
 
 @dataclass(frozen=True)

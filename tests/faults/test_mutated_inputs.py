@@ -51,6 +51,8 @@ QUESTION = {
 REPLY = {"key": "k", "reply": "x", "prompt_tokens": 1, "completion_tokens": None, "finish_reason": "stop"}
 _OF_TOY = {"n": 0, "sha256": hashlib.sha256(b"").hexdigest()}
 _MANIFEST = {"format": 1, "tasks": {"toy": _OF_TOY}, "options": {}, "documents_sha256": ""}
+REVIEW = {"question_id": "q1", "version": 1, "decision": "keep"}
+JUDGED = {"id": "a", "rating_orca": 0.5, "variance_orca": 0.01, "rating": 0.4}
 POTATO = {"instance_id_to_label_to_value": {"q/c": [[{"schema": "rating", "name": "4"}, "4"]]}}
 
 
@@ -238,119 +240,80 @@ TALK = Run(
 LM_EVAL = Run(simple([1.0, 0.0]))
 CASE = Case("a", "toy", {"text": "d"}, (CaseTurn("x"),), "d").to_json().encode() + b"\n"
 
-LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
-    "judge file": ("judge.yaml", _calls("judges.kinds", "load_judge", {}), JUDGE.encode()),
-    "models": ("models.yaml", _calls("results.models", "read_models"), MODELS.encode()),
-    "scale": (
-        "scale.yaml",
-        _calls("annotation.scale", "load_scale"),
-        b"title: T\nguidelines: G\nscale:\n  - {values: [1], label: wrong, text: t}\n  - {values: [2], label: right, text: t}\ncodes: {Q: &c {label: l, text: t}, A: *c, R: *c, U: *c, E: *c}\n",
-    ),
-    "args of a judge": ("args.yaml", _calls("orca.checkpoint", "read_yaml_mapping"), b"a: 1\nb: {c: [1]}\n"),
-    "judge store": ("store.jsonl", _store, lines(REPLY, {**REPLY, "key": "l"})),
-    "case folder": ("toy.jsonl", _cases, CASE),
-    "manifest": ("manifest.json", _manifest, json.dumps(_MANIFEST).encode()),
-    "questions": ("q.jsonl", _calls("annotation.exchange", "read_questions"), lines(QUESTION)),
-    "documents": (
-        "d.jsonl",
-        _calls("annotation.exchange", "read_documents"),
-        lines({"id": "d", "text": "x"}),
-    ),
-    "reviews": (
-        "r.jsonl",
-        _calls("annotation.exchange", "read_reviews"),
-        lines({"question_id": "q1", "version": 1, "decision": "keep"}),
-    ),
-    "potato": ("user_state.json", _potato, json.dumps(POTATO).encode()),
-    "published rows": (
-        "p.jsonl",
-        _calls("benchmarks.published_files", "json_rows", "ada_leval"),
-        lines({"a": 1}),
-    ),
-    "published list": (
-        "p.json",
-        _calls("benchmarks.published_files", "json_rows", "ada_leval"),
-        b'[{"a": 1}, {"a": [2]}]',
-    ),
-    "book": ("b.txt", _calls("corpora.books", "read_books"), BOOK.encode()),
-    "books": ("b.jsonl", _calls("corpora.books", "read_books"), lines({"id": "b", "text": BOOK})),
-    "debates": (
-        "d.jsonl",
-        _calls("corpora.debates", "read_debates"),
-        lines({"id": "d", "turns": [{"speaker": "A", "text": "x"}]}),
-    ),
-    "debate": (
-        "d.txt",
-        _calls("corpora.debates", "read_debates"),
-        b"MR. A: I rise.\n\nPage 12\n\nMS. B: So do I.",
-    ),
-    "debate in XML": (
-        "d.xml",
-        _calls("corpora.debates", "read_debates"),
-        b"<d><Intervention><PersonSpeaking>A</PersonSpeaking><ParaText>x</ParaText></Intervention></d>",
-    ),
+DEBATE_XML = b"<d><Intervention><PersonSpeaking>A</PersonSpeaking><ParaText>x</ParaText></Intervention></d>"
+OPINION = b'{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}'
+OPINION_HTML = b'{"absolute_url": "/opinion/1/a-v-b/", "html": "<p>x <a href=\'y\'>z</a></p>", "opinions_cited": ["/a/2/"]}'
+MEDICAL = b'[{"pmid": 1, "included_studies": [{"references": [{"pmid": 2, "title": "t", "abstract": "a"}]}]}]'
+SCALE = (
+    b"title: T\nguidelines: G\nscale:\n  - {values: [1], label: wrong, text: t}\n  - {values: [2], label: right, text: t}\n"
+    b"codes: {Q: &c {label: l, text: t}, A: *c, R: *c, U: *c, E: *c}\n"
+)
+TALKED = lines({"id": "d", "turns": [{"speaker": "A", "text": "x"}]})
+RATED = lines({"id": "a", "question": "q", "reference": "r", "candidate": "x", "ratings": [1, 4]})
+CARRIERS = b"- {kind: novels, licence: x, files: {b.txt: {url: 'https://a/b.txt'}}}\n"
+
+# File name, function that reads it, and good content.
+READERS: dict[str, tuple[str, str, bytes]] = {
+    "models": ("models.yaml", "results.models.read_models", MODELS.encode()),
+    "scale": ("scale.yaml", "annotation.scale.load_scale", SCALE),
+    "args of a judge": ("args.yaml", "orca.checkpoint.read_yaml_mapping", b"a: 1\nb: {c: [1]}\n"),
+    "questions": ("q.jsonl", "annotation.exchange.read_questions", lines(QUESTION)),
+    "documents": ("d.jsonl", "annotation.exchange.read_documents", lines({"id": "d", "text": "x"})),
+    "reviews": ("r.jsonl", "annotation.exchange.read_reviews", lines(REVIEW)),
+    "book": ("b.txt", "corpora.books.read_books", BOOK.encode()),
+    "books": ("b.jsonl", "corpora.books.read_books", lines({"id": "b", "text": BOOK})),
+    "debates": ("d.jsonl", "corpora.debates.read_debates", TALKED),
+    "debate": ("d.txt", "corpora.debates.read_debates", b"MR. A: I rise.\n\nPage 12\n\nMS. B: So do I."),
+    "debate in XML": ("d.xml", "corpora.debates.read_debates", DEBATE_XML),
     "opinions": (
         "o.jsonl",
-        _calls("corpora.opinions", "read_opinions"),
+        "corpora.opinions.read_opinions",
         lines({"id": "o", "title": "A v. B", "text": "x"}),
     ),
-    "opinion": (
-        "o.json",
-        _calls("corpora.opinions", "read_opinions"),
-        b'{"absolute_url": "/opinion/1/a-v-b/", "plain_text": "x"}',
-    ),
-    "opinion in HTML": (
-        "o.json",
-        _calls("corpora.opinions", "read_opinions"),
-        b'{"absolute_url": "/opinion/1/a-v-b/", "html": "<p>x <a href=\'y\'>z</a></p>", "opinions_cited": ["/a/2/"]}',
-    ),
-    "medical": (
-        "m.json",
-        _calls("corpora.reviews", "read_reviews"),
-        b'[{"pmid": 1, "included_studies": [{"references": [{"pmid": 2, "title": "t", "abstract": "a"}]}]}]',
-    ),
+    "opinion": ("o.json", "corpora.opinions.read_opinions", OPINION),
+    "opinion in HTML": ("o.json", "corpora.opinions.read_opinions", OPINION_HTML),
+    "medical": ("m.json", "corpora.reviews.read_reviews", MEDICAL),
     "screening list": (
         "m.csv",
-        _calls("corpora.reviews", "read_reviews"),
+        "corpora.reviews.read_reviews",
         b"record_id,title,abstract,label_included\n1,t,a,1\n",
     ),
-    "posts": ("Posts.xml", _calls("corpora.stack_exchange", "rows"), DUMP.encode()),
+    "posts": ("Posts.xml", "corpora.stack_exchange.rows", DUMP.encode()),
     "posts as JSON": (
         "Posts.jsonl",
-        _calls("corpora.stack_exchange", "rows"),
+        "corpora.stack_exchange.rows",
         lines({"Id": 1, "PostTypeId": 1, "Body": "b"}),
     ),
     "pairs of words": (
         "p.jsonl",
-        _calls("noise.error_rules", "read_pairs"),
+        "noise.error_rules.read_pairs",
         lines({"reference": "a b", "hypothesis": "a c"}),
     ),
     "coverage cases": (
         "c.jsonl",
-        _calls("coverage.items", "file_cases"),
+        "coverage.items.file_cases",
         lines({"id": 1, "context": "x", "question": "q"}),
     ),
-    "rated answers": (
-        "a.jsonl",
-        _calls("orca.data", "read_items"),
-        lines({"id": "a", "question": "q", "reference": "r", "candidate": "x", "ratings": [1, 4]}),
-    ),
-    "judged answers": (
-        "a.jsonl",
-        _calls("orca.results", "read_results"),
-        lines({"id": "a", "rating_orca": 0.5, "variance_orca": 0.01, "rating": 0.4}),
-    ),
+    "rated answers": ("a.jsonl", "orca.data.read_items", RATED),
+    "judged answers": ("a.jsonl", "orca.results.read_results", lines(JUDGED)),
+}
+_rows = _calls("benchmarks.published_files", "json_rows", "ada_leval")
+LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
+    **{name: (file, _calls(*place.rsplit(".", 1)), good) for name, (file, place, good) in READERS.items()},
+    "judge file": ("judge.yaml", _calls("judges.kinds", "load_judge", {}), JUDGE.encode()),
+    "judge store": ("store.jsonl", _store, lines(REPLY, {**REPLY, "key": "l"})),
+    "case folder": ("toy.jsonl", _cases, CASE),
+    "manifest": ("manifest.json", _manifest, json.dumps(_MANIFEST).encode()),
+    "potato": ("user_state.json", _potato, json.dumps(POTATO).encode()),
+    "published rows": ("p.jsonl", _rows, lines({"a": 1})),
+    "published list": ("p.json", _rows, b'[{"a": 1}, {"a": [2]}]'),
     "lm-eval results": ("x", *_folder(write_lm_eval, "results_*.json", LM_EVAL)),
     "lm-eval samples": ("x", *_folder(write_lm_eval, "samples_*.jsonl", LM_EVAL)),
     "OpenCompass predictions": ("x", *_folder(write_opencompass, "predictions/*/*.json", PLAIN)),
     "OpenCompass results": ("x", *_folder(write_opencompass, "results/*/*.json", TALK)),
     "own run": ("x", *_own("json")),
     "cases of an own run": ("x", *_own("jsonl")),
-    "carriers": (
-        "carriers.yaml",
-        _carriers,
-        b"- {kind: novels, licence: x, files: {b.txt: {url: 'https://a/b.txt'}}}\n",
-    ),
+    "carriers": ("carriers.yaml", _carriers, CARRIERS),
     "study": ("s.json", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
@@ -358,38 +321,12 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "token counts": ("t.sqlite", _counts, _made(_good_documents)),
 }
 ODD = [
-    b"null",
-    b"true",
-    b"1.5",
-    b'"x"',
-    b"[]",
-    b"{}",
-    b"1e999",
-    b"NaN",
-    b"-1",
-    b"9" * 5000,
-    b"[" * 3000,
-    b'{"a":' * 3000,
-    b'{"a":' * 100_000,
+    *b'null true 1.5 "x" [] {} 1e999 NaN -1 "\\ud800" 2020-13-13 18446744073709551616'.split(),
+    *(b"9" * 5000, b"[" * 3000, b'{"a":' * 3000, b'{"a":' * 100_000, b"[" * 150 + b"]" * 150),
+    *(b"\x00", b"\xff\xfe", b"&a [*a, *a]", b"!!int ''", b"[" + b"[]," * 20_000 + b"[]]"),
+    *(b" " * 20_000, b"\n" * 20_000, b"_" * 20_000, b"A. " * 10_000, b"1 " * 10_000),
 ]
-ODD += [
-    b"[" * 150 + b"]" * 150,
-    b'"\\ud800"',
-    b"\x00",
-    b"\xff\xfe",
-    b"&a [*a, *a]",
-    b"!!int ''",
-    b"2020-13-13",
-    b"18446744073709551616",
-]
-ODD += [
-    b" " * 20_000,
-    b"\n" * 20_000,
-    b"[" + b"[]," * 20_000 + b"[]]",
-    b"A. " * 10_000,
-    b"_" * 20_000,
-    b"1 " * 10_000,
-]
+"""Values that no reader expects."""
 
 
 def mutated(good: bytes, seed: int) -> bytes:
