@@ -86,6 +86,11 @@ class TaskSpec:
         return "none" not in names and ("any" not in names or self.length in ("", ANY))
 
     @property
+    def has_group(self) -> bool:
+        """Whether tasks that differ from it in length or split only form a group with it."""
+        return self.length != ANY and self.group != self.name and self.listed
+
+    @property
     def headline(self) -> str:
         return self.card.headline
 

@@ -96,8 +96,9 @@ def _entries(results: Mapping[str, Any]) -> Iterator[LengthEntry]:
         if f"{metadata.get('headline')}{FILTER}" in numbers:
             given = metadata.get("lct_length")
             name = str(metadata["task"])
+            result = _in_percent(numbers, metadata)
             place = place_of(name, format_length(int(given)) if given else None)
-            yield LengthEntry(model, task, place, _in_percent(numbers, metadata), name)
+            yield LengthEntry(model, task, place, result, name)
 
 
 def _in_percent(numbers: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -263,14 +263,14 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         plain = template is None and not (self.loaded.by_likelihood or self.loaded.own_template)
         if plain and has_chat_template(self.model_arguments):
             _warn_of_plain_prompts(str(self.model_arguments.get("pretrained") or "the model"))
+        if self._run_seed is not None and takes_run_seed(model, self.model_arguments):
+            self.config.generation_kwargs["seed"] = self._run_seed
         self._config.metadata["window"] = self.run_window.window.describe()
         if model is not None:
             from long_context_tasks.hosts.rope import describe_rope
 
             if rope := describe_rope(model):
                 self._config.metadata["rope"] = rope
-        if self._run_seed is not None and takes_run_seed(model, self.model_arguments):
-            self.config.generation_kwargs["seed"] = self._run_seed
 
     def construct_requests(
         self, doc: dict[str, Any], ctx: Any, **kwargs: Any

@@ -179,7 +179,7 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     card = catalogue.card(benchmark)
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for spec in catalogue.task_specs():
-        if spec.benchmark == benchmark and _has_group(spec):
+        if spec.benchmark == benchmark and spec.has_group:
             metrics = [spec.headline] if spec.scoring == "likelihood" else list(spec.card.main_metrics)
             groups.setdefault(spec.group, ([], metrics))[0].append(spec.name)
     published = {name: task for name, task in card.tasks.items() if task.source == "published"}
@@ -196,10 +196,6 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     return groups
 
 
-def _has_group(spec: TaskSpec) -> bool:
-    return spec.length != catalogue.ANY and spec.group != spec.name and spec.listed
-
-
 def _suites(benchmarks: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the groups over several benchmarks; a task with splits is a member by its group."""
     suites = {
@@ -210,7 +206,7 @@ def _suites(benchmarks: Sequence[str]) -> dict[str, tuple[str, ...]]:
     }
     groups = {
         name: dict.fromkeys(
-            spec.group if spec.split and _has_group(spec) else spec.name
+            spec.group if spec.split and spec.has_group else spec.name
             for spec in specs
             if spec.benchmark in benchmarks
         )
