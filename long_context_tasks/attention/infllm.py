@@ -78,11 +78,12 @@ class InfLLM:
         """
         import torch
 
+        # The memory belongs to one text, and padding would become a part of it.
         if query.shape[0] > 1 or mask is not None:
             raise InputError("infllm reads one text at a time; take batch size 1")
         total = key.shape[2]
         begin = total - query.shape[2]
-        if begin == 0:
+        if begin == 0:  # a new text
             self._length, self._representatives = 0, []
             self._received = query.new_zeros(query.shape[1], 0, dtype=torch.float32)
         elif begin != self._length:
@@ -135,6 +136,7 @@ class InfLLM:
 
         sizes, n_blocks = self.settings, len(self._representatives)
         attended = torch.ones(end, dtype=torch.bool, device=query.device)
+        # A memory with fewer blocks is attended to as a whole.
         if n_blocks > sizes.topk:
             turned = self.rotary(query[0], torch.full_like(places, sizes.n_local)).mean(dim=1)
             similarity = (torch.stack(self._representatives) * turned).sum(dim=(1, 2))

@@ -15,6 +15,7 @@ from long_context_tasks.schema import InputError
 
 REGISTERED = "long_context_tasks"
 """Name of our attention in transformers."""
+# Their attention classes have the same rotary module and call the attention interface in the same way.
 MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
 
 
@@ -63,7 +64,6 @@ METHODS: Mapping[str, type[Settings]] = {
 
 
 def setting_names() -> frozenset[str]:
-    """Return the names of the settings of all methods."""
     return frozenset(field.name for kind in METHODS.values() for field in fields(kind))
 
 
@@ -112,6 +112,7 @@ def describe(name: str, settings: Settings) -> str:
     """
     shown = {key: value for key, value in asdict(settings).items() if value or key == "n_init"}
     default = asdict(METHODS[name]())
+    # InfLLM has six settings; only those that differ from the reference are part of the name.
     if name == "infllm":
         shown = {key: value for key, value in shown.items() if value != default[key]}
     return "_".join([name, *(f"{key}{value}" for key, value in shown.items())])
@@ -158,6 +159,7 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
 def _grow_base(embedding: Any, factor: int) -> None:
     import torch
 
+    # Scaled frequencies are no longer powers of a base.
     if embedding.rope_type != "default":
         raise InputError(f"attention=ntk: the model has RoPE of type {embedding.rope_type}; plain RoPE only")
     frequencies = embedding.inv_freq
@@ -170,6 +172,7 @@ def _maker(rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: in
     if isinstance(settings, InfLLMSettings):
         return lambda: InfLLM(rotary, settings)
     slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0
+    # ReRoPE has no state, so that all layers share one object.
     same = ReRoPE(rotary, Positions(settings.window, slope), settings.training_length or window)
     return lambda: same
 
@@ -198,7 +201,6 @@ def _unrotated(size: int) -> Any:
         """Rotary embeddings with angle 0."""
 
         def forward(self, states: Any, _: Any = None, **__: Any) -> tuple[Any, Any]:
-            """Return cosines and sines of the angle 0."""
             return states.new_ones(1, 1, size), states.new_zeros(1, 1, size)
 
     return Unrotated()

@@ -70,6 +70,7 @@ def rectified_scores(
         by_group = queries.reshape(keys.shape[0], keys.shape[1], groups * n_queries, -1)
         return (by_group @ keys.transpose(2, 3)).reshape(*query.shape[:3], -1)
 
+    # Far keys have plain positions, so near and far scores are separate products.
     near_keys = rotary(key[:, :, n_all_far:], k_at[n_all_far:])
     near = dot(rotary(query, q_at), near_keys)
     if not n_far:
@@ -77,6 +78,7 @@ def rectified_scores(
     far_q, far_k = positions.of_far(q_at, k_at[:n_far])
     far_keys = rotary(key[:, :, :n_far], far_k) if positions.slope else key[:, :, :n_far]
     far = dot(rotary(query, far_q), far_keys)
+    # Only between these are some pairs near and others far.
     mixed = n_far - n_all_far
     is_near = distance[:, n_all_far:n_far] < positions.window
     between = torch.where(is_near, near[..., :mixed], far[..., n_all_far:])
@@ -134,6 +136,7 @@ class ReRoPE:
         for start in range(total - n_queries, total, CHUNK):
             q_at = k_at[start : min(start + CHUNK, total)]
             part = query[:, :, start - total + n_queries :][:, :, : len(q_at)]
+            # The scale depends on the position in the text, without padding.
             length = (q_at[None] - begins + 1).clamp(min=1)
             grown = (length.log() / torch.tensor(float(self.training_length)).log()).clamp(min=1)
             part = part * grown[:, None, :, None].to(part.dtype)

@@ -101,7 +101,7 @@ def convert_gguf(weights: Path, folder: Path) -> None:
     model.hf_quantizer = None
     model.is_quantized = False
     model.save_pretrained(folder)
-    load: Any = AutoTokenizer.from_pretrained
+    load: Any = AutoTokenizer.from_pretrained  # its type in transformers is too narrow for gguf_file
     read = load(weights.parent, **source)
     _repaired_tokenizer(read, model.config).save_pretrained(folder)
 

@@ -17,6 +17,7 @@ CONFIGS = CHECKOUT / "configs"
 _MADE = "# Made by `make generate`"
 _CODE_NOTE = f"{_MADE} from the card of the benchmark; edit the card or the generator, not this file."
 _PAGE_NOTE = "<!-- generated from the card by `make generate`; edit the card instead -->"
+# The beginning of a tag in a text of a card.
 _TAG = re.compile(r"<(?=[a-z/])")
 
 _DATASETS = '''\
@@ -103,14 +104,12 @@ def main() -> None:
 
 
 def generated_files() -> dict[Path, str]:
-    """Return every generated file of the checkout with its text."""
     pages = CHECKOUT / "docs" / "reference"
     cards = {name: catalogue.card(name) for name in catalogue.own_benchmark_names()}
     return opencompass_files() | {pages / f"{name}.md": card_markdown(card) for name, card in cards.items()}
 
 
 def opencompass_files() -> dict[Path, str]:
-    """Return every generated config file with its text."""
     files = {CONFIGS / "__init__.py": "", CONFIGS / "datasets" / "__init__.py": ""}
     for benchmark in catalogue.own_benchmark_names():
         folder = CONFIGS / "datasets" / benchmark
@@ -122,7 +121,6 @@ def opencompass_files() -> dict[Path, str]:
 
 
 def write_files(files: Mapping[Path, str]) -> list[Path]:
-    """Write the files that differ and return them."""
     written = []
     for path, text in files.items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -135,6 +133,7 @@ def write_files(files: Mapping[Path, str]) -> list[Path]:
 def delete_others(files: Mapping[Path, str]) -> list[Path]:
     """Delete files in the same folders that were generated earlier and are no longer among these; return them."""
     deleted = []
+    # Pages are left alone: their folder also holds pages that are written by hand.
     for folder in {path.parent for path in files if path.suffix == ".py"}:
         for path in sorted(folder.glob("*")):
             if path.is_file() and path not in files and _MADE in path.read_text(encoding="utf-8"):
@@ -206,7 +205,6 @@ def _tasks(card: Card) -> str:
 
 
 def _names(family: str, task: TaskCard) -> str:
-    """Return the names of a task without its variants, on one line."""
     if task.lengths:
         return f"`{family}_<length>`"
     return f"`{family}_{{{','.join(task.splits)}}}`" if task.splits else f"`{family}`"

@@ -23,8 +23,6 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TablePlace:
-    """The place of a task in the table."""
-
     row: str
     length: str
 

@@ -53,7 +53,7 @@ def rope_settings(config: Any) -> dict[str, dict[str, Any]]:
     base = None if found else getattr(config, "rope_theta", None)
     found = found or getattr(config, "rope_scaling", None) or {}
     if not isinstance(found, Mapping) or not (found or base):
-        return {}
+        return {}  # a model without rotary positions
     if found and all(isinstance(value, Mapping) for value in found.values()):
         by_kind = {str(kind): dict(value) for kind, value in found.items()}
     else:
@@ -93,6 +93,7 @@ def _own_settings(checkpoint: str) -> dict[str, dict[str, Any]]:
     from transformers import AutoConfig
 
     try:
+        # A message about settings is not worth a download.
         config = AutoConfig.from_pretrained(checkpoint, local_files_only=True)
     except (OSError, ValueError, KeyError):
         return {}

@@ -201,7 +201,6 @@ class StoredRun:
         return repr((self.task, sorted(self.options.items())))
 
     def __str__(self) -> str:
-        """Return the run as messages name it."""
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 

@@ -30,6 +30,7 @@ _LONG = {"messages", "events", "events_data", "attachments", "store", "output", 
 def inspect_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     """Return the runs whose logs, given by name, are in a folder; an interrupted one counts only until a later log finishes it."""
     found: list[Found] = []
+    # By the id of the task, which eval-retry keeps.
     unfinished: dict[str, Found] = {}
     for path in (folder / name for name in files if _LOG.fullmatch(name)):
         try:

@@ -262,7 +262,6 @@ def says_too_long(error: Exception) -> bool:
 def answers_record(
     task: LoadedTask, responses: Sequence[Response], hashes: Sequence[str] = (), window: str = UNCHECKED
 ) -> dict[str, Any]:
-    """Return the answers to a case, and hashes of their prompts."""
     text, status = stored_form(responses, conversation=task.is_conversation)
     return {"response": text, "status": status, "prompt_sha256": list(hashes), "window": window}
 

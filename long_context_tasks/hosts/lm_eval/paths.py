@@ -88,7 +88,6 @@ def _our_folders(theirs: Sequence[Any]) -> list[Path]:
 
 
 def register_models() -> None:
-    """Add our models to lm-eval's registry."""
     import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
     from lm_eval.api.registry import model_registry
 

@@ -179,7 +179,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return "\n\n".join(message.content for message in self.loaded.messages(self._case(doc)))
 
     def doc_to_target(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
-        """Return the gold of the case, as JSON."""
         return json.dumps([turn.gold for turn in self._case(doc).turns])
 
     def fewshot_context(

@@ -131,7 +131,6 @@ def task_files() -> dict[str, str]:
 
 
 def benchmark_files(benchmark: str) -> dict[str, str]:
-    """Return name and text of every YAML file of a benchmark."""
     version = catalogue.card(benchmark).version
     own = {spec.name: spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.listed}
     files = {f"{name}.yaml": task_yaml(spec) for name, spec in own.items()}
@@ -142,7 +141,6 @@ def benchmark_files(benchmark: str) -> dict[str, str]:
 
 
 def task_yaml(spec: TaskSpec) -> str:
-    """Return the text of a task's file."""
     version = catalogue.card(spec.benchmark).version
     return f"{NOTE}task: {spec.name}\nclass: !function {_CLASS}\nmetadata:\n  version: {version}\n"
 

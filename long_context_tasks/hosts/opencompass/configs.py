@@ -239,7 +239,6 @@ def _with_own_base(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def group_of(spec: TaskSpec) -> str:
-    """Return the name of the dataset file that holds a task."""
     if spec.benchmark not in catalogue.own_benchmark_names():
         return OTHERS
     if spec.scoring == "likelihood":
@@ -316,7 +315,6 @@ def full_name(task: str, variant: str | None = None) -> str:
 
 
 def official_groups() -> list[str]:
-    """Return the dataset files that hold the tasks on the published files."""
     names = (f"{name}_gen" for name in catalogue.benchmark_names())
     return [name for name in names if name in {group_of(spec) for spec in catalogue.task_specs()}]
 

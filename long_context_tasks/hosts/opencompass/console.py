@@ -29,13 +29,11 @@ class CaseProgress:
     """Counts the finished cases of a task, and reports their number and the remaining time every few seconds."""
 
     def __init__(self, task: str, total: int, done: int, *, shown: bool = True) -> None:
-        """Begin with the cases that an earlier run has finished."""
         self._task, self._total, self._done, self._before = task, total, done, done
         self._shown = shown
         self._start = self._reported = time.monotonic()
 
     def step(self) -> None:
-        """Count a case."""
         self._done += 1
         now = time.monotonic()
         if self._shown and (self._done == self._total or now - self._reported >= _SECONDS):

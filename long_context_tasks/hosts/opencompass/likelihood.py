@@ -88,7 +88,6 @@ class Scorer:
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
-        """Wrap a model and its tokenizer."""
         self.model = model
         self.prefix = prefix_token(tokenizer)
         self.n_read = 0
@@ -109,7 +108,7 @@ class Scorer:
 
     @torch.inference_mode()
     def _read(self, path: _Path, tokens: list[int]) -> None:
-        """Read the tokens that follow the end of the path."""
+        # The last token is predicted and never read.
         inputs = [self.prefix, *tokens[:-1]]
         while (start := len(path.inputs)) < len(inputs):
             part = inputs[start : start + _STEP] if self._keeps_cache else inputs

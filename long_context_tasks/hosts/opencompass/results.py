@@ -190,7 +190,6 @@ _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
 
 
 def opencompass_runs(predictions: Path) -> list[Found]:
-    """Return the runs of a ``predictions`` folder."""
     setup = read_setup(predictions.parent)
     found: list[Found] = []
     for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):

@@ -21,7 +21,6 @@ class FollowedRunner(LocalRunner):  # type: ignore[misc]
     """Repeats the progress in the logs of tasks in the terminal."""
 
     def _launch(self, task: Any, gpu_ids: Any, index: int) -> tuple[str, int]:
-        """Run a task; for the arguments see OpenCompass."""
         os.environ[FOLLOWED] = "1"
         log = Path(task.get_log_path(file_extension="out"))
         log.unlink(missing_ok=True)  # of an earlier run that is resumed now

@@ -75,8 +75,6 @@ class Exchange:
 
 
 class Sender:
-    """Sends prompts through a model of OpenCompass."""
-
     def __init__(
         self,
         model: Any,

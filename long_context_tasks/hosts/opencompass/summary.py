@@ -121,7 +121,6 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         summary_groups: Sequence[Any] = (),
         prompt_db: Any = None,
     ) -> None:
-        """Prepare; for the arguments see OpenCompass."""
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
         self._stale: list[LengthEntry] = []
@@ -170,7 +169,6 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             raise SystemExit(1)
 
     def _entries(self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[LengthEntry]:
-        """Yield every result that this run should have."""
         combinations = self.cfg.get("model_dataset_combinations") or [
             {"models": self.model_cfgs, "datasets": self.dataset_cfgs}
         ]

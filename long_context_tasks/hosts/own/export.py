@@ -42,7 +42,6 @@ def check_gold(name: str, options: Options) -> None:
 
 
 def may_be_shown(name: str, options: Options) -> bool:
-    """Return whether the prompts of a task may be published."""
     return _allowed(name, options, "prompts")
 
 
@@ -91,6 +90,7 @@ def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, A
     Raises:
         InputError: a conversation whose prompts mark the roles themselves: an earlier answer changes the text around it.
     """
+    # Such templates leave out tags around an empty answer, for example.
     if task.own_template and _holds_placeholders(task):
         raise InputError(
             f"{task.name}: with prompt style {task.own_template} the text around an answer depends on the answer, so that it "

@@ -84,15 +84,12 @@ class Reader:
             ) from error
 
     def ids(self, text: str) -> list[int]:
-        """Return the tokens of a text that has its chat template."""
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def prompt(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return messages with the chat template."""
         return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def fits(self, n_tokens: int) -> bool:
-        """Return whether a number of tokens fits the window of the model's config."""
         return n_tokens <= int(self.model.config.max_position_embeddings)
 
     def answer(self, ids: Sequence[int], budget: int, memory: Any = None, begin: int = 0) -> str:

@@ -54,7 +54,6 @@ def file_name(task: str, made: str) -> str:
 
 
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """Return the runs whose files, given by name, are in a folder."""
     found: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
         try:
@@ -135,6 +134,7 @@ def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
                 f"{place}: {task.name} has no case {str(row['id'])[:80]}; give the options and data that the prompts were exported with"
             )
         turn = row.get("turn", 0)
+        # True is an int in Python.
         if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < len(case.turns):
             raise InputError(
                 f"{place}: case {case.id} has {len(case.turns)} turns, counted from 0, and no turn {turn!r}"
@@ -200,6 +200,7 @@ def score_own(
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
     # The name of a model may have slashes.
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
+    # Names have a resolution of one second.
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")
     about = {

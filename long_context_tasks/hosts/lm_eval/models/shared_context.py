@@ -59,6 +59,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         Raises:
             InputError: a request of another task, a prompt without the context of its case or beyond the window, or sampling.
         """
+        # All ends first: a request that cannot be split is refused before the first context is read.
         ends = [self._context_end(request) for request in requests]
         together: dict[int, list[int]] = {}
         for place, end in enumerate(ends):
