@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,6 @@ from long_context_tasks.schema.secrets import without_secrets
 
 _LONGEST = 64
 _ENDS = 65_536
-_Labels = Callable[[str, int], str | None]
-"""Maps case and turn to their labels as JSON, or None."""
 _Found = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
 
@@ -94,7 +92,7 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     known: dict[str, dict[str, tuple[str | None, ...]]] = {}
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
     for key, (source, evaluation) in chosen.items():
-        case_labels = _labels_of(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
+        case_labels = _CaseLabels(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
         try:
             check_version(evaluation)
             turns = checked_turns(evaluation, turn_scores(evaluation))
@@ -269,8 +267,38 @@ def _label(evaluation: Evaluation) -> str:
     return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
+class _CaseLabels:
+    """Labels of the cases of a run, as JSON.
+
+    Only the hosts' files have labels, not the rows of ``lct judge run``.
+    """
+
+    def __init__(self, run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> None:
+        """Take the labels that earlier runs of the task have: ``known`` maps cases to the labels of their turns, and grows."""
+        self._run, self._known, self._read = run, known, False
+
+    def of_turn(self, case: str, turn: int) -> str | None:
+        """Return the labels of a turn and its case; None without any."""
+        # Most runs share their cases, so a run is opened only for a case that no earlier run had.
+        if case not in self._known and not self._read:
+            self._read = True
+            self._read_run()
+        found = self._known.get(case, ())
+        return found[turn] if turn < len(found) else None
+
+    def _read_run(self) -> None:
+        benchmark = catalogue.parse_task(self._run.task).benchmark
+        try:
+            for stored in self._run.cases():
+                if stored.id not in self._known:
+                    turns = stored.turn_labels or ({},) * len(stored.responses)
+                    self._known[stored.id] = label_texts(benchmark, stored.id, stored.labels, turns)
+        except InputError:
+            pass  # reading its scores reports the reason
+
+
 def score_rows(
-    run: str, headline: str | None, turns: Iterable[TurnScores], labels_of: _Labels
+    run: str, headline: str | None, turns: Iterable[TurnScores], case_labels: _CaseLabels
 ) -> pl.DataFrame | None:
     """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; None if no turn has a score."""
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
@@ -279,7 +307,7 @@ def score_rows(
     for place, turn in enumerate(turns):
         cluster = turn.case if turn.cluster is None else turn.cluster
         reason = turn.reason if turn.scores else NOT_SCORED
-        labels = labels_of(turn.case, turn.turn)
+        labels = case_labels.of_turn(turn.case, turn.turn)
         rows.append((writable(turn.case), writable(cluster), turn.turn, turn.repeat, reason, labels))
         for name in turn.scores:
             if name not in values:
@@ -308,35 +336,6 @@ def score_rows(
         ]
         frames.append(frame.with_columns(more).select(*SCORES))
     return pl.concat(frames)
-
-
-def _labels_of(run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> _Labels:
-    """Return a function from case and turn to their labels, which come from the first run of a task that has the case.
-
-    Only the hosts' files have labels, not the rows of ``lct judge run``.
-
-    Args:
-        run: read at the first unknown case.
-        known: labels of the turns of each case, shared by the runs of a task.
-    """
-    read = False
-
-    def labels(case: str, turn: int) -> str | None:
-        nonlocal read
-        if case not in known and not read:
-            read = True
-            benchmark = catalogue.parse_task(run.task).benchmark
-            try:
-                for stored in run.cases():
-                    if stored.id not in known:
-                        turns = stored.turn_labels or ({},) * len(stored.responses)
-                        known[stored.id] = label_texts(benchmark, stored.id, stored.labels, turns)
-            except InputError:
-                pass  # reading its scores reports the reason
-        found = known.get(case, ())
-        return found[turn] if turn < len(found) else None
-
-    return labels
 
 
 def label_texts(
