@@ -8,9 +8,10 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 
 import numpy as np
+import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
-from long_context_tasks.noise.error_rules import ENGLISH, Rules, default_rules
+from long_context_tasks.noise.error_rules import ENGLISH, ErrorShares, Rules, default_rules
 from long_context_tasks.noise.official import RuleTable, inject_official
 from long_context_tasks.noise.words import (
     SoundAlikes,
@@ -105,7 +106,25 @@ class ErrorModel:
         return SoundAlikes(word for word in self._counts if word)
 
 
-class _Draft:
+def _draw_order(
+    weights: npt.NDArray[np.float64], shares: ErrorShares, random: np.random.Generator
+) -> list[int]:
+    """Return the slots of all errors of a text in the order in which they are applied; a token of weight 0 gets none."""
+    words = np.flatnonzero(weights)
+    # Sorting exponential numbers divided by weights draws without replacement in proportion to the weights.
+    when = random.exponential(size=len(words)) / weights[words]
+    said = shares.substitution + shares.deletion
+    inserted = random.permutation(len(weights))
+    regular = min(round(len(words) * shares.insertion / said) if said else len(weights), len(weights))
+    insertion_when = random.exponential(size=regular) / weights[words].mean()
+    # The other insertions come last: only a target near 1 needs them, if too many tokens are tags.
+    order = np.argsort(np.concatenate([when, insertion_when]), kind="stable")
+    first = np.concatenate([2 * words, 2 * inserted[:regular] + 1])[order]
+    slots: list[int] = np.concatenate([first, 2 * inserted[regular:] + 1]).tolist()
+    return slots
+
+
+class _DrawnErrors:
     """A text and the errors drawn for it, in the order in which they are applied.
 
     Each error fills one slot: word i of the text has slot 2 i, an insertion after it slot 2 i + 1. An error rate is reached by applying
@@ -120,23 +139,13 @@ class _Draft:
         """
         tokens = list(chain.from_iterable(lines))
         parsed = list(map(parse_token, tokens))
-        random = np.random.default_rng(seed)
         weights = np.array([model.errors_of(token.key).weight if token.key else 0.0 for token in parsed])
-        words = np.flatnonzero(weights)
-        if not len(words):
+        if not weights.any():
             raise InputError(
                 "the text holds only tags and punctuation, no words that could be misheard; give a transcript"
             )
-        # Sorting exponential numbers divided by weights draws without replacement in proportion to the weights.
-        when = random.exponential(size=len(words)) / weights[words]
-        said = model.shares.substitution + model.shares.deletion
-        inserted = random.permutation(len(tokens))
-        regular = min(round(len(words) * model.shares.insertion / said) if said else len(tokens), len(tokens))
-        insertion_when = random.exponential(size=regular) / weights[words].mean()
-        # The other insertions come last: only a target near 1 needs them, if too many tokens are tags.
-        order = np.argsort(np.concatenate([when, insertion_when]), kind="stable")
-        first = np.concatenate([2 * words, 2 * inserted[:regular] + 1])[order]
-        self._order: list[int] = np.concatenate([first, 2 * inserted[regular:] + 1]).tolist()
+        random = np.random.default_rng(seed)
+        self._order = _draw_order(weights, model.shares, random)
         chances: list[float] = random.random(2 * len(tokens)).tolist()
         self._starts = [0, *accumulate(map(len, lines))]
         # Lines must not vanish, so the first word of a line without tags is never deleted.
@@ -145,15 +154,17 @@ class _Draft:
             for start, line in zip(self._starts, lines, strict=False)
             if line and all(parsed[place].key for place in range(start, start + len(line)))
         }
-
-        def form_in(slot: int) -> str:
-            if slot % 2:
-                return model.inserted.draw(chances[slot])
-            token = parsed[slot // 2]
+        self._forms = []
+        for slot in self._order:
+            place, inserted = divmod(slot, 2)
+            if inserted:
+                self._forms.append(model.inserted.draw(chances[slot]))
+                continue
+            token = parsed[place]
             form = token.dress(model.errors_of(token.key).draw(chances[slot]))
-            return form or (model.other_than_deletion(token) if slot // 2 in kept else "")
-
-        self._forms = list(map(form_in, self._order))
+            if not form and place in kept:
+                form = model.other_than_deletion(token)
+            self._forms.append(form)
         self._slots = [text for token in tokens for text in (token, "")]
         # The distances of stretches of whole lines add up to nearly the distance of the text, which takes far longer to compute.
         edges = [0]
@@ -231,9 +242,9 @@ def inject_exact(text: str, model: ErrorModel, wer: float, seed: int) -> str:
     size = sum(map(len, lines))
     if not wer or not size:
         return text
-    draft = _Draft(lines, model, seed)
-    count = _search(draft.distance, draft.n_errors, wer * size, _PRECISION * size)
-    for number, words in draft.changed_lines(count).items():
+    drawn = _DrawnErrors(lines, model, seed)
+    count = _search(drawn.distance, drawn.n_errors, wer * size, _PRECISION * size)
+    for number, words in drawn.changed_lines(count).items():
         old = raw[number]
         start, end = len(old) - len(old.lstrip()), len(old.rstrip())
         raw[number] = f"{old[:start]}{words}{old[end:]}"
@@ -267,13 +278,7 @@ def noise_seed(seed: int, document: str, wer: float) -> int:
     >>> noise_seed(0, "meeting_1", 0.4)
     1779061134
 
-    Args:
-        seed: seed of the whole run.
-        document: its key, such as a meeting id.
-        wer: target, 0 to 1.
-
-    Returns:
-        0 to 2**32 - 1, the range of numpy's legacy generator.
+    It is from 0 to 2**32 - 1, the range of numpy's legacy generator.
     """
     key = f"{seed}\x00{document}\x00{wer:.6f}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
