@@ -39,14 +39,10 @@ class MadeCases:
 
 @dataclass(frozen=True)
 class Work:
-    """How a builder works: where, on which part of the cases, and how it reports progress.
+    """How a builder works: where, on which part of the cases, and how it reports progress."""
 
-    Attributes:
-        engine: runs the functions that make cases.
-        shard: the part of the cases that is made; None for all. Only ``sharded`` builders get one.
-    """
-
-    engine: Engine = field(default_factory=InProcess)
+    engine: Engine = field(default_factory=InProcess)  # runs the functions that make cases
+    # The part of the cases that is made; None for all. Only sharded builders get one.
     shard: Shard | None = None
 
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
@@ -118,28 +114,20 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """Outcome of a build for one task.
-
-    Attributes:
-        task: task name.
-        tokens: number of tokens of each prompt, in the tokenizer of the bounds.
-        clusters: number of books or questions.
-        random_guess: accuracy of guessing, 0 to 1.
-        dropped: reasons why places or questions gave no case, with counts.
-        notes: sentences for the user.
-        figures: mean difficulty of the cases, by name with unit.
-        sources: facts about each book or document, with the same keys for all; only in one report of a build.
-        encodings: encoding of each text file; only in one report of a build.
-    """
+    """Outcome of a build for one task."""
 
     task: str
-    tokens: Sequence[int]
-    clusters: int
-    random_guess: float
+    tokens: Sequence[int]  # number of tokens of each prompt, in the tokenizer of the bounds
+    clusters: int  # number of books or questions
+    random_guess: float  # accuracy of guessing, 0 to 1
+    # Reasons why places or questions gave no case, with counts.
     dropped: Mapping[str, int] = field(default_factory=Counter)
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # sentences for the user
+    # Mean difficulty of the cases, by name with unit.
     figures: Mapping[str, float] = field(default_factory=dict)
+    # Facts about each book or document, with the same keys for all; only in one report of a build.
     sources: Sequence[Mapping[str, Any]] = ()
+    # Encoding of each text file; only in one report of a build.
     encodings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -274,17 +262,11 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ReadyBuild:
-    """A build whose settings are checked.
+    """A build whose settings are checked."""
 
-    Attributes:
-        builder: builder of the cases.
-        settings: settings of the builder.
-        source: folder or file of the raw data; None if the cases are written from a seed.
-    """
-
-    builder: Builder
-    settings: BuildSettings
-    source: Path | None
+    builder: Builder  # builder of the cases
+    settings: BuildSettings  # settings of the builder
+    source: Path | None  # folder or file of the raw data; None if the cases are written from a seed
 
     def write(self, folder: Path, work: Work | None = None) -> Sequence[TaskReport]:
         """Build the cases into a folder, all or nothing.

@@ -35,21 +35,13 @@ _NEAR = 0.75
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """Parts of a task name.
+    """Parts of a task name."""
 
-    Attributes:
-        benchmark: e.g. ``ada_leval``.
-        task: e.g. ``tsort``.
-        length: e.g. ``8k``, ``any``, or empty if the task's texts determine it.
-        variant: e.g. ``front``, ``multiturn_czech_wer40``, or empty.
-        split: e.g. ``dev``, or empty.
-    """
-
-    benchmark: str
-    task: str
-    length: str = ""
-    variant: str = ""
-    split: str = ""
+    benchmark: str  # e.g. ada_leval
+    task: str  # e.g. tsort
+    length: str = ""  # e.g. 8k, any, or empty if the task's texts determine it
+    variant: str = ""  # e.g. front, multiturn_czech_wer40, or empty
+    split: str = ""  # e.g. dev, or empty
 
     @property
     def family(self) -> str:

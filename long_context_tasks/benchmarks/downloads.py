@@ -24,21 +24,13 @@ _TRY_AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """A downloaded file.
-
-    Attributes:
-        path: path of the file.
-        url: address that it came from.
-        sha256: hash of its bytes.
-        size: number of bytes.
-        verified: whether its checksum was known before and agrees.
-    """
+    """A downloaded file."""
 
     path: Path
-    url: str
-    sha256: str
-    size: int
-    verified: bool
+    url: str  # address that it came from
+    sha256: str  # hash of its bytes
+    size: int  # number of bytes
+    verified: bool  # whether its checksum was known before and agrees
 
 
 class _Unusable(Exception):

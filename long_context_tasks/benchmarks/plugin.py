@@ -41,19 +41,14 @@ class Benchmark(ABC, Generic[TaskOptions]):
 
     The default of every other method means that the benchmark does not offer it. Any method may raise
     :class:`~long_context_tasks.schema.InputError`.
-
-    Attributes:
-        card: names, tasks, metrics, sources, licence.
-        options: class of its options, :class:`~long_context_tasks.schema.Options` or a subclass with additional fields.
-        variables: environment variables that it reads in addition to those of its options.
-        splits_context: whether :meth:`sections` takes a number of ``bins``.
     """
 
-    card: Card
+    card: Card  # names, tasks, metrics, sources, licence
     # The base class stands for the default of the type variable, which mypy does not infer for an attribute.
+    # Class of its options, Options or a subclass with additional fields.
     options: type[TaskOptions] = Options  # type: ignore[assignment]
-    variables: tuple[str, ...] = ()
-    splits_context: bool = False
+    variables: tuple[str, ...] = ()  # environment variables that it reads in addition to those of its options
+    splits_context: bool = False  # whether sections takes a number of bins
 
     @property
     def name(self) -> str:

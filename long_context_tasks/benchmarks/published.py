@@ -71,33 +71,20 @@ class _PublishedTables(Checked):
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """One score of a paper.
+    """One score of a paper."""
 
-    Attributes:
-        benchmark: e.g. ``ada_leval``.
-        model: the paper's name of the model; ``Random Guess`` and ``Expectation`` are not models.
-        task: name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
-        metric: name of our metric that follows the official rule.
-        printed: the score with the paper's digits, in ``unit``.
-        unit: percent or points.
-        n: number of cases (ELITR-Bench: questions); None if the paper does not state it.
-        setting: a few words on how the score was measured.
-        subset: label of the part of the task's questions in our reports; empty for all.
-        window: context length of the model, e.g. ``128k``; empty if the paper does not state it.
-        source: paper, table and row.
-    """
-
-    benchmark: str
-    model: str
+    benchmark: str  # e.g. ada_leval
+    model: str  # the paper's name of the model; Random Guess and Expectation are not models
+    # Name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
     task: str
-    metric: str
-    printed: str
-    unit: str
-    n: int | None
-    setting: str
-    subset: str
-    window: str
-    source: str
+    metric: str  # name of our metric that follows the official rule
+    printed: str  # the score with the paper's digits, in unit
+    unit: str  # percent or points
+    n: int | None  # number of cases (ELITR-Bench: questions); None if the paper does not state it
+    setting: str  # a few words on how the score was measured
+    subset: str  # label of the part of the task's questions in our reports; empty for all
+    window: str  # context length of the model, e.g. 128k; empty if the paper does not state it.
+    source: str  # paper, table and row
 
     @property
     def value(self) -> float:

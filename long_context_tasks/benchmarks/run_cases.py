@@ -88,17 +88,11 @@ def _digest(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class BuiltFile:
-    """A file of built cases.
+    """A file of built cases."""
 
-    Attributes:
-        folder: the case folder.
-        task: name of the file in it.
-        length: length of the cases in tokens.
-    """
-
-    folder: Path
+    folder: Path  # the case folder
     task: str
-    length: int
+    length: int  # length of the cases in tokens
 
     def read(self) -> CaseSet:
         return CaseSet.read(self.folder, self.task)

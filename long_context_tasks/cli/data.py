@@ -32,21 +32,13 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file that a benchmark's authors published.
-
-    Attributes:
-        name: name of the published file.
-        task: task that reads it, e.g. ``tsort``; empty if several tasks share it.
-        length: e.g. ``2k``, or empty.
-        urls: addresses of the file, in order of trial.
-        sha256: of the unpacked file; None if no copy could be checked.
-    """
+    """A file that a benchmark's authors published."""
 
     name: str
-    task: str
-    length: str
-    urls: tuple[str, ...]
-    sha256: str | None
+    task: str  # task that reads it, e.g. tsort; empty if several tasks share it.
+    length: str  # e.g. 2k, or empty
+    urls: tuple[str, ...]  # addresses of the file, in order of trial
+    sha256: str | None  # of the unpacked file; None if no copy could be checked
 
 
 def published_files(card: "Card") -> list[PublishedFile]:

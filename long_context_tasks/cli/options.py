@@ -49,20 +49,13 @@ def _is_argument(word: str) -> bool:
 
 
 class MoreOption(NamedTuple):
-    """An option that is not a parameter of its command's function; :func:`typed_options` has its value.
+    """An option that is not a parameter of its command's function; :func:`typed_options` has its value."""
 
-    Attributes:
-        name: ``batch_size`` for ``--batch-size``.
-        kind: type of the value.
-        help: explanation.
-        default: value without the option; None if the option has no value then.
-        panel: title of the options among which the help lists it; their explanations name their defaults.
-    """
-
-    name: str
-    kind: Any
-    help: str
-    default: Any = None
+    name: str  # batch_size for --batch-size
+    kind: Any  # type of the value
+    help: str  # explanation
+    default: Any = None  # value without the option; None if the option has no value then
+    # Title of the options among which the help lists it; their explanations name their defaults.
     panel: str | None = None
 
 

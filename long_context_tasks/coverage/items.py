@@ -48,35 +48,24 @@ Split = Callable[[Case, int, Documents], Parts | None]
 
 @dataclass(frozen=True)
 class Item:
-    """A case as coverage measures it.
-
-    Attributes:
-        context: text to split into chunks.
-        query: question or instruction without the context.
-        cluster: the unit of intervals, mostly the document.
-    """
+    """A case as coverage measures it."""
 
     id: str
-    context: str
-    query: str
-    cluster: str
+    context: str  # text to split into chunks
+    query: str  # question or instruction without the context
+    cluster: str  # the unit of intervals, mostly the document
 
 
 @dataclass(frozen=True)
 class ItemSource:
-    """The cases of one task, domain and length, read one at a time, as long contexts of all do not fit into memory.
-
-    Attributes:
-        domain: domain of the cases; empty if they have none.
-        stored: one object per case, from which it is read.
-        item: reads a case from the task's name, for messages, and its object.
-        length: length that the cases were made for, such as ``8k``; empty if they have that of their texts.
-    """
+    """The cases of one task, domain and length, read one at a time, as long contexts of all do not fit into memory."""
 
     task: str
-    domain: str
-    stored: Sequence[Any]
+    domain: str  # domain of the cases; empty if they have none
+    stored: Sequence[Any]  # one object per case, from which it is read
+    # Reads a case from the task's name, for messages, and its object.
     item: Callable[[str, Any], Item] = field(repr=False)
+    # Length that the cases were made for, such as 8k; empty if they have that of their texts.
     length: str = ""
 
     def __len__(self) -> int:

@@ -96,15 +96,12 @@ def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -
 
 @dataclass(frozen=True)
 class CaseCoverage:
-    """The coverage of one case.
-
-    Attributes:
-        chunks: for each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
-        failures: the reason for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
-    """
+    """The coverage of one case."""
 
     item: Item
+    # For each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
     chunks: tuple[int | None, ...]
+    # The reason for each chunk without a judgement: endpoint_failed, unparsable or cut.
     failures: tuple[str, ...] = ()
 
     @property

@@ -32,17 +32,11 @@ _MORE_CUT = 0.1
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a stack.
+    """A fault of a stack."""
 
-    Attributes:
-        side: A, B or ``A and B``.
-        name: the fault in a few words.
-        text: the observation and the remedy.
-    """
-
-    side: str
-    name: str
-    text: str
+    side: str  # A, B or A and B
+    name: str  # the fault in a few words
+    text: str  # the observation and the remedy
 
 
 def check_runs(cells: Sequence[GateCell]) -> list[Fault]:

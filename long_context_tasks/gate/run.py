@@ -26,20 +26,15 @@ _NO_ROOM = "no room to lose"  # a fault of the cases; all others are faults of a
 
 @dataclass(frozen=True)
 class Pair:
-    """The answers of both stacks to a case.
-
-    Attributes:
-        cell: name of the cell.
-        case: id of the case.
-        a, b: mean scores over the turns for which B has one; a turn that A fails to answer has the lowest. None without such turns.
-        lacking: number of turns that B answers and A fails to answer.
-    """
+    """The answers of both stacks to a case."""
 
     cell: str
-    case: str
+    case: str  # id of the case
+    # a, b: mean scores over the turns for which B has one; a turn that A fails to answer has the lowest. None
+    # without such turns.
     a: float | None
     b: float | None
-    lacking: int = 0
+    lacking: int = 0  # number of turns that B answers and A fails to answer
 
     @property
     def loss(self) -> float:
@@ -64,21 +59,13 @@ class CellMeans:
 
 @dataclass(frozen=True)
 class AtLength:
-    """Outcome at a length.
+    """Outcome at a length."""
 
-    Attributes:
-        length: length as task names spell it; empty for tasks without one.
-        look: last look at the losses of its rounds; UNDECIDED in place of PASS without room to lose.
-        documents: number of documents asked.
-        cases: number of cases asked.
-        available: number of documents that could have been asked.
-    """
-
-    length: str
-    look: Look
-    documents: int
-    cases: int
-    available: int
+    length: str  # length as task names spell it; empty for tasks without one
+    look: Look  # last look at the losses of its rounds; UNDECIDED in place of PASS without room to lose
+    documents: int  # number of documents asked
+    cases: int  # number of cases asked
+    available: int  # number of documents that could have been asked
 
     def row(self) -> str:
         """Return the outcome in one line.
@@ -95,27 +82,20 @@ class AtLength:
 
 @dataclass(frozen=True)
 class Gate:
-    """Outcome of a gate.
+    """Outcome of a gate."""
 
-    Attributes:
-        a, b: names of the stacks.
-        lengths: outcome at each length.
-        margin, alpha: see :class:`GateSettings`.
-        pairs: answers of both stacks to each case, in the order asked.
-        faults: faults that the self-checks name.
-        answers: answers of each side, by cell and case.
-        strict: a fault makes the verdict FAIL, whatever the scores.
-    """
-
+    # a, b: names of the stacks
     a: str
     b: str
-    lengths: tuple[AtLength, ...]
+    lengths: tuple[AtLength, ...]  # outcome at each length
+    # margin, alpha: see GateSettings
     margin: float
     alpha: float
-    pairs: tuple[Pair, ...]
-    faults: tuple[Fault, ...]
+    pairs: tuple[Pair, ...]  # answers of both stacks to each case, in the order asked
+    faults: tuple[Fault, ...]  # faults that the self-checks name
+    # Answers of each side, by cell and case.
     answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]] = field(repr=False)
-    strict: bool = False
+    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
 
     @property
     def refused(self) -> bool:
@@ -200,21 +180,14 @@ class Gate:
 
 @dataclass(frozen=True)
 class GateSettings:
-    """Settings of a gate.
+    """Settings of a gate."""
 
-    Attributes:
-        margin: accepted loss, as a share.
-        alpha: probability of a wrong verdict of either kind.
-        batch: number of documents between looks, rounded up so that every cell gets the same number.
-        tokenizer: tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
-        strict: a fault makes the verdict FAIL, whatever the scores.
-    """
-
-    margin: float
-    alpha: float
-    batch: int
+    margin: float  # accepted loss, as a share
+    alpha: float  # probability of a wrong verdict of either kind
+    batch: int  # number of documents between looks, rounded up so that every cell gets the same number
+    # Tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
     tokenizer: str = ""
-    strict: bool = False
+    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
 
 
 def run_gate(

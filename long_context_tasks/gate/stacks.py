@@ -39,18 +39,12 @@ _MAY_DIFFER = ("lct_n", "lct_subset", "lct_answer_budget")
 
 @dataclass(frozen=True)
 class StackAnswer:
-    """Answer of a stack to a case.
+    """Answer of a stack to a case."""
 
-    Attributes:
-        scores: headline score of each turn, from 0 to 1; None if not scored.
-        reasons: why the score of a turn is missing or lowest; otherwise None.
-        responses: one per turn.
-        replies: replies of an endpoint, one for each turn that it answered; empty for stored runs.
-    """
-
-    scores: tuple[float | None, ...]
-    reasons: tuple[str | None, ...]
-    responses: tuple[Response, ...] = ()
+    scores: tuple[float | None, ...]  # headline score of each turn, from 0 to 1; None if not scored
+    reasons: tuple[str | None, ...]  # why the score of a turn is missing or lowest; otherwise None
+    responses: tuple[Response, ...] = ()  # one per turn
+    # Replies of an endpoint, one for each turn that it answered; empty for stored runs.
     replies: tuple[Reply, ...] = ()
 
     @property
@@ -61,38 +55,24 @@ class StackAnswer:
 
 @dataclass(frozen=True)
 class GateCell:
-    """Cases of one task at one length.
+    """Cases of one task at one length."""
 
-    Attributes:
-        name: name of the task, with the length if the name does not contain it.
-        length: length as users write it; empty for tasks without one.
-        task: the loaded task; None if both stacks are stored runs.
-        documents: cases of each cluster, in the order in which they are asked.
-        runs: stored run of each side that has one.
-        stored: answers of these runs, by side and case.
-    """
-
-    name: str
-    length: str
-    task: LoadedTask | None
-    documents: Mapping[str, Sequence[str]]
-    runs: Mapping[str, StoredRun] = field(default_factory=dict)
+    name: str  # name of the task, with the length if the name does not contain it
+    length: str  # length as users write it; empty for tasks without one
+    task: LoadedTask | None  # the loaded task; None if both stacks are stored runs
+    documents: Mapping[str, Sequence[str]]  # cases of each cluster, in the order in which they are asked
+    runs: Mapping[str, StoredRun] = field(default_factory=dict)  # stored run of each side that has one
+    # Answers of these runs, by side and case.
     stored: Mapping[str, Mapping[str, StackAnswer]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A stack that answers at an OpenAI-compatible endpoint.
+    """A stack that answers at an OpenAI-compatible endpoint."""
 
-    Attributes:
-        side: A or B.
-        config: model, address, sampling, calls in flight.
-        store: keeps its replies, so that no case is asked twice.
-    """
-
-    side: str
-    config: JudgeConfig
-    store: Store
+    side: str  # A or B
+    config: JudgeConfig  # model, address, sampling, calls in flight
+    store: Store  # keeps its replies, so that no case is asked twice
 
     def __str__(self) -> str:
         """Name the stack in messages."""

@@ -21,45 +21,29 @@ MOST_PLACES = 300
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """One question of a case. Texts come from the model and the data as they are: a page must escape them.
+    """One question of a case. Texts come from the model and the data as they are: a page must escape them."""
 
-    Attributes:
-        question: question, if the benchmark keeps it separate from the prompt; None if it may not be shown.
-        gold: gold answer as text; None if it may not be shown.
-        response: response of the model; None if it is missing or may not be shown.
-        scores: value of each metric.
-        reason: why the headline is missing or lowest.
-        feedback: text of each of the judge's verdicts; empty if they may not be shown.
-    """
-
+    # Question, if the benchmark keeps it separate from the prompt; None if it may not be shown.
     question: str | None
-    gold: str | None
-    response: str | None
-    scores: Mapping[str, float | None] = field(default_factory=dict)
-    reason: str | None = None
-    feedback: tuple[str, ...] = ()
+    gold: str | None  # gold answer as text; None if it may not be shown
+    response: str | None  # response of the model; None if it is missing or may not be shown
+    scores: Mapping[str, float | None] = field(default_factory=dict)  # value of each metric
+    reason: str | None = None  # why the headline is missing or lowest
+    feedback: tuple[str, ...] = ()  # text of each of the judge's verdicts; empty if they may not be shown
 
 
 @dataclass(frozen=True)
 class ShownCase:
-    """A case of a run.
+    """A case of a run."""
 
-    Attributes:
-        run: key of the run in ``RUNS``.
-        case: id of the case.
-        prompt: role and content of each message; None if it may not be shown.
-        labels: labels of the case, for search and breakdowns.
-        turns: one or more.
-        withheld: why something is not shown, in a sentence or two; empty if everything is.
-        answers: message, start and end (in characters) of the stretches of the prompt that equal an accepted answer.
-    """
-
-    run: str
-    case: str
+    run: str  # key of the run in RUNS
+    case: str  # id of the case
+    # Role and content of each message; None if it may not be shown.
     prompt: tuple[tuple[str, str], ...] | None
-    labels: Mapping[str, str]
-    turns: tuple[ShownTurn, ...]
-    withheld: str = ""
+    labels: Mapping[str, str]  # labels of the case, for search and breakdowns
+    turns: tuple[ShownTurn, ...]  # one or more
+    withheld: str = ""  # why something is not shown, in a sentence or two; empty if everything is
+    # Message, start and end (in characters) of the stretches of the prompt that equal an accepted answer.
     answers: tuple[tuple[int, int, int], ...] = ()
 
 

@@ -48,37 +48,31 @@ _COMMON = ("version", "judge", "settings", "metric", "points")
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison of two models on one task, or over several tasks of a benchmark with equal weights.
-
-    Attributes:
-        benchmark: name of the benchmark.
-        tasks: the task, or the tasks that the mean is over.
-        version, judge, settings, metric, points: common to both models; see :class:`long_context_tasks.results.cells.Cell`.
-        comparison: means on the shared turns, difference (first minus second), interval and p; adjusted for all tasks of the report, and
-            rows over benchmarks separately.
-        n_cases: number of shared cases; ``comparison.n`` counts shared turns.
-        wins, ties, losses: number of turns in which the first model has the higher, the same and the lower value.
-        detectable: smallest true difference that a test on these turns finds with power 0.8; None if the spread is unknown.
-        why_only_first: reasons why the second model has no value for turns that the first has one for, with counts; ``not_there`` marks
-            turns that its runs do not contain.
-        why_only_second: the same with the models swapped.
-    """
+    """Comparison of two models on one task, or over several tasks of a benchmark with equal weights."""
 
     benchmark: str
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...]  # the task, or the tasks that the mean is over
+    # version, judge, settings, metric, points: common to both models; see Cell
     version: int
     judge: str | None
     settings: str
     metric: str
     points: bool
+    # Means on the shared turns, difference (first minus second), interval and p; adjusted for all tasks of
+    # the report, and rows over benchmarks separately.
     comparison: PairedComparison
-    n_cases: int
+    n_cases: int  # number of shared cases; comparison.n counts shared turns
+    # wins, ties, losses: number of turns in which the first model has the higher, the same and the lower
+    # value
     wins: int
     ties: int
     losses: int
+    # Smallest true difference that a test on these turns finds with power 0.8; None if the spread is unknown.
     detectable: Detectable | None
+    # Reasons why the second model has no value for turns that the first has one for, with counts; not_there
+    # marks turns that its runs do not contain.
     why_only_first: Mapping[str, int]
-    why_only_second: Mapping[str, int]
+    why_only_second: Mapping[str, int]  # the same with the models swapped
 
     @property
     def verdict(self) -> str:
@@ -88,19 +82,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Comparisons of several models.
+    """Comparisons of several models."""
 
-    Attributes:
-        models: in the order that the user gave.
-        tasks: a row for each pair of models and each task that they share.
-        benchmarks: a row for each pair and benchmark with two or more of these tasks (same judge, settings and kind of metric).
-        not_compared: scores that only one of the models has, in words.
-    """
-
-    models: tuple[str, ...]
-    tasks: tuple[Compared, ...]
+    models: tuple[str, ...]  # in the order that the user gave
+    tasks: tuple[Compared, ...]  # a row for each pair of models and each task that they share
+    # A row for each pair and benchmark with two or more of these tasks (same judge, settings and kind of
+    # metric).
     benchmarks: tuple[Compared, ...]
-    not_compared: tuple[str, ...]
+    not_compared: tuple[str, ...]  # scores that only one of the models has, in words
 
 
 _Shared = tuple[Compared, pl.DataFrame]

@@ -76,25 +76,18 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a run by one judge, or those that need no judge.
+    """The scores of a run by one judge, or those that need no judge."""
 
-    Attributes:
-        run: the run as the host left it.
-        judge: label of the judge, or :data:`NO_JUDGE`.
-        numbers: means, intervals and counts.
-        rows: file with the judge's own rows; None if the scores are in the host's files.
-        by_seed: numbers of each seed of the judge, if ``lct judge run`` was given several.
-        description: everything that can change the judge's verdicts; empty without a judge.
-        stated: further fields in the file of ``lct judge run`` or ``lct runs rescore``: version, headline, points, package ...; empty
-            for the host's own scores.
-    """
-
-    run: StoredRun
-    judge: str
-    numbers: Mapping[str, float]
-    rows: Path | None = None
+    run: StoredRun  # the run as the host left it
+    judge: str  # label of the judge, or NO_JUDGE
+    numbers: Mapping[str, float]  # means, intervals and counts
+    rows: Path | None = None  # file with the judge's own rows; None if the scores are in the host's files
+    # Numbers of each seed of the judge, if lct judge run was given several.
     by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # Everything that can change the judge's verdicts; empty without a judge.
     description: Mapping[str, Any] = field(default_factory=dict)
+    # Further fields in the file of lct judge run or lct runs rescore: version, headline, points, package ...;
+    # empty for the host's own scores.
     stated: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -125,25 +118,18 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class TurnScores:
-    """The scores of one turn.
+    """The scores of one turn."""
 
-    Attributes:
-        case, turn, repeat: which turn; turns and repeats are counted from 0.
-        scores: value of each metric; None if not scored.
-        reason: why the headline is missing or lowest.
-        stds: for each metric, standard deviation of people's scores around its value, if that is not 0.
-        cluster: cluster of the case; None if the files do not record it.
-        verdicts: the judge's verdicts as rows.
-    """
-
+    # case, turn, repeat: which turn; turns and repeats are counted from 0
     case: str
     turn: int
     repeat: int
-    scores: Mapping[str, float | None]
-    reason: str | None = None
+    scores: Mapping[str, float | None]  # value of each metric; None if not scored
+    reason: str | None = None  # why the headline is missing or lowest
+    # For each metric, standard deviation of people's scores around its value, if that is not 0.
     stds: Mapping[str, float] = field(default_factory=dict)
-    cluster: str | None = None
-    verdicts: tuple[Mapping[str, Any], ...] = ()
+    cluster: str | None = None  # cluster of the case; None if the files do not record it
+    verdicts: tuple[Mapping[str, Any], ...] = ()  # the judge's verdicts as rows
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:

@@ -44,17 +44,12 @@ _Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Provider:
-    """The publisher of the records.
-
-    Attributes:
-        organisation: its name.
-        relation: relation of the evaluator to the makers of the models.
-        developer: developer of models whose names have no organisation (``org/model``); may be empty.
-    """
+    """The publisher of the records."""
 
     organisation: str = "unknown"
+    # Relation of the evaluator to the makers of the models.
     relation: Literal["first_party", "third_party", "collaborative", "other"] = "other"
-    developer: str = ""
+    developer: str = ""  # developer of models whose names have no organisation (org/model); may be empty
 
 
 def write_records(

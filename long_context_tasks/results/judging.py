@@ -31,21 +31,13 @@ from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run that a judge has scored.
+    """A run that a judge has scored."""
 
-    Attributes:
-        scored: figures of the judge.
-        judge: name of the judge.
-        usage: tokens and cost of the judging, in words.
-        path: file that was written.
-        judged: number of turns with a score of the judge.
-    """
-
-    scored: ScoreFigures
+    scored: ScoreFigures  # figures of the judge
     judge: str
-    usage: str
-    path: Path
-    judged: int
+    usage: str  # tokens and cost of the judging, in words
+    path: Path  # file that was written
+    judged: int  # number of turns with a score of the judge
 
     @property
     def unanswered(self) -> int:

@@ -31,22 +31,18 @@ _NUMBER = re.compile(r"[01](?:\.\d+)?")
 
 @dataclass(frozen=True)
 class FamilyLength:
-    """The effective length of a model on a family of tasks.
+    """The effective length of a model on a family of tasks."""
 
-    Attributes:
-        model, benchmark, family, variant, judge, settings: fields that the cells share; the settings are without the length.
-        found: claims, outcome of each length, and definition.
-        threshold: the fixed bar; None for the relative bar.
-    """
-
+    # model, benchmark, family, variant, judge, settings: fields that the cells share; the settings are
+    # without the length
     model: str
     benchmark: str
     family: str
     variant: str
     judge: str | None
     settings: str
-    found: EffectiveLength
-    threshold: float | None = None
+    found: EffectiveLength  # claims, outcome of each length, and definition
+    threshold: float | None = None  # the fixed bar; None for the relative bar
 
 
 def chances(cells: Sequence[Cell]) -> dict[str, float]:

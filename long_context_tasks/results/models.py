@@ -81,18 +81,13 @@ _Name = Annotated[str, Field(min_length=1)]
 
 
 class ModelFacts(Checked):
-    """An entry of the user's file of models.
+    """An entry of the user's file of models."""
 
-    Attributes:
-        name: name that the model is shown by.
-        aliases: its other names, as hosts write them or as they are shown.
-        window: context length that its makers claim, in tokens; None if unknown.
-        licence, parameters: text; empty if unknown.
-    """
-
-    name: _Name
-    aliases: tuple[_Name, ...] = ()
+    name: _Name  # name that the model is shown by
+    aliases: tuple[_Name, ...] = ()  # its other names, as hosts write them or as they are shown
+    # Context length that its makers claim, in tokens; None if unknown.
     window: Annotated[int | None, BeforeValidator(_length)] = None
+    # licence, parameters: text; empty if unknown
     licence: _Text = ""
     parameters: _Text = ""
 

@@ -32,46 +32,28 @@ ROW_KEYS = (
 
 @dataclass(frozen=True)
 class ScoreFigures:
-    """Figures of a run that was scored again, without the single scores: small enough to send between processes.
+    """Figures of a run that was scored again, without the single scores: small enough to send between processes."""
 
-    Attributes:
-        run: the run as the host left it.
-        version: today's version of the task.
-        metrics: headline first.
-        points: metrics that are points of a scale.
-        numbers: means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`).
-        not_scored: number of turns without a headline score, by reason.
-        notes: notes for readers of the numbers.
-    """
-
-    run: StoredRun
-    version: int
-    metrics: tuple[str, ...]
-    points: frozenset[str]
-    numbers: Mapping[str, float]
-    not_scored: Mapping[str, int]
-    notes: tuple[str, ...]
+    run: StoredRun  # the run as the host left it
+    version: int  # today's version of the task
+    metrics: tuple[str, ...]  # headline first
+    points: frozenset[str]  # metrics that are points of a scale
+    numbers: Mapping[str, float]  # means, intervals and counts over all turns (see task_numbers)
+    not_scored: Mapping[str, int]  # number of turns without a headline score, by reason
+    notes: tuple[str, ...]  # notes for readers of the numbers
 
 
 @dataclass(frozen=True)
 class NewScores:
-    """New scores of a stored run, turn by turn.
+    """New scores of a stored run, turn by turn."""
 
-    Attributes:
-        run: the run as the host left it.
-        task: today's task, with the judge.
-        repeats: the responses, one mapping for each repeat of the cases.
-        verdicts: verdicts of a judge on the responses, one mapping for each repeat; empty without a judge.
-        scores: scores of every turn, in the order of the responses.
-        rubric: rubric of the judge; None without a judge.
-    """
-
-    run: StoredRun
-    task: LoadedTask
-    repeats: Sequence[Responses]
+    run: StoredRun  # the run as the host left it
+    task: LoadedTask  # today's task, with the judge
+    repeats: Sequence[Responses]  # the responses, one mapping for each repeat of the cases
+    # Verdicts of a judge on the responses, one mapping for each repeat; empty without a judge.
     verdicts: Sequence[Verdicts]
-    scores: Sequence[CaseScores]
-    rubric: str | None
+    scores: Sequence[CaseScores]  # scores of every turn, in the order of the responses
+    rubric: str | None  # rubric of the judge; None without a judge
 
     @cached_property
     def numbers(self) -> dict[str, float]:
@@ -211,13 +193,9 @@ def score_all(
 
 @dataclass(frozen=True)
 class RunTasks:
-    """The tasks of runs, each loaded once in a process.
+    """The tasks of runs, each loaded once in a process."""
 
-    Attributes:
-        places: current places of their data.
-    """
-
-    places: Places = AS_IN_THE_RUN
+    places: Places = AS_IN_THE_RUN  # current places of their data
     _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
 
     def of(self, run: StoredRun) -> LoadedTask:

@@ -57,37 +57,26 @@ _Count = Annotated[int, Field(strict=True, ge=0)]
 
 @dataclass(frozen=True)
 class Change:
-    """A score that changed.
+    """A score that changed."""
 
-    Attributes:
-        case, turn, repeat: the turn.
-        metric: the metric.
-        before, after: its value; None if not scored.
-    """
-
+    # case, turn, repeat: the turn
     case: str
     turn: int
     repeat: int
     metric: str
+    # before, after: its value; None if not scored
     before: float | None
     after: float | None
 
 
 @dataclass(frozen=True)
 class Rescored:
-    """A run that was scored again by today's rules.
+    """A run that was scored again by today's rules."""
 
-    Attributes:
-        evaluation: the earlier evaluation, by the host or ``lct judge run``.
-        scored: figures by today's rules.
-        changes: every score that changed.
-        notes: notes for readers of the numbers.
-    """
-
-    evaluation: Evaluation
-    scored: ScoreFigures
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
+    evaluation: Evaluation  # the earlier evaluation, by the host or lct judge run
+    scored: ScoreFigures  # figures by today's rules
+    changes: tuple[Change, ...]  # every score that changed
+    notes: tuple[str, ...]  # notes for readers of the numbers
 
     @property
     def path(self) -> Path:

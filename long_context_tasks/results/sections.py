@@ -25,20 +25,14 @@ OFFICIAL = "official"
 
 @dataclass(frozen=True)
 class SectionOptions:
-    """Options of a benchmark's own report.
+    """Options of a benchmark's own report."""
 
-    Attributes:
-        metric: name of the metric to split, or :data:`OFFICIAL`; empty for the headline of each run.
-        data_dir: folder of the published data; None for that of the runs.
-        cases: new place of built cases that moved; None for the place in the runs.
-        bins: number of parts of a context; None for the benchmark's own.
-        most: tokens of synthetic cases that may be generated for a task; runs with more are left out unless the cache has their cases.
-    """
-
-    metric: str = ""
-    data_dir: Path | None = None
-    cases: Path | None = None
-    bins: int | None = None
+    metric: str = ""  # name of the metric to split, or OFFICIAL; empty for the headline of each run
+    data_dir: Path | None = None  # folder of the published data; None for that of the runs
+    cases: Path | None = None  # new place of built cases that moved; None for the place in the runs
+    bins: int | None = None  # number of parts of a context; None for the benchmark's own
+    # Tokens of synthetic cases that may be generated for a task; runs with more are left out unless the cache
+    # has their cases.
     most: int = MOST_WRITTEN
 
 

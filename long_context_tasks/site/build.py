@@ -48,22 +48,13 @@ _STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.cr
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """A site that was built.
+    """A site that was built."""
 
-    Attributes:
-        index: path of the first page.
-        models: number of pages of models.
-        tasks: number of pages of tasks.
-        cases: number of cases that can be opened.
-        size: number of bytes of all files.
-        files: number of files.
-    """
-
-    index: Path
-    models: int
-    tasks: int
-    cases: int
-    size: int
+    index: Path  # path of the first page
+    models: int  # number of pages of models
+    tasks: int  # number of pages of tasks
+    cases: int  # number of cases that can be opened
+    size: int  # number of bytes of all files
     files: int
 
 

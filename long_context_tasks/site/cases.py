@@ -125,19 +125,12 @@ def labels_of(facts: Sequence[RunFacts]) -> list[str]:
 
 @dataclass(frozen=True)
 class PageNames:
-    """Names of pages and chunks.
+    """Names of pages and chunks."""
 
-    Attributes:
-        models: slug of each model.
-        tasks: slug of each task.
-        runs: facts of each run.
-        case_lists: chunk with the list of cases of each run.
-    """
-
-    models: Mapping[str, str]
-    tasks: Mapping[str, str]
+    models: Mapping[str, str]  # slug of each model
+    tasks: Mapping[str, str]  # slug of each task
     runs: Mapping[str, RunFacts] = field(default_factory=dict)
-    case_lists: Mapping[str, str] = field(default_factory=dict)
+    case_lists: Mapping[str, str] = field(default_factory=dict)  # chunk with the list of cases of each run
 
     def page(self, about: str, cell: Cell) -> str:
         """Return the path of the page of the ``model`` or ``task`` of a cell."""
@@ -163,17 +156,11 @@ PACK = 64_000
 
 @dataclass
 class _CaseList:
-    """Rows of the list of a run's cases so far, and the pack that is being filled.
-
-    Attributes:
-        rows: rows of the list.
-        waiting: cases of the pack.
-        size: approximate number of characters of the pack.
-    """
+    """Rows of the list of a run's cases so far, and the pack that is being filled."""
 
     rows: list[list[Any]] = field(default_factory=list)
-    waiting: list[list[Any]] = field(default_factory=list)
-    size: int = 0
+    waiting: list[list[Any]] = field(default_factory=list)  # cases of the pack
+    size: int = 0  # approximate number of characters of the pack
 
     def flush(self, store: ChunkStore) -> None:
         """Store the waiting cases and add their places to their rows."""

@@ -47,57 +47,42 @@ class CellMap(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """Options of the site, and its contents in addition to runs.
+    """Options of the site, and its contents in addition to runs."""
 
-    Attributes:
-        title: title of the leaderboard.
-        made: date of the site as text; empty to leave it out.
-        published: figures of papers; the benchmark's page shows all of them, a task's page its own.
-        groups: cells that pool groups of tasks; see :func:`long_context_tasks.results.cells.pooled_cells`.
-        lengths: effective context lengths.
-        heat_maps: heat maps of models on tasks.
-        sections: for each benchmark, the sections of its own report.
-        label_values: for each label, its values in the order to show, with the words for each.
-        label_titles: words for each label.
-        positions: labels that name a position in the context; these are also drawn as figures.
-        position_variants: variants of tasks that move the answer, in order; these are drawn over one another.
-        models: the user's models with claimed windows and other facts.
-        measured_wer: for each task, the measured word error rate of its transcripts in percent.
-        chance: for each task, the score of guessing.
-        judges: for each judge, a sentence about it, such as its agreement with people.
-        benchmarks: title of each benchmark.
-        benchmark_about: for each benchmark, a sentence or two with the paper.
-        about: for each task or family of tasks, a sentence.
-        metrics: for each metric, a sentence.
-        official: for each task, the metric that follows the paper's code, if there is one.
-        rates: metrics that describe how a model responds rather than how well, with the heading of their column.
-        downloads: names of files that the caller writes next to the first page; it links to them.
-        submit_to: address of the repository that takes new results; empty for none.
-    """
-
-    title: str = "Long-context leaderboard"
-    made: str = ""
+    title: str = "Long-context leaderboard"  # title of the leaderboard
+    made: str = ""  # date of the site as text; empty to leave it out
+    # Figures of papers; the benchmark's page shows all of them, a task's page its own.
     published: "Sequence[PublishedScore]" = ()
-    groups: Sequence[Cell] = ()
-    lengths: Sequence[FamilyLength] = ()
-    heat_maps: Sequence[CellMap] = ()
+    groups: Sequence[Cell] = ()  # cells that pool groups of tasks; see pooled_cells
+    lengths: Sequence[FamilyLength] = ()  # effective context lengths
+    heat_maps: Sequence[CellMap] = ()  # heat maps of models on tasks
+    # For each benchmark, the sections of its own report.
     sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
+    # For each label, its values in the order to show, with the words for each.
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    label_titles: Mapping[str, str] = field(default_factory=dict)
+    label_titles: Mapping[str, str] = field(default_factory=dict)  # words for each label
+    # Labels that name a position in the context; these are also drawn as figures.
     positions: Sequence[str] = ()
+    # Variants of tasks that move the answer, in order; these are drawn over one another.
     position_variants: Sequence[str] = ()
-    models: Models = field(default_factory=Models)
+    models: Models = field(default_factory=Models)  # the user's models with claimed windows and other facts
+    # For each task, the measured word error rate of its transcripts in percent.
     measured_wer: Mapping[str, float] = field(default_factory=dict)
-    chance: Mapping[str, float] = field(default_factory=dict)
+    chance: Mapping[str, float] = field(default_factory=dict)  # for each task, the score of guessing
+    # For each judge, a sentence about it, such as its agreement with people.
     judges: Mapping[str, str] = field(default_factory=dict)
-    benchmarks: Mapping[str, str] = field(default_factory=dict)
+    benchmarks: Mapping[str, str] = field(default_factory=dict)  # title of each benchmark
+    # For each benchmark, a sentence or two with the paper.
     benchmark_about: Mapping[str, str] = field(default_factory=dict)
-    about: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)  # for each task or family of tasks, a sentence
+    metrics: Mapping[str, str] = field(default_factory=dict)  # for each metric, a sentence
+    # For each task, the metric that follows the paper's code, if there is one.
     official: Mapping[str, str] = field(default_factory=dict)
+    # Metrics that describe how a model responds rather than how well, with the heading of their column.
     rates: Mapping[str, str] = field(default_factory=dict)
+    # Names of files that the caller writes next to the first page; it links to them.
     downloads: Sequence[str] = ()
-    submit_to: str = ""
+    submit_to: str = ""  # address of the repository that takes new results; empty for none
 
 
 def site_contents(

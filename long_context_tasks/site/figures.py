@@ -21,17 +21,11 @@ _WER = re.compile(r"(^|_)wer[0-9]+")
 
 
 class Figure(NamedTuple):
-    """A figure on a page.
+    """A figure on a page."""
 
-    Attributes:
-        title: heading of the figure.
-        caption: how to read it.
-        data: data for figures.js.
-    """
-
-    title: str
-    caption: str
-    data: Mapping[str, Any]
+    title: str  # heading of the figure
+    caption: str  # how to read it
+    data: Mapping[str, Any]  # data for figures.js
 
 
 _COUNTS = "n is the number of cases behind a cell; cases of the same document count once."

@@ -30,17 +30,11 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column of the leaderboard, whose cells are comparable.
-
-    Attributes:
-        task: name of the task.
-        judge: name of the judge; empty for none.
-        settings: settings that differ from the defaults, in words.
-    """
+    """A column of the leaderboard, whose cells are comparable."""
 
     task: str
-    judge: str
-    settings: str = ""
+    judge: str  # name of the judge; empty for none
+    settings: str = ""  # settings that differ from the defaults, in words
 
 
 def leaf_of(cell: Cell) -> Leaf:
@@ -241,16 +235,11 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Means of a cell's turns by one of their labels.
-
-    Attributes:
-        cell: the cell.
-        label: name of the label, such as ``position``.
-        groups: values of the label with the mean over their turns, in the order to show.
-    """
+    """Means of a cell's turns by one of their labels."""
 
     cell: Cell
-    label: str
+    label: str  # name of the label, such as position
+    # Values of the label with the mean over their turns, in the order to show.
     groups: Sequence[tuple[str, Mean]]
 
     @property

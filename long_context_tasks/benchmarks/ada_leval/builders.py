@@ -45,13 +45,7 @@ def _hint_cap(side: str) -> Any:
 
 @dataclass(frozen=True)
 class TSortSettings(BuildSettings):
-    """Settings of the TSort builder; None takes the paper's.
-
-    Attributes:
-        forms: which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
-        fill: choose the text before and after so that the prompt fills its length (recast novels).
-        per_book: most cases of each length from one book; None for all.
-    """
+    """Settings of the TSort builder; None takes the paper's."""
 
     segments: Annotated[
         Whole, option("Number of segments to put in order. Default: 4", _BOOKS_PANEL, ge=2, le=26)
@@ -74,6 +68,7 @@ class TSortSettings(BuildSettings):
             ge=1,
         ),
     ] = None
+    # Which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
     forms: Annotated[
         Listed[Literal["novel", "letters", "play", "verse"]],
         option(
@@ -83,8 +78,8 @@ class TSortSettings(BuildSettings):
         ),
     ] = ("novel",)
     # Not options: only recast cases set these two.
-    fill: bool = False
-    per_book: int | None = None
+    fill: bool = False  # choose the text before and after so that the prompt fills its length (recast novels)
+    per_book: int | None = None  # most cases of each length from one book; None for all
 
 
 @dataclass(frozen=True)
@@ -114,14 +109,7 @@ def _same_as(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class BestAnswerSettings(BuildSettings):
-    """Settings of the BestAnswer builder.
-
-    Attributes:
-        shared_of: which set of tags the share is of: the ``smaller`` of the two, or their ``union``; the paper says neither.
-        min_own: fewest other answers to the question itself.
-        same_as: lengths that are not built but at which the questions must do as well, so that builds of single lengths
-            take the same questions.
-    """
+    """Settings of the BestAnswer builder."""
 
     bounds: Annotated[
         Literal["paper", "round"] | None,
@@ -154,6 +142,7 @@ class BestAnswerSettings(BuildSettings):
             le=1,
         ),
     ] = 0.4
+    # Which set of tags the share is of: the smaller of the two, or their union; the paper says neither.
     shared_of: Annotated[
         Literal["smaller", "union"],
         option(
@@ -161,6 +150,7 @@ class BestAnswerSettings(BuildSettings):
             _POSTS_PANEL,
         ),
     ] = "smaller"
+    # Fewest other answers to the question itself.
     min_own: Annotated[
         Whole,
         option(
@@ -171,6 +161,8 @@ class BestAnswerSettings(BuildSettings):
         ),
     ] = 1
     min_fill: Annotated[Number, option(MIN_FILL, ALL_TASKS, gt=0, le=1)] = 0.8
+    # Lengths that are not built but at which the questions must do as well, so that builds of single lengths
+    # take the same questions.
     same_as: Annotated[
         tuple[int, ...] | None,
         BeforeValidator(_same_as),

@@ -8,10 +8,6 @@ from long_context_tasks.schema.options import Options
 
 @dataclass(frozen=True)
 class AdaLevalOptions(Options):
-    """Common options, and how a ``_cut*`` variant cuts.
+    """Common options, and how a ``_cut*`` variant cuts."""
 
-    Attributes:
-        cut_keep: the end of the answers that is kept.
-    """
-
-    cut_keep: Literal["front", "rear"] = "front"
+    cut_keep: Literal["front", "rear"] = "front"  # the end of the answers that is kept

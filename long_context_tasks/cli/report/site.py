@@ -41,19 +41,13 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class _Tables:
-    """What to print: the options of the panel "Benchmarks' own tables", ``--by`` and ``--ratings``.
+    """What to print: the options of the panel "Benchmarks' own tables", ``--by`` and ``--ratings``."""
 
-    Attributes:
-        sections: benchmarks whose own tables are printed in place of the leaderboard.
-        by: settings to compare configurations by; also in place of the leaderboard.
-        ratings: files with people's ratings, by which judges' means are corrected.
-        metric, data_dir, cases, bins: see :class:`long_context_tasks.results.sections.SectionOptions`.
-    """
-
-    sections: Sequence[str]
-    by: str
-    ratings: Sequence[Path]
+    sections: Sequence[str]  # benchmarks whose own tables are printed in place of the leaderboard
+    by: str  # settings to compare configurations by; also in place of the leaderboard
+    ratings: Sequence[Path]  # files with people's ratings, by which judges' means are corrected
     csv_dir: Path | None
+    # metric, data_dir, cases, bins: see SectionOptions
     metric: str
     data_dir: Path | None
     cases: Path | None

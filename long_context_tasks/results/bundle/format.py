@@ -78,14 +78,10 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class BundleRun(TidyRun):
-    """A run in a bundle; its row is without ``source``.
+    """A run in a bundle; its row is without ``source``."""
 
-    Attributes:
-        answers: name of its responses in the bundle; None without responses.
-        by_seed: numbers with each seed of the judge, if it has several.
-    """
-
-    answers: str | None = None
+    answers: str | None = None  # name of its responses in the bundle; None without responses
+    # Numbers with each seed of the judge, if it has several.
     by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 

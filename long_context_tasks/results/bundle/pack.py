@@ -37,23 +37,14 @@ _PLACES = ("lct_data_dir", "lct_carriers", "lct_judge")
 
 @dataclass(frozen=True)
 class PackedBundle:
-    """A bundle that was written.
+    """A bundle that was written."""
 
-    Attributes:
-        path: path of the file.
-        runs: number of runs.
-        cases: number of cases with responses.
-        size: number of bytes.
-        withheld: benchmarks whose cards do not allow responses.
-        old: runs by an older version of their task, in words.
-    """
-
-    path: Path
+    path: Path  # path of the file
     runs: int
-    cases: int
-    size: int
-    withheld: tuple[str, ...]
-    old: tuple[str, ...]
+    cases: int  # number of cases with responses
+    size: int  # number of bytes
+    withheld: tuple[str, ...]  # benchmarks whose cards do not allow responses
+    old: tuple[str, ...]  # runs by an older version of their task, in words
 
 
 def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list[PackedBundle]:

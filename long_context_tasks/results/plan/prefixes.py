@@ -22,18 +22,12 @@ Encode = Callable[[str], Sequence[int]]
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """A prefix cache.
+    """A prefix cache."""
 
-    Attributes:
-        step: step in which hits grow, in tokens; a multiple of 16.
-        least: shortest hit in tokens.
-        size: capacity in tokens; None if unlimited.
-        order: order of the prompts: ``cases`` for task by task and case by case, ``longest`` for longest first over all tasks.
-    """
-
-    step: int = BLOCK
-    least: int = 0
-    size: int | None = None
+    step: int = BLOCK  # step in which hits grow, in tokens; a multiple of 16
+    least: int = 0  # shortest hit in tokens
+    size: int | None = None  # capacity in tokens; None if unlimited
+    # Order of the prompts: cases for task by task and case by case, longest for longest first over all tasks.
     order: Order = "cases"
 
     def __post_init__(self) -> None:
@@ -71,17 +65,11 @@ KINDS = {"vllm": f"{BLOCK}:0", "openai": "128:1024"}
 
 @dataclass(frozen=True)
 class Shared:
-    """Tokens of prompts, and how many of them prompts share.
+    """Tokens of prompts, and how many of them prompts share."""
 
-    Attributes:
-        tokens: number of tokens of all prompts.
-        unique: number of these in blocks that no earlier prompt began with.
-        cached: number of these found in the cache.
-    """
-
-    tokens: int = 0
-    unique: int = 0
-    cached: int = 0
+    tokens: int = 0  # number of tokens of all prompts
+    unique: int = 0  # number of these in blocks that no earlier prompt began with
+    cached: int = 0  # number of these found in the cache
 
     def __add__(self, other: "Shared") -> "Shared":
         """Add the counts of two sets of prompts."""

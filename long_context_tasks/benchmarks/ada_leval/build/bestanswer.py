@@ -134,20 +134,14 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False)
 class _ChosenQuestion:
-    """A question that takes part.
+    """A question that takes part."""
 
-    Attributes:
-        question: place in the pool.
-        sequence: places of answers, as far as any length needs them: the accepted one, older ones to the same question,
-            strongly and weakly similar ones.
-        fixed: number of them that are in every case.
-        shown: for each length the number of them that fit.
-    """
-
-    question: int
+    question: int  # place in the pool
+    # Places of answers, as far as any length needs them: the accepted one, older ones to the same question,
+    # strongly and weakly similar ones.
     sequence: npt.NDArray[np.int32]
-    fixed: int
-    shown: Mapping[int, int]
+    fixed: int  # number of them that are in every case
+    shown: Mapping[int, int]  # for each length the number of them that fit
 
 
 class _Selection:

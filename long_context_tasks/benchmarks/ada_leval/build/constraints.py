@@ -33,17 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Question:
-    """A question with its answers.
-
-    Attributes:
-        id: id of the question.
-        requirements: its requirements.
-        answers: answers in the order in which they are added, the accepted one first.
-    """
+    """A question with its answers."""
 
     id: str
     requirements: Requirements
-    answers: Iterable[str]
+    answers: Iterable[str]  # answers in the order in which they are added, the accepted one first
 
 
 def build_constraints(

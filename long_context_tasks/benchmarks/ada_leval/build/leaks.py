@@ -62,19 +62,12 @@ _APART = 100
 
 @dataclass(frozen=True)
 class Leak:
-    """A paragraph that reveals its place.
+    """A paragraph that reveals its place."""
 
-    Attributes:
-        paragraph: its index in the book.
-        text: its beginning, or its number with the words around it.
-        counted: whether it is a member of a series of numbers.
-        dated: whether it is a date, or begins with one.
-    """
-
-    paragraph: int
-    text: str
-    counted: bool = False
-    dated: bool = False
+    paragraph: int  # its index in the book
+    text: str  # its beginning, or its number with the words around it
+    counted: bool = False  # whether it is a member of a series of numbers
+    dated: bool = False  # whether it is a date, or begins with one
 
 
 def find_leaks(book: Book) -> list[Leak]:

@@ -59,26 +59,17 @@ class TextStore:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The chosen questions (n) and all their answers (m), grouped by question.
+    """The chosen questions (n) and all their answers (m), grouped by question."""
 
-    Attributes:
-        ids: int64 (n,), ascending.
-        tag_offsets, tag_ids: the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
-        tag_names: names of the tag ids.
-        gold: int64 (n,): place of the accepted answer among the answers; -1 if it is not in the file.
-        answer_offsets: int64 (n + 1,): the answers of question i.
-        answer_ids: int64 (m,).
-        answer_created: datetime64[ms] (m,).
-    """
-
-    ids: Ints
+    ids: Ints  # int64 (n,), ascending
+    # tag_offsets, tag_ids: the tags of question i are tag_ids[tag_offsets[i]:tag_offsets[i + 1]]
     tag_offsets: Ints
     tag_ids: Ints
-    tag_names: tuple[str, ...]
-    gold: Ints
-    answer_offsets: Ints
-    answer_ids: Ints
-    answer_created: npt.NDArray[np.datetime64]
+    tag_names: tuple[str, ...]  # names of the tag ids
+    gold: Ints  # int64 (n,): place of the accepted answer among the answers; -1 if it is not in the file
+    answer_offsets: Ints  # int64 (n + 1,): the answers of question i
+    answer_ids: Ints  # int64 (m,)
+    answer_created: npt.NDArray[np.datetime64]  # datetime64[ms] (m,)
 
     def tags(self, question: int) -> Ints:
         return self.tag_ids[self.tag_offsets[question] : self.tag_offsets[question + 1]]
@@ -240,25 +231,16 @@ class AnswerCounter:
 
 @dataclass(frozen=True, eq=False)
 class PoolTexts:
-    """Facts about the texts of a pool's posts, and the texts by post id.
+    """Facts about the texts of a pool's posts, and the texts by post id."""
 
-    Attributes:
-        store: texts by post id.
-        question_text: int64 (n,): equal numbers for equal texts; -1 if the text is missing.
-        question_tokens: int64 (n,): tokens before the first answer; 0 for questions without an accepted answer.
-        answer_text: int64 (m,): like ``question_text``.
-        answer_tokens: int64 (m,): tokens without the designation; 0 for answers that are not usable.
-        usable: bool (m,): the answer has a text and no image.
-        has_image: bool (m,): the answer shows an image.
-    """
-
-    store: TextStore
-    question_text: Ints
+    store: TextStore  # texts by post id
+    question_text: Ints  # int64 (n,): equal numbers for equal texts; -1 if the text is missing
+    # int64 (n,): tokens before the first answer; 0 for questions without an accepted answer.
     question_tokens: Ints
-    answer_text: Ints
-    answer_tokens: Ints
-    usable: npt.NDArray[np.bool_]
-    has_image: npt.NDArray[np.bool_]
+    answer_text: Ints  # int64 (m,): like question_text
+    answer_tokens: Ints  # int64 (m,): tokens without the designation; 0 for answers that are not usable
+    usable: npt.NDArray[np.bool_]  # bool (m,): the answer has a text and no image
+    has_image: npt.NDArray[np.bool_]  # bool (m,): the answer shows an image
 
 
 _Batch = tuple[bool, list[tuple[int, str]]]

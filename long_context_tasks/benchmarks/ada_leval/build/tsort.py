@@ -72,19 +72,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Caps:
-    """Sizes of a case.
+    """Sizes of a case."""
 
-    Attributes:
-        before, segment, after: most tokens of the text before, of each segment, of the text after.
-        stride: paragraphs between two beginnings.
-        bound: most tokens of the whole prompt.
-    """
-
+    # before, segment, after: most tokens of the text before, of each segment, of the text after
     before: int
     segment: int
     after: int
-    stride: int
-    bound: int
+    stride: int  # paragraphs between two beginnings
+    bound: int  # most tokens of the whole prompt
 
 
 def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
@@ -131,15 +126,10 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class CountedBook:
-    """A book with the tokens of its paragraphs.
-
-    Attributes:
-        book: the book.
-        tokens: int64 (n,): tokens of every paragraph with the blank line after it.
-    """
+    """A book with the tokens of its paragraphs."""
 
     book: Book
-    tokens: Ints
+    tokens: Ints  # int64 (n,): tokens of every paragraph with the blank line after it
 
     @classmethod
     def of(cls, book: Book, tokenizer: Tokenizer) -> "CountedBook":
