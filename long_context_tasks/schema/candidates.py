@@ -156,6 +156,7 @@ def settles(words: str, *, leads: bool = True) -> bool:
         words: of a lead or a heading.
         leads: the words must lead directly to the candidate, as ":" and "is" do.
     """
+    # The last clause only: "Based on the notes, the answer is" introduces a final answer.
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]
     if not clauses or not has("settles", clauses[-1]):
         return False
@@ -187,7 +188,9 @@ def standing(text: str, found: Found, lead: str, heading: str, opening: int) -> 
     line_start, line_end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
     before = text[max(line_start, found.start - _NEAR) : found.start]
     after = text[found.end : found.end + _NEAR if line_end < 0 else min(line_end, found.end + _NEAR)]
+    # The prompt's sample is often quoted, before or after the answer.
     quoted = (lead, heading, SENTENCE_END.split(after, maxsplit=1)[0][:60])
+    # The first rule that applies. A denial comes first: "the answer is not A1".
     rules = (
         (Standing.DENIED, _DENIES.search(lead[-60:])),
         (Standing.ASIDE, any(has("quotes", words) for words in quoted)),
@@ -214,6 +217,7 @@ def joined(gap: str) -> bool:
 def weigh(text: str, found: Sequence[Found]) -> list[Candidate]:
     """Return the answers found in a text as candidates, with the standing that the words before and after each give it."""
     opening = opening_end(text)
+    # A sentence that contains a candidate is not an opening.
     if found and opening > found[0].start:
         opening = 0
     weighed: list[Candidate] = []
@@ -256,6 +260,7 @@ def choose(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
     >>> choose("A1? Answer: A3", [given, final]).answer
     'A3'
     """
+    # All claims from GIVEN upwards compete; below, the best level that there is.
     levels = {min(one.standing, Standing.GIVEN) for one in candidates} - {Standing.DENIED}
     claims = _without_cut_repetition([one for one in candidates if levels and one.standing >= max(levels)])
     rivals = [one for one in claims if one.answer != claims[-1].answer]

@@ -21,6 +21,7 @@ Scoring = Literal["generate", "likelihood"]
 
 
 class _CardPart(Checked):
+    # YAML reads a length such as 900, or a chance of 0.2, as a number.
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
@@ -113,6 +114,7 @@ class TaskCard(_CardPart):
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
         """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""
+        # Variants without an axis change the task itself, so they do not combine with others.
         alone = [(variant,) for variant in self.variants if not variant.axis]
         axes: dict[str, list[tuple[Variant, ...]]] = {}
         for variant in self.variants:
@@ -180,6 +182,7 @@ class Card(_CardPart):
             cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
         )
         for name, task in card.tasks.items():
+            # A headline without a description would be an empty column on every page.
             for metric in task.main_metrics:
                 if metric not in card.metrics:
                     raise InputError(

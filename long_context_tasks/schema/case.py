@@ -29,6 +29,7 @@ def prompt_hash(messages: Sequence[Message]) -> str:
     return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
 
 
+# Any text will do: only its presence in the rendered prompt counts.
 _PROBE = "A system message."
 
 
@@ -40,6 +41,7 @@ def folded(messages: Sequence[Message]) -> list[Message]:
     """
     system = [message.content for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
+    # Nothing to fold, or no message that could take the text.
     if not system or not others:
         return list(messages)
     return [replace(others[0], content="\n\n".join([*system, others[0].content])), *others[1:]]
@@ -114,6 +116,7 @@ class Case:
         row = loads(line)
         row["turns"] = tuple(Turn(**turn) for turn in row["turns"])
         case = cls(**row)
+        # Dataclasses do not check types, and a wrong one would fail much later, in scoring.
         texts = (case.id, case.task, case.cluster, case.document or "")
         mappings = (case.inputs, case.num_tokens, case.labels, *(turn.labels for turn in case.turns))
         if not all(isinstance(text, str) for text in texts) or not all(

@@ -146,6 +146,7 @@ class CaseSet:
                     raise InputError(
                         f"{path}, line {number}: not a case ({error}); build the cases again"
                     ) from error
+        # The number first: a file that was cut has another hash, too, but this message helps more.
         if stated["n"] != len(cases):
             raise InputError(
                 f"{path}: {len(cases)} cases instead of {stated['n']}; the file was cut, build it again"
@@ -284,6 +285,7 @@ def check_texts(path: Path) -> None:
 @lru_cache(maxsize=8)
 def _texts_sha256(path: Path, *_: int) -> str:
     try:
+        # `immutable` also reads folders on file systems without locks.
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as table:
             return _content_sha256(table)
     except sqlite3.DatabaseError as error:
@@ -406,6 +408,7 @@ class CaseWriter:
             raise self._not_written(error) from error
         try:
             self._table = sqlite3.connect(self._temporary / DOCUMENTS)
+            # The folder appears whole or not at all, so SQLite needs no journal of its own.
             self._table.execute("PRAGMA journal_mode = OFF")
             self._table.execute("PRAGMA synchronous = OFF")
             self._table.execute(
@@ -505,6 +508,7 @@ class CaseWriter:
             facts | ({"sources": self.sources} if self.sources else {}), indent=1, sort_keys=True
         )
         (self._temporary / MANIFEST).write_text(manifest, encoding="utf-8")
+        # mkdtemp makes folders that only their owner can read.
         self._temporary.chmod(0o755)
         with _alone_in(self.folder.parent):
             put_in_place(self._temporary, self.folder)
@@ -618,6 +622,7 @@ def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]
                     seen.add(name)
                     yield line.decode()
                 at[path] = file.tell()
+    # Lines beyond the counted parts would be lost without a word.
     for path, read in at.items():
         if read != (path / f"{task}.jsonl").stat().st_size:
             raise InputError(f"{path}: has more cases of {task} than its manifest says; {_AGAIN}")

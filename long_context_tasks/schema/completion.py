@@ -42,11 +42,14 @@ def mended(body: Any) -> dict[str, Any]:
 def _choice(given: Any, place: int) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise NoCompletion("status 200 with a choice that is not an object")
+    # Some routers put the error of a provider into the choice, with status 200.
     if given.get("error"):
         raise _failure(given["error"])
+    # A list's order is the order of the choices in every server that leaves the index out.
     index = given.get("index")
     choice: dict[str, Any] = {**given, "index": place if index is None else index}
     message = choice.get("message")
+    # A text completion, or a server that omits the message of an empty answer.
     if message is None:
         if not isinstance(choice.get("text"), str | None) or "text" not in choice:
             raise NoCompletion("status 200 with a choice that has neither message nor text")
@@ -77,6 +80,7 @@ def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
             and part.get("type") in (None, "text", "output_text")
         ):
             texts.append(part["text"])
+        # Thinking may be a list of parts itself (Mistral).
         elif isinstance(part, dict) and (
             inner := part.get("thinking") or part.get("reasoning") or part.get("text")
         ):
@@ -92,6 +96,7 @@ def _failure(error: Any, *, no_choices: bool = False) -> NoCompletion:
         return NoCompletion(f"status 200 with a body {said}", no_choices=no_choices)
     row = error if isinstance(error, dict) else {"message": str(error)}
     given = str(row.get("code", ""))
+    # Codes may also be words; only a status of HTTP decides whether the call is repeated.
     code = int(given) if given.isdecimal() and 400 <= int(given) <= 599 else None
     shown = f" (code {given})" if given else ""
     return NoCompletion(

@@ -33,6 +33,7 @@ def lacking(extra: str, what: str, *missing: str) -> InputError:
 def remedy_for(module: str) -> str:
     """Return the command that installs a library, by the smallest extra that names it if there is one."""
     extras = _extras()
+    # The smallest extra, because `all` would install every host.
     sizes = Counter(extra for named in extras.values() for extra in named)
     name = _normal(module.partition(".")[0])
     if name not in extras:

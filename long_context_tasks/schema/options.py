@@ -127,6 +127,7 @@ class Options:
         """Convert options to this class: fields that it lacks are dropped, and fields that only it has take their default."""
         if type(options) is cls:
             return options
+        # Without `given`, a default that the user typed would count as not given in the other class.
         shared = {name: getattr(options, name) for name in cls.names() if hasattr(options, name)}
         return cls(**shared, given=options.given & set(cls.names()))
 
@@ -157,6 +158,7 @@ class Options:
         Raises:
             InputError: a given option contradicts the build; all contradictions in one message.
         """
+        # A benchmark's own options are part of the build if its builder records them.
         own = set(self.names()) - set(Options.names())
         fixed = {
             name: recorded[name]
@@ -168,6 +170,7 @@ class Options:
             if same or fixed.get("length_policy") != "same_tokens":
                 # Another path of the same tokenizer, or one that only counts: keep the user's choice.
                 fixed["tokenizer"] = self.tokenizer
+        # Only what the user typed can contradict the build; defaults give way to it.
         wrong = [name for name in fixed if name in self.given and getattr(self, name) != fixed[name]]
         if wrong:
             built = ", ".join(f"{name.replace('_', ' ')} {fixed[name]}" for name in wrong)
@@ -201,6 +204,7 @@ def resolve_options(
     Raises:
         InputError: an unknown ``lct_*`` key or a wrong value.
     """
+    # Empty values come from environment files and from host configurations with all keys.
     given = {
         key: value
         for key, value in (given or {}).items()
@@ -210,6 +214,7 @@ def resolve_options(
     known = {f"lct_{name}" for name in kind.names()}
     for key in given:
         if key not in known:
+            # A misspelt option would otherwise run for hours with its default.
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"unknown option {key}{hint} Options are: {', '.join(sorted(known))}")

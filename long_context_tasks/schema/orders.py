@@ -63,6 +63,7 @@ def without_positions(text: str) -> str:
     >>> without_positions("1. Segment 2\\n2. Segment 1"), without_positions("1. 2, 2. 1"), without_positions("2. Segment 1")
     ('Segment 2\\nSegment 1', '2, 1', '2. Segment 1')
     """
+    # Only if the counts are exactly 1, 2, 3, ...: "2. Segment 1" alone may be the answer.
     for pattern in _POSITIONS:
         counts = [int(count) for count in pattern.findall(text)]
         if len(counts) > 1 and counts == list(range(1, len(counts) + 1)):
@@ -79,6 +80,7 @@ def runs(text: str) -> list[Run]:
     [(3, 7, [1815]), (14, 34, [2, 1, 3])]
     """
     found: list[Run] = []
+    # One pass over the tokens, because replies that repeat themselves have a million of them.
     goes_on, in_line, depth, end, before = False, 0, 0, 0, ""
     for token in _TOKEN.finditer(text):
         word = token[0]
@@ -91,12 +93,14 @@ def runs(text: str) -> list[Run]:
             end = token.end()
             found[-1] = (start, end, numbers)
             goes_on, in_line, depth = True, in_line + 1, 0
+        # Lines with one number each are one list; lines with several are lists of their own.
         elif word == "\n":
             goes_on = goes_on and in_line < 2 and text[token.end() :][:1] != "\n"
             in_line = 0
         elif word in "()":
             depth += 1 if word == "(" else -1
             goes_on = goes_on and depth <= 0
+        # "No. 3" does not end a sentence.
         elif word == ".":
             ends = text[token.end() : token.end() + 1].strip() == ""
             goes_on = goes_on and (not ends or before.lower() == "no")
@@ -119,6 +123,7 @@ def orders(text: str, n: int) -> list[Run]:
     for found in _forms(text, n):
         if fitting := [run for run in found if sorted(run[2]) == whole]:
             return fitting
+    # Last, because words such as "one" rarely number a piece.
     in_digits = _SPELT_PIECE.sub(
         lambda found: (
             f"{found[1]}{_NUMERALS[found[2].lower()]}" if found[2] else str(_UNITS[found[3].lower()])
@@ -131,6 +136,7 @@ def orders(text: str, n: int) -> list[Run]:
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
     """Yield the numbers in a text form by form; see :func:`orders`."""
     whole = list(range(1, n + 1))
+    # A complete statement of places outranks every list, which may be the wrong one it corrects.
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}
     if sorted(placed) == list(range(n)):
         yield [(0, len(text), [placed[place] for place in range(n)])]

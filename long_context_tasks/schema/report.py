@@ -98,6 +98,7 @@ def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> s
     'prompt_style=raw temperature=0.6'
     """
     kept = {key: value for key, value in settings.items() if key not in without}
+    # Our options first, then the host's arguments of generation.
     ordered = sorted(kept, key=lambda key: (not key.startswith("lct_"), key))
     return " ".join(f"{key.removeprefix('lct_')}={kept[key]}" for key in ordered)
 
@@ -117,6 +118,7 @@ def mean_over_repeats(scored: Iterable[K]) -> list[K]:
         found.setdefault(score.key, []).append(score)
     means = []
     for same in found.values():
+        # fsum, so that the mean does not depend on the order of the repeats.
         values = [score.value for score in same if score.value is not None]
         means.append(replace(same[0], value=math.fsum(values) / len(values) if values else None))
     return means
@@ -227,6 +229,7 @@ def interval_text(interval: Any, places: int = 2) -> str:
     """Format the interval of a mean as ``low to high``: empty without one, a dash if there are too few clusters for one."""
     if interval is None:
         return ""
+    # Fewer than two clusters give a mean but no interval.
     if math.isnan(interval.low) or math.isnan(interval.high):
         return "-"
     return f"{interval.low:.{places}f} to {interval.high:.{places}f}"
@@ -237,6 +240,7 @@ TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "
 
 def test_cells(test: Any) -> tuple[str, ...]:
     """Format a :class:`long_context_tasks.stats.WelchTest` for :data:`TEST_COLUMNS`."""
+    # Four places would show a small p as 0.0000.
     p = f"{test.p:.1e}" if test.p < 0.0001 else figure_text(test.p, 4)
     return (
         *(str(test.n_first), figure_text(test.mean_first), str(test.n_second), figure_text(test.mean_second)),

@@ -63,6 +63,7 @@ def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[s
     if conversation:
         texts = [response.text for response in responses]
         return json.dumps(texts, ensure_ascii=False), [response.status for response in responses]
+    # One turn stays plain text, so that the host's own tools can show it.
     [response] = responses
     return response.text or "", response.status
 

@@ -64,6 +64,7 @@ def is_secret_name(name: object) -> bool:
     >>> [is_secret_name(name) for name in ("x-api-key", "openaiKey", "HF_TOKEN", "monkey", "max_tokens", "api_key_env")]
     [True, True, True, False, False, False]
     """
+    # Camel case, snake case and header names have the same parts.
     parts = [part.lower() for part in _PARTS.findall(str(name))]
     if not parts or parts[-1] in _NAMES_A_VARIABLE:
         return False
@@ -127,6 +128,7 @@ def _text_without(text: str) -> str:
         if found.start() < end or not is_secret_name(found["option"] or found["name"]):
             continue
         value = _VALUE.match(text, found.end())
+        # `token=true` is a setting, not a secret.
         if value is not None and value[0].lower() not in _PLAIN:
             parts += [text[end : found.end()], HIDDEN]
             end = value.end()

@@ -98,6 +98,7 @@ class LoadedTask:
 
     def description(self) -> dict[str, Any]:
         """Return the task's entry in every result: its version, and the options without limits that exclude no case."""
+        # `lct_n=500` of 500 cases is the complete task, so it must not be another setting.
         options = self.options.resolved()
         if self.n_all is not None and len(self.cases) == self.n_all:
             options = {name: value for name, value in options.items() if name not in ("lct_n", "lct_subset")}

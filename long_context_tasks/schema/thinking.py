@@ -101,6 +101,7 @@ def without_thinking(response: str | None) -> Visible:
     >>> without_thinking("[THINK]A1 or A2 or")
     Visible(text='', unclosed=True)
     """
+    # One pass with a flag: thinking may contain the opening mark again, and a chat template may have sent it.
     pattern, closing, alone = _compiled(FORMS)
     pieces: list[str] = []
     begin, thinking = 0, False
@@ -116,6 +117,7 @@ def without_thinking(response: str | None) -> Visible:
             thinking = True
     if not thinking:
         pieces.append(response[begin:])
+    # Some models answer first and think afterwards.
     text = next((piece for piece in reversed(pieces) if piece.strip()), pieces[-1])
     return Visible(text, thinking)
 

@@ -40,6 +40,7 @@ class Checked(BaseModel):
 
 
 def _no_bool(value: Any) -> Any:
+    # `seed: true` is a mistake in YAML, which Python takes for 1.
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
@@ -119,6 +120,7 @@ def unknown_key(key: object, known: Iterable[str], place: str, *, variable: str 
         place: begins the message.
         variable: field that names the environment variable of a key, if the record has such a field.
     """
+    # A key pasted in the wrong line must not end up in a log.
     if is_secret_name(key) or holds_secret(str(key)):
         where = f" and name that variable: {variable}: OPENAI_API_KEY" if variable else ""
         return f"{place}: holds a key or token; remove it, put it into an environment variable{where}"

@@ -78,6 +78,7 @@ def own_turn(text: str) -> str:
     >>> own_turn("<|im_start|>assistant\\nA3<|im_end|>\\n<|im_start|>user\\nThanks"), own_turn("~~A1~~ A3\\n\\n### Instruction:\\nSort them.")
     ('A3', ' A3\\n\\n')
     """
+    # Line ends first: every later pattern counts on them.
     text = text.replace("\r\n", "\n")
     text = _BOX_TOKEN.sub(lambda token: "<answer>" if token[1].lower() == "begin" else "</answer>", text)
     for opening in (_OPENING_TOKENS, _OPENING_ROLE):
@@ -108,10 +109,12 @@ def unwrapped(text: str) -> str:
     text = own_turn(narrow(text))
     if tagged := [content for _, content in _TAGGED.findall(text) if content.strip()]:
         text = tagged[-1]
+    # Several boxes hold the items of one list: \\boxed{3}, \\boxed{1}.
     if boxes := [box for box in map(_plain_math, _BOX.findall(text)) if box.strip(" .")]:
         text = ", ".join(boxes)
     text = _plain_math(text)
     fenced = [content for content in _FENCED.findall(text) if content.strip()]
+    # Of several fences none is the answer for sure, so that only their marks go.
     text = _FENCE.sub("", fenced[0] if len(fenced) == 1 else text)
     return _out_of_json(text)
 
@@ -127,6 +130,7 @@ def _plain_math(text: str) -> str:
 def _out_of_json(text: str) -> str:
     """Return lines for a JSON value that is the whole text, or a JSON object inside it; other texts stay."""
     begin, end = text.find("{"), text.rfind("}")
+    # An object in prose is an answer; an array in prose is a list like any other.
     for candidate in (text.strip(), text[begin : end + 1]):
         if candidate.startswith(("{", "[")):
             try:
@@ -182,6 +186,7 @@ def out_of_tables(text: str) -> str:
 def _rows(table: list[list[str]]) -> list[str]:
     """Return lines for the rows of a table; a single row, or rows without a rule between them, stay."""
     rules = ["-" in "".join(row) and not "".join(row).strip(" -:+") for row in table]
+    # Lines with bars but without a rule, such as "12 | 45 | 60", are lists.
     if not any(rules) and (len(table) < 2 or len({len(row) for row in table}) > 1 or len(table[0]) == 1):
         return [" | ".join(row) for row in table]
     head = table[0] if rules[1:2] == [True] else []
@@ -198,6 +203,7 @@ def _rows(table: list[list[str]]) -> list[str]:
     if len(head) > 1 and not any(re.search(r"[^\W\d_]", cell) for row in body for cell in row):
         columns = (", ".join(row[place] for row in body if place < len(row)) for place in range(len(head)))
         return [f"{label}: {cells}" for label, cells in zip(head, columns, strict=True)]
+    # Explanations in the other columns may contain numbers.
     if head and _NUMBER_COLUMN.fullmatch(head[0]):
         return [row[0] for row in body if row]
     return [row[0] + (f": {', '.join(row[1:])}" if row[1:] else "") for row in body if row]

@@ -116,6 +116,7 @@ def settled_numbers(text: str) -> list[str] | None:
     if chosen is None:
         return [] if candidates else None
     after = text[chosen.end :]
+    # Corrections after the list change it item by item.
     added = [number for numbers in _ADDED.findall(after) for number in re.findall(r"\d+", numbers)]
     withdrawn = " ".join(numbers for pattern in _WITHDRAWN for numbers in pattern.findall(after))
     removed = set(re.findall(r"\d+", withdrawn))
@@ -131,6 +132,7 @@ def _prepared(text: str) -> str:
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
     text = _IN_WORDS.sub(lambda match: _in_digits(match[1]), text)
+    # Brackets may be nested; each pass removes the innermost ones.
     while (shorter := _ASIDE.sub("", text)) != text:
         text = shorter
     return _UNCLOSED.sub("", text)
@@ -153,6 +155,7 @@ def _in_digits(words: str) -> str:
 
 def _lists(text: str) -> Iterator[Found]:
     """Yield the lists in the sentences of a text."""
+    # In a list of lines, "1,234" is one number.
     in_lines = "\n" in text.strip()
     start = 0
     for stop in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:

@@ -276,6 +276,7 @@ def attributed_ids(answer: str) -> list[str] | None:
         Ids without leading zeros, each once; None if the answer has no list.
     """
     text = re.sub("(?<=[a-z])_(?=[a-z])", " ", own_turn(narrow(answer)))  # "core_ids"
+    # Before JSON becomes lines, which would drop the labels of a list of objects.
     if (categorised := _categorised(text)) is not None:
         return categorised
     text = out_of_tables(unwrapped(_TAG_HEADING.sub(r"\n\1: ", _LABELLED_BOX.sub(r"\1[\2]", text))))
@@ -287,6 +288,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     if chosen is None:
         return None
     ids = list(chosen.answer)
+    # A later sentence may move an id to the other heading.
     for numbers, words, is_core in _MOVED.findall(text, chosen.end):
         moved = _unique(re.findall(r"\d+", numbers))
         ids = [number for number in ids if number not in moved]
