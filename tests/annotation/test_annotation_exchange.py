@@ -20,6 +20,7 @@ from long_context_tasks.annotation import (
 )
 from long_context_tasks.annotation.exchange import (
     annotation_rows,
+    label_rows,
     read_annotations,
     read_reviews,
     review_rows,
@@ -394,3 +395,50 @@ def test_a_decision_without_its_flags_answers_all_that_there_are(
         InputError, match="row 1: flags, item 1 must be keys and values; leave version and flags as"
     ):
         read_reviews(tmp_path / "r.jsonl")
+
+
+ROWS_OF_ONE = {
+    "questions": (read_questions, json.dumps(ASKED), "question q is also in .*row 1"),
+    "documents": (read_documents, '{"id": "d", "text": "x"}', "document d is in an earlier row too"),
+    "reviews": (
+        read_reviews,
+        '{"question_id": "q", "decision": "keep"}',
+        "question q is in an earlier row too",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS_OF_ONE)
+def test_files_without_rows_or_with_one_row_twice_are_refused(tmp_path: Path, kind: str) -> None:
+    reader, row, message = ROWS_OF_ONE[kind]
+    (tmp_path / "f.jsonl").write_text("\n")
+    with pytest.raises(InputError, match=r"f\.jsonl: no rows; expected {"):
+        reader(tmp_path / "f.jsonl")
+    (tmp_path / "f.jsonl").write_text(f"{row}\n{row}\n")
+    with pytest.raises(InputError, match=f"f.jsonl, row 2: {message}"):
+        reader(tmp_path / "f.jsonl")
+
+
+def test_folders_without_readable_documents_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no \.txt files"):
+        read_documents(tmp_path)
+    (tmp_path / "m1.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=r"m1\.txt: cannot be read .*save it as UTF-8"):
+        read_documents(tmp_path)
+
+
+def test_a_project_without_candidates_or_with_a_foreign_configuration_is_refused(
+    study: AnnotationStudy, tmp_path: Path
+) -> None:
+    create(tmp_path / "empty.json", load_scale(), [Incoming(StudyQuestion("x", "?", "r"), (), "row")])
+    with pytest.raises(InputError, match="no candidates to annotate"):
+        export_potato(open_study(tmp_path / "empty.json"), tmp_path / "none")
+    export_potato(study, tmp_path / "p")
+    (tmp_path / "p" / "config.yaml").write_text("port: 8000\n")
+    with pytest.raises(InputError, match="no instance_display in it"):
+        export_potato(study, tmp_path / "p")
+
+
+def test_labels_come_from_a_study_of_labels_only(study: AnnotationStudy) -> None:
+    with pytest.raises(InputError, match="holds ratings and no labels"):
+        label_rows(study)
