@@ -13,7 +13,7 @@ from invented_meetings import (
     transcript_tar,
 )
 
-from long_context_tasks.benchmarks.elitr_bench import data, prompts
+from long_context_tasks.benchmarks.elitr_bench import BENCHMARK, data, prompts
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError
@@ -146,6 +146,13 @@ def test_archives_that_do_not_belong_together(
     (options.data_dir / "elitr_bench" / name).write_bytes(encrypted_zip(members))
     with pytest.raises(InputError, match=words):
         load_task("elitr_bench_qa_dev", options)
+
+
+def test_archives_are_found_or_reported(options: ElitrBenchOptions) -> None:
+    assert BENCHMARK.has_data("elitr_bench_qa_dev", options) and options.data_dir is not None
+    (options.data_dir / "elitr_bench" / "czech.zip").unlink()
+    with pytest.raises(InputError, match=r"czech\.zip is missing"):
+        BENCHMARK.has_data("elitr_bench_qa_dev_czech", options)
 
 
 def test_options_that_do_not_go_with_it(options: ElitrBenchOptions, tmp_path: Path) -> None:

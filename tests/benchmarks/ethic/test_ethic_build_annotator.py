@@ -263,13 +263,25 @@ def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:
     assert lacking and sum("background paragraph" in prompt for prompt in asked) == len(lacking)
 
 
-def test_a_review_whose_abstracts_are_all_too_long_gives_no_case(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sentences", "included", "background", "why"),
+    [
+        (600, 2, "It is known.", "the document is shorter than the length"),
+        (20, 1, "It is known.", "no other review to compare with"),
+        (20, 2, "", "the target has no background"),
+    ],
+)
+def test_a_single_review_without_a_case(
+    tmp_path: Path, sentences: int, included: int, background: str, why: str
+) -> None:
+    """Its abstracts are too long, all of them are included, or no annotator writes its background."""
     studies = [
-        {"id": str(n), "title": "", "abstract": "It is so. " * 600, "included": n % 2 == 0} for n in range(9)
+        {"id": str(n), "title": "", "abstract": "It is so. " * sentences, "included": n % included == 0}
+        for n in range(9)
     ]
-    row = {"review_id": "r", "title": "R", "background": "It is known.", "studies": studies}
+    row = {"review_id": "r", "title": "R", "background": background, "studies": studies}
     write_rows(tmp_path / "reviews.jsonl", [row])
-    with pytest.raises(InputError, match="1 x the document is shorter than the length"):
+    with pytest.raises(InputError, match=f"1 x {why}"):
         build("ethic_attribute", tmp_path / "reviews.jsonl", tmp_path / "x", min_document=0, min_fill=0.0)
 
 

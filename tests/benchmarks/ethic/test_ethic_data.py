@@ -24,6 +24,7 @@ from hang_guard import hang_guard
 from tiny_model import demo_model
 
 from long_context_tasks.benchmarks.catalogue import card, resolve_options, task_specs
+from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic import prompt_tokens as prompt_length
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.benchmarks.loading import load_task
@@ -83,6 +84,16 @@ def test_a_missing_domain_is_reported_with_the_existing_ones(data: Path) -> None
         InputError, match=r"ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
     ):
         load(data, "ethic_recall_debates")
+
+
+def test_data_are_found_or_reported_with_remedies(data: Path) -> None:
+    options = resolve_options({"lct_data_dir": str(data.parent)}, {})
+    with pytest.raises(InputError, match=r"recalling.zip .*is missing.*lct data fetch ethic"):
+        BENCHMARK.has_data("ethic_recall_books", options)
+    write(data)
+    assert BENCHMARK.has_data("ethic_recall_books", options)
+    with pytest.raises(InputError, match="carriers"):
+        BENCHMARK.has_data("ethic_organize_books_recast", options)
 
 
 def test_the_twelve_pairs(data: Path) -> None:
