@@ -158,8 +158,8 @@ def test_a_judged_task_without_references_is_refused(judge: Path, tmp_path: Path
     ("lines", "message"),
     [
         ("base_url: http://x/v1", "base_url"),
-        ("rubric: gpt", "has no rubric"),
-        ("logprobs: 5", "has no logprobs"),
+        ("rubric: gpt", "does not have rubric"),
+        ("logprobs: 5", "does not have logprobs"),
         ("model: /nowhere", "not an ORCA checkpoint"),
     ],
 )
