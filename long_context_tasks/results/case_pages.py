@@ -1,8 +1,6 @@
 """Cases of a run as pages and exports show them: as much as the benchmark's card allows."""
 
-import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,8 +13,6 @@ from long_context_tasks.schema.response import Response
 
 MOST_FOR_PAGES = 1_000_000
 """Tokens of synthetic cases that are generated for each task of a site, about five seconds of work: pages have scores without them."""
-MOST_PLACES = 300
-"""Stretches marked in one prompt; later ones stay unmarked."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,6 @@ class ShownCase:
     labels: Mapping[str, str]  # labels of the case, for search and breakdowns
     turns: tuple[ShownTurn, ...]  # one or more
     withheld: str = ""  # why something is not shown, in a sentence or two; empty if everything is
-    # Message, start and end (in characters) of the stretches of the prompt that equal an accepted answer.
-    answers: tuple[tuple[int, int, int], ...] = ()
 
 
 def shown_cases(
@@ -107,9 +101,6 @@ def _shown(
     prompt = None
     if task is not None and case is not None and allowed["prompts"]:
         prompt = _prompt(task, case, stored.responses)
-    answers: tuple[tuple[int, int, int], ...] = ()
-    if task is not None and case is not None and prompt is not None and allowed["gold"]:
-        answers = answer_places(case, prompt)
     labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
     if stored.repeat:
         labels["repeat"] = stored.repeat
@@ -127,7 +118,6 @@ def _shown(
         labels={name: text for name, value in labels.items() if (text := _label_text(value))},
         turns=tuple(_turn(stored, case, turn, allowed) for turn in turns),
         withheld=withheld,
-        answers=answers,
     )
 
 
@@ -180,26 +170,3 @@ def _label_text(value: Any) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def answer_places(case: Case, prompt: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, int], ...]:
-    """Return message, start and end (in characters) of the stretches of a prompt that equal an accepted answer, in order.
-
-    Only whole words and whole numbers count, in any case. A gold order, which names each of 1 to n once, has no such stretch.
-    """
-    accepted: set[str] = set()
-    for turn in case.turns:
-        items = turn.gold if isinstance(turn.gold, list | tuple) else [turn.gold]
-        texts = {item for item in items if isinstance(item, str) and item.strip()}
-        if texts != {str(number + 1) for number in range(len(items))}:
-            accepted |= texts
-    if not accepted:
-        return ()
-    # Longest first, so that a short answer does not hide a longer one that begins with it.
-    either = "|".join(map(re.escape, sorted(accepted, key=len, reverse=True)))
-    # Neither part of a number such as "38,130" nor of a longer word.
-    alone = re.compile(rf"(?<!\w)(?<!\d[,.])(?:{either})(?!\w|[,.]\d)", re.IGNORECASE)
-    found = (
-        (number, *match.span()) for number, (_, text) in enumerate(prompt) for match in alone.finditer(text)
-    )
-    return tuple(itertools.islice(found, MOST_PLACES))

@@ -24,8 +24,6 @@ from long_context_tasks.stats.means import (
     mean_of_scores,
 )
 
-_SAME = 1e-9
-"""Values closer than this are equal: hosts write the mean of verdicts with different last digits."""
 _KEYS = ("model", "task", "version", "judge", "settings")
 _SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
 """Columns of ``RUNS`` that all runs of a cell have in common."""
@@ -34,21 +32,6 @@ _TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
 _LIMITED = "lct_n"
 # 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
 _WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
-
-
-@dataclass(frozen=True)
-class HostsApart:
-    """Differences between the hosts of a cell, each averaged over its own repeats.
-
-    Attributes:
-        turns: number of turns that all hosts ran.
-        differing: number of these whose value differs in some metric, or is missing in some host only.
-        spread: highest minus lowest mean of the headline, over all turns of each host; NaN if a host has no mean.
-    """
-
-    turns: int
-    differing: int
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,6 @@ class Cell:
         why_unranked: the reasons in words; empty if ranked.
         settings: settings that differ from the defaults, as JSON.
         points_metrics: which of ``metric`` and ``official`` are points of a scale.
-        apart: differences between the hosts; None with a single host.
     """
 
     model: str
@@ -101,7 +83,6 @@ class Cell:
     why_unranked: str = ""
     settings: str = "{}"
     points_metrics: frozenset[str] = field(default=frozenset())
-    apart: HostsApart | None = None
 
 
 def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
@@ -119,7 +100,6 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     joined = _with_cells(collection.scores, numbered, "host")
     graded = _graded(collection)
     means = _host_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
-    apart = _hosts_apart(joined, means)
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
     averaged = _averaged(joined).partition_by("cell", "metric", as_dict=True, maintain_order=True)
     for (cell, metric), part in averaged.items():
@@ -129,8 +109,8 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     cells = []
     for (number,), part in runs.partition_by("cell", as_dict=True, maintain_order=True).items():
         if metrics := by_cell.get(number):
-            cell = _cell(part.rows(named=True), metrics, means.get(number, {}), available[number], graded)
-            cells.append(replace(cell, apart=apart.get(number)))
+            rows = part.rows(named=True)
+            cells.append(_cell(rows, metrics, means.get(number, {}), available[number], graded))
     newest: dict[str, int] = {}
     for cell in cells:
         today = (versions or {}).get(cell.benchmark, 0)
@@ -187,43 +167,6 @@ def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
             squares += math.fsum((value - middle) ** 2 for value in values)
             free += len(values) - 1
     return math.sqrt(squares / free) if free else None
-
-
-def _hosts_apart(
-    joined: pl.DataFrame, means: Mapping[int, Mapping[str, Sequence[float | None]]]
-) -> dict[int, HostsApart]:
-    """Return the differences between hosts of each cell that has several."""
-    several = {cell: len(own) for cell, own in means.items() if len(own) > 1}
-    if not several:
-        return {}
-    turn = ["cell", *_TURN]
-    hosts = pl.col("cell").replace_strict(several, default=None, return_dtype=pl.UInt32())
-    without, width = pl.col("value").null_count(), pl.col("value").max() - pl.col("value").min()
-    counted = (
-        joined.filter(pl.col("cell").is_in(list(several)))
-        .group_by(*turn, "metric", "host")
-        .agg(pl.col("value").mean())
-        .group_by(*turn, "metric")
-        .agg(
-            pl.len().alias("n"),
-            ((without > 0) & (without < pl.len()) | (width.fill_nan(0.0) > _SAME))
-            .fill_null(False)
-            .alias("differs"),
-        )
-        .filter(pl.col("n") == hosts)
-        .group_by(turn)
-        .agg(pl.col("differs").any())
-        .group_by("cell")
-        .agg(pl.len(), pl.col("differs").sum())
-    )
-    found = {cell: (turns, differing) for cell, turns, differing in counted.iter_rows()}
-    apart = {}
-    for cell in several:
-        by_host = [[value for value in own if value is not None] for own in means[cell].values()]
-        ends = [fmean(own) for own in by_host if own]
-        spread = max(ends) - min(ends) if len(ends) == len(by_host) else math.nan
-        apart[cell] = HostsApart(*found.get(cell, (0, 0)), spread)
-    return apart
 
 
 def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
@@ -458,13 +401,6 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
     first = parts[0]
     truncated = [cell.truncated for cell in parts]
     why = [cell.task for cell in parts if not cell.ranked]
-    apart = [cell.apart for cell in parts if cell.apart is not None]
-    pooled = None
-    if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
-        # The spread of the hosts' means over all parts is unknown: only the spread within each part is.
-        pooled = HostsApart(
-            sum(cell.turns for cell in apart), sum(cell.differing for cell in apart), math.nan
-        )
     return replace(
         first,
         task=name,
@@ -473,7 +409,6 @@ def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: fr
         official=means,
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
-        apart=pooled,
         truncated=None if None in truncated else sum(share for share in truncated if share is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),

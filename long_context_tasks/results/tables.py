@@ -1,4 +1,4 @@
-"""Results as files for other programs (Parquet, CSV, JSON, Markdown), and as rows of a table on the terminal.
+"""Results as files for other programs (Parquet, CSV, JSON), and as rows of a table on the terminal.
 
 ``results.parquet`` has a row for each score with the columns to filter and group by, which answers most questions; ``runs.parquet`` has
 everything else about the runs. Both have the key ``run``.
@@ -10,26 +10,24 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, held_settings
-from long_context_tasks.results.lengths import FamilyLength, bar_words, length_document, length_words
+from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.lengths import FamilyLength, length_document
 from long_context_tasks.results.models import shown_source
-from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.schema import InputError, format_length
+from long_context_tasks.schema import format_length
 from long_context_tasks.schema.files import json_value, make_folder, write_whole
-from long_context_tasks.schema.report import Table, count_text, settings_text
+from long_context_tasks.schema.report import Table
 from long_context_tasks.stats.means import Mean
 
 RESULTS = "results.parquet"
-MARKDOWN = "leaderboard.md"
 TABLES = ("leaderboard", "lengths", "runs")
-FILES = (RESULTS, MARKDOWN, *(f"{name}.{form}" for name in TABLES for form in ("csv", "json", "parquet")))
+FILES = (RESULTS, *(f"{name}.{form}" for name in TABLES for form in ("csv", "json", "parquet")))
 
 JOINED = (
     *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
@@ -79,10 +77,7 @@ def write_tables(
         InputError: the folder cannot be written.
     """
     make_folder(folder, remedy=_REMEDY)
-    contents: dict[str, bytes | str] = {
-        RESULTS: _parquet(joined(collection)),
-        MARKDOWN: markdown_text(cells, lengths),
-    }
+    contents: dict[str, bytes | str] = {RESULTS: _parquet(joined(collection))}
     runs = collection.runs.with_columns(pl.col("source").map_elements(shown_source, return_dtype=pl.String()))
     for name, frame in zip(TABLES, (leaderboard(collection, cells), _lengths(lengths), runs), strict=True):
         contents[f"{name}.csv"] = csv_text(frame)
@@ -217,41 +212,6 @@ def cell_text(cell: Cell) -> str:
     return f"{score_text(cell.mean.value, points=cell.points)} {unit} ({interval_text(cell.mean, points=cell.points)})"
 
 
-def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -> str:
-    """Return the leaderboard as Markdown: a table of tasks by models for each benchmark, judge and settings, then effective lengths.
-
-    Scores that are not ranked are in parentheses, and a list below their table gives the reasons.
-    """
-    # Scores by different judges or settings are not comparable and get separate tables.
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.benchmark, cell.judge or "", cell.settings), []).append(cell)
-    parts = [
-        "# Leaderboard\n\nScores with 95 % intervals; rates in percent, points (marked pt) on their own scale. A score in parentheses with a "
-        "number is not ranked; the list below its table says why.\n"
-    ]
-    for (benchmark, judge, settings), group in sorted(groups.items()):
-        title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
-        given = _given_settings(settings)
-        notes: list[str] = []
-        by_place: dict[tuple[str, str], list[Cell]] = {}
-        for cell in group:
-            by_place.setdefault((cell.task, cell.model), []).append(cell)
-        models = sorted({cell.model for cell in group}, key=str.lower)
-        rows = []
-        # Tasks are rows because a column for each would make the table wider than any page.
-        for task in dict.fromkeys(cell.task for cell in group):
-            own = [by_place.get((task, model), ()) for model in models]
-            shown = ["; ".join(_marked(cell, notes) for cell in held) for held in own]
-            rows.append([escape_markdown(task), *shown])
-        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(given)}", ""] if given else [])]
-        lines += [*markdown_table(["task", *models], rows), ""]
-        lines += [f"{number}. {note}" for number, note in enumerate(notes, start=1)]
-        parts.append("\n".join([*lines, *([""] if notes else [])]))
-    parts += [_lengths_table(lengths)] if lengths else []
-    return "\n".join(parts)
-
-
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 0) -> list[str]:
     """Return the lines of a Markdown table; figures are aligned right.
 
@@ -267,47 +227,6 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts:
         "|---|" + "---:|" * figures + "---|" * texts,
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
-
-
-def _given_settings(settings: str) -> str:
-    return ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
-
-
-def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
-    """Return a table with a row for each family, variant, judge and settings, and a column for each model."""
-    models = sorted({row.model for row in lengths}, key=str.lower)
-    rows: dict[str, dict[str, str]] = {}
-    definitions: dict[str, int] = {}
-    for row in lengths:
-        place = definitions.setdefault(row.found.definition, len(definitions) + 1)
-        text = f"{length_words(row.found)} [{place}]"
-        judge = row.judge and f"judge {row.judge}"
-        parts = (row.family, row.variant, _given_settings(row.settings), judge, bar_words(row))
-        rows.setdefault(", ".join(part for part in parts if part), {})[row.model] = text
-    shown = ([escape_markdown(name), *(own.get(model, "") for model in models)] for name, own in rows.items())
-    return "\n".join(
-        [
-            *("## Effective context length", "", "In tokens.", ""),
-            *markdown_table(["tasks", *models], shown),
-            "",
-            *(f"{place}. {escape_markdown(text)}" for text, place in definitions.items()),
-            "",
-        ]
-    )
-
-
-def _marked(cell: Cell, notes: list[str]) -> str:
-    """Return a score; one that is not ranked is in parentheses, and its note is appended to ``notes``."""
-    unit = " pt" if cell.points else ""
-    text = f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)}; n={cell.mean.n})"
-    if cell.ranked:
-        return text
-    reasons = reasons_text(cell.mean)
-    notes.append(
-        f"{escape_markdown(cell.model)}, {escape_markdown(cell.task)}, version {cell.version}: {escape_markdown(cell.why_unranked)}"
-        + (f" ({escape_markdown(reasons)})" if reasons else "")
-    )
-    return f"({text}) [{len(notes)}]"
 
 
 def escape_markdown(text: str) -> str:
@@ -365,53 +284,6 @@ def _task_at_length(cell: Cell) -> str:
     length = "" if cell.length is None else format_length(cell.length)
     # Names such as toy_sort_8k contain the length already.
     return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
-
-
-def settings_table(cells: Sequence[Cell], names: Sequence[str]) -> Table:
-    """Return a table of cells with a column for each of some settings, to choose the best configuration.
-
-    The highest score comes first; cells with missing scores follow, cells without any come last.
-
-    Args:
-        cells: all cells.
-        names: settings, with or without ``lct_``; a cell without one has the default.
-
-    Raises:
-        InputError: no cell has the setting.
-    """
-    held = [held_settings(cell.settings) for cell in cells]
-    known = {key.removeprefix("lct_") for settings in held for key in settings}
-    short = [name.removeprefix("lct_") for name in names]
-    if unknown := [name for name in short if name not in known and f"lct_{name}" not in DEFAULTS]:
-        raise InputError(
-            f"--by {', '.join(unknown)}: no run has it; settings of these runs: {', '.join(sorted(known)) or 'none'}"
-        )
-
-    def place(cell: Cell) -> tuple[bool, bool, float]:
-        mean = cell.mean
-        return mean.n < mean.total, math.isnan(mean.value), -mean.value
-
-    def text(settings: Mapping[str, Any], name: str) -> str:
-        value = settings.get(name, settings.get(f"lct_{name}", DEFAULTS.get(f"lct_{name}")))
-        return "" if value is None else printable(str(value))
-
-    rows = []
-    for cell in sorted(cells, key=place):
-        settings, mean = held_settings(cell.settings), cell.mean
-        others = {key: value for key, value in settings.items() if key.removeprefix("lct_") not in short}
-        rows.append(
-            (
-                *(" ".join(cell.hosts), printable(cell.model), _task_at_length(cell), cell.judge or ""),
-                *(text(settings, name) for name in short),
-                printable(settings_text(others)),
-                cell.metric,
-                _with_percent(cell),
-                *(interval_text(mean, points=cell.points), count_text(mean.n, mean.total), str(cell.n_runs)),
-            )
-        )
-    ending = ("other settings", "metric", "score", "95 % interval", "n", "runs")
-    columns = ("host", "model", "task", "judge", *short, *ending)
-    return Table("settings", f"by {', '.join(short)}", columns, tuple(rows), frozenset((*short, ending[0])))
 
 
 def write_csv(tables: Sequence[Table], folder: Path) -> None:

@@ -255,25 +255,13 @@ def _beside(
     ]
 
 
-def _in_utf16(text: str, places: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Convert places in a text to UTF-16 units, which scripts count: characters beyond the first plane are two."""
-    if text.isascii():
-        return [[start, end] for start, end in places]
-    return [[len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in place] for place in places]
-
-
 def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
-    """Return a case for a pack: why parts are withheld; chunk, length, messages and answer places of the prompt; and the turns."""
+    """Return a case for a pack: why parts are withheld; chunk, length and number of messages of the prompt; and the turns."""
     prompt = None
     if case.prompt is not None:
         # The hash of a prompt is its name, so that models with the same prompt share a chunk.
         name = store.put(list(case.prompt))
-        marks = [
-            [message, *place]
-            for message, (_, content) in enumerate(case.prompt)
-            for place in _in_utf16(content, [(a, b) for at, a, b in case.answers if at == message])
-        ]
-        prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt), marks]
+        prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt)]
     turns = [
         [
             turn.question,

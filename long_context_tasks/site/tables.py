@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 
-from long_context_tasks.results.cells import Cell, HostsApart, mean_of, scale_of, turns_of_cells
+from long_context_tasks.results.cells import Cell, mean_of, scale_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.tidy import Collection, moment
 from long_context_tasks.schema.files import loads
@@ -187,24 +187,11 @@ def notes_of(cell: Cell) -> list[str]:
         between = "between them" if n_hosts == 1 else "within a host"
         spread = f", SD {between} {words.score(cell.run_sd or 0.0, points=cell.points)}" if known else ""
         notes.append(f"{cell.n_runs} runs{spread}")
-    if cell.apart is not None:
-        notes.append(f"{n_hosts} hosts{_hosts_note(cell.apart, points=cell.points)}")
+    if n_hosts > 1:
+        notes.append(f"{n_hosts} hosts")
     if cell.version > 1:
         notes.append(f"version {cell.version}")
     return notes
-
-
-def _hosts_note(apart: HostsApart, *, points: bool) -> str:
-    far = math.isfinite(apart.spread) and apart.spread > 1e-9
-    parts = []
-    if apart.turns and not apart.differing:
-        # Means may still differ, because one host may have run more cases than another.
-        parts.append(f"same scores on the {apart.turns:,} answers that all have" if far else "same scores")
-    elif apart.turns:
-        parts.append(f"{apart.differing:,} of {apart.turns:,} answers scored differently")
-    if far or (apart.differing and math.isfinite(apart.spread)):
-        parts.append(f"means {words.score(apart.spread, points=points)} apart")
-    return "".join(f", {part}" for part in parts)
 
 
 def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> dict[str, Any]:

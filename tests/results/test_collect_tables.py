@@ -27,7 +27,6 @@ from long_context_tasks.results.tables import (
     csv_text,
     escape_markdown,
     leaderboard,
-    markdown_text,
     terminal_rows,
     write_tables,
 )
@@ -83,19 +82,6 @@ def test_csv_says_what_belongs_to_a_number(results: Path) -> None:
     assert (other["ranked"], other["reasons"], other["n_scored"]) == ("no", "1 does_not_fit", "2")
     judged = next(row for row in rows if row["judge"] == "j")
     assert judged["points"] == "yes" and float(judged["value"]) == 6.0
-
-
-def test_markdown_stays_a_table(results: Path) -> None:
-    text = markdown_text(cells_of(collect([results])))
-    assert "<script>" not in text and "\x1b" not in text and "http://" not in text
-    tables = [block for block in text.split("\n\n") if block.startswith("| task")]
-    assert len(tables) == 2
-    for table in tables:
-        # Cells are between bars that no backslash escapes.
-        widths = {line.replace("\\|", "").count("|") for line in table.splitlines()}
-        assert len(widths) == 1
-    assert "[1]" in text and "1 of 3 without a score (1 does\\_not\\_fit)" in text
-    assert "66.7 (" in text and "6.00 pt" in text
 
 
 @given(st.text(max_size=30))

@@ -34,7 +34,7 @@ from long_context_tasks.results.case_pages import shown_cases
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.results.evaluations import judged_path, write_judged
-from long_context_tasks.results.tables import csv_text, leaderboard, markdown_text, terminal_rows
+from long_context_tasks.results.tables import csv_text, leaderboard, terminal_rows
 from long_context_tasks.schema import InputError
 
 
@@ -212,7 +212,7 @@ def test_any_value_in_any_place(sound: Path, which: str, other: Any, draw: st.Da
         collection = collected.collection
         assert set(collected.evaluations) == set(collection.runs["run"])
         cells = cells_of(collection)
-        csv_text(leaderboard(collection, cells)), markdown_text(cells), terminal_rows(cells)
+        csv_text(leaderboard(collection, cells)), terminal_rows(cells)
         for key, evaluation in collected.evaluations.items():
             # A later judge's scores may be sound where the host's file is not.
             with suppress(InputError):

@@ -13,7 +13,6 @@ from made_up_site import collection_of, made_up_cell
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell, cells_of, pooled_cells
 from long_context_tasks.results.lengths import family_lengths, length_document, length_words
-from long_context_tasks.results.tables import markdown_text
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.stats.means import Mean
 
@@ -68,8 +67,6 @@ def test_a_threshold_stands_beside_the_relative_bar_but_not_for_points() -> None
     relative, fixed = family_lengths(collection_of(cells, shown), cells, {}, 0.856)
     assert (relative.threshold, fixed.threshold) == (None, 0.856)
     assert length_words(fixed.found) == "at least 2k, below 4k" and "above 85.6 %" in fixed.found.definition
-    text = markdown_text(cells, [relative, fixed])
-    assert "| ada\\_leval\\_tsort, above 85.6 % | at least 2k, below 4k [2] |" in text
     cells, shown = made({2000: 0.98, 4000: 0.7}, points=True)
     assert len(family_lengths(collection_of(cells, shown), cells, {}, 0.856)) == 1
 
@@ -129,20 +126,6 @@ def test_the_newest_version_of_a_length_counts() -> None:
     chance = dict.fromkeys((cell.task for cell in cells), 0.1)
     [one] = family_lengths(collection, [*old, *cells], chance)
     assert one.found.at_least == 4000
-
-
-def test_markdown_has_a_table_of_lengths_with_definitions() -> None:
-    cells, shown = made({2000: 0.9, 4000: 0.1}, "a|b")
-    lengths = family_lengths(
-        collection_of(cells, shown), cells, dict.fromkeys((cell.task for cell in cells), 0.5)
-    )
-    text = markdown_text(cells, lengths)
-    assert (
-        "## Effective context length" in text
-        and "| ada\\_leval\\_tsort | at least 2k, below 4k [1] |" in text
-    )
-    assert "1. context up to which" in text and "a\\|b" in text
-    assert "Effective" not in markdown_text(cells)
 
 
 def domains(sizes: dict[str, list[float]], model: str = "a") -> tuple[Collection, list[Cell]]:

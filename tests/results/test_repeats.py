@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_up_site import collection_of, made_up_cell, rate
 
-from long_context_tasks.results.cells import HostsApart, cells_of, pooled_cells, spread_within
+from long_context_tasks.results.cells import cells_of, spread_within
 from long_context_tasks.results.collect import collect
 from long_context_tasks.site import build_site
 from long_context_tasks.site.cases import RunFacts, labels_of
@@ -25,63 +25,13 @@ MADE = "2026-01-0{}T10-00-00.000000"
 TASK = "ada_leval_bestanswer_1k"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "apart", "note"),
-    [
-        ([1.0, 0.0, None], [1.0, 0.0, None], HostsApart(3, 0, 0.0), "2 hosts, same scores"),
-        # One case has another value, one is judged in one host only; the means are 2/4 and 2/3.
-        (
-            [1.0, 0.0, 0.0, 1.0],
-            [1.0, 0.0, 1.0, None],
-            HostsApart(4, 2, 2 / 3 - 0.5),
-            "2 hosts, 2 of 4 answers scored differently, means 16.7 apart",
-        ),
-        (
-            [1.0, 0.0],
-            [0.0, 1.0],
-            HostsApart(2, 2, 0.0),
-            "2 hosts, 2 of 2 answers scored differently, means 0.0 apart",
-        ),
-        # Only what both hosts ran is compared.
-        (
-            [1.0, 0.0, 1.0],
-            [1.0],
-            HostsApart(1, 0, 1 / 3),
-            "2 hosts, same scores on the 1 answers that all have, means 33.3 apart",
-        ),
-    ],
-)
-def test_hosts_are_no_repeats_and_say_where_they_differ(
-    tmp_path: Path, first: list[float | None], second: list[float | None], apart: HostsApart, note: str
-) -> None:
-    write_lm_eval(tmp_path, Run(simple(first), made=MADE.format(1)))
-    write_opencompass(tmp_path, Run(simple(second), made="20260102_100000"))
-    [cell] = cells_of(collect([tmp_path]))
-    assert cell.n_runs == 2 and cell.run_sd is None and cell.apart is not None
-    assert (cell.apart.turns, cell.apart.differing) == (apart.turns, apart.differing)
-    assert cell.apart.spread == pytest.approx(apart.spread) and notes_of(cell)[-1] == note
-
-
-def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
-    for write, made, official in (
-        (write_lm_eval, MADE.format(1), 0.0),
-        (write_opencompass, "20260102_100000", 1.0),
-    ):
-        case = Turn({"strict_accuracy": 0.0, "official_accuracy": official})
-        write(tmp_path, Run({"c0": [case]}, made=made))
-    [cell] = cells_of(collect([tmp_path]))
-    assert cell.apart == HostsApart(1, 1, 0.0)
-
-
 def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None:
     for place, values in enumerate(([1.0, 1.0], [0.0, 0.0])):
         write_lm_eval(tmp_path, Run(simple(values), made=MADE.format(place + 1), seed=place))
     write_opencompass(tmp_path, Run(simple([1.0, 1.0]), made="20260105_100000"))
     [cell] = cells_of(collect([tmp_path]))
     assert cell.run_sd == pytest.approx(statistics.stdev([1.0, 0.0]))
-    assert "3 runs, SD within a host 70.7" in notes_of(cell) and notes_of(cell)[-1].startswith(
-        "2 hosts, 2 of 2 "
-    )
+    assert notes_of(cell)[-2:] == ["3 runs, SD within a host 70.7", "2 hosts"]
 
 
 def test_parts_of_a_task_from_a_seed_are_one_cell_and_no_repeats(tmp_path: Path) -> None:
@@ -108,18 +58,6 @@ def test_a_host_that_is_better_throughout_does_not_widen_the_spread(
     plain = spread_within({"a": first, "b": second})
     moved = spread_within({"a": first, "b": [value + shift for value in second]})
     assert plain is not None and moved is not None and math.isclose(plain, moved, abs_tol=1e-6)
-
-
-def test_groups_of_tasks_say_so_too(tmp_path: Path) -> None:
-    tasks = [f"ethic_recall_{domain}" for domain in ("law", "books")]
-    for place, task in enumerate(tasks):
-        write_lm_eval(tmp_path / str(place), Run(simple([1.0, 0.0]), task, made=MADE.format(1)))
-        second = [1.0, float(place)]
-        write_opencompass(tmp_path / str(place), Run(simple(second), task, made="20260102_100000"))
-    collection = collect([tmp_path])
-    cells = cells_of(collection)
-    [group] = pooled_cells(collection, cells, {"ethic_recall": tasks})
-    assert notes_of(group)[-1] == "2 hosts, 1 of 4 answers scored differently"
 
 
 FIRST = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")

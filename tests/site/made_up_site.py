@@ -214,15 +214,7 @@ def small_cases(cells: list[Cell]) -> Iterator[ShownCase]:
                         None, "2 1 3 4", HOSTILE_TEXT if number == 0 else "The order is 2 1 3 4.",
                         {"strict_accuracy": hit, "official_accuracy": hit, "__proto__": None}, None if hit else "unparsed",
                     )  # fmt: skip
-                    right = prompt[1][1].index("Segment of a book")
-                    yield ShownCase(
-                        run,
-                        f"tsort_2k_{number:04}",
-                        prompt,
-                        labels,
-                        (turn,),
-                        answers=((1, right, right + 17),),
-                    )
+                    yield ShownCase(run, f"tsort_2k_{number:04}", prompt, labels, (turn,))
             if cell.task == "elitr_bench_qa_test":
                 for number in range(13):
                     turns = tuple(

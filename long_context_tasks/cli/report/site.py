@@ -15,7 +15,6 @@ from long_context_tasks.cli.options import (
     complete_benchmark,
     examples,
     with_default,
-    words,
 )
 from long_context_tasks.cli.output import end_with_problems, give, json_wanted, print_table, say, tell
 
@@ -41,10 +40,9 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class _Tables:
-    """What to print: the options of the panel "Benchmarks' own tables", ``--by`` and ``--ratings``."""
+    """What to print: the options of the panel "Benchmarks' own tables" and ``--ratings``."""
 
     sections: Sequence[str]  # benchmarks whose own tables are printed in place of the leaderboard
-    by: str  # settings to compare configurations by; also in place of the leaderboard
     ratings: Sequence[Path]  # files with people's ratings, by which judges' means are corrected
     csv_dir: Path | None
     # metric, data_dir, cases, bins: see SectionOptions
@@ -82,7 +80,6 @@ def _address(text: str) -> str:
         "lct report results/ opencompass_outputs/ --out site/",
         "lct report results/ --json",
         "lct report results/ --section BENCHMARK --csv tables/",
-        "lct report results/ --by prompt_style,temperature",
     )
 )
 def site(
@@ -92,7 +89,7 @@ def site(
         typer.Option(
             "--out",
             "-o",
-            help="Folder for the site, results.parquet, leaderboard.csv and leaderboard.md. Without it, only print the table.",
+            help="Folder for the site, results.parquet and leaderboard.csv. Without it, only print the table.",
         ),
     ] = None,
     data_dir: RunsDataDir = None,
@@ -165,12 +162,6 @@ def site(
         ),
     ] = None,
     csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV, rich_help_panel=_SECTIONS)] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Print a row for each combination of these settings, best first, e.g. prompt_style,temperature."
-        ),
-    ] = "",
     ratings: Annotated[
         list[Path] | None,
         typer.Option(
@@ -201,7 +192,7 @@ def site(
     _print_tables(
         collected,
         cells,
-        _Tables(section or (), by, ratings or (), csv_dir, metric, data_dir, cases, bins),
+        _Tables(section or (), ratings or (), csv_dir, metric, data_dir, cases, bins),
     )
     _print_counts(collected)
     limit = None if threshold is None else threshold / 100
@@ -221,7 +212,6 @@ def _print_tables(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
         leaderboard,
-        settings_table,
         terminal_rows,
     )
 
@@ -238,8 +228,6 @@ def _print_tables(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _
             each for name in wanted.sections for each in benchmark_sections(name, collected, options)
         ]:
             print_section(section, wanted.csv_dir)
-    elif wanted.by:
-        _give_tables([settings_table(cells, words(wanted.by))], wanted.csv_dir)
     else:
         values = leaderboard(collected.collection, cells).to_dicts()
         print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, values)

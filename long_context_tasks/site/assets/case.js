@@ -145,7 +145,7 @@ addEventListener("DOMContentLoaded", () => {
 
   function promptPart(prompt, withheld) {
     if (!prompt) return h("p", { class: "text none" }, withheld ? "The prompt is withheld." : "The prompt was not kept.");
-    const [chunk, size, messages, marks] = prompt;
+    const [chunk, size, messages] = prompt;
     const details = h("details", { class: "prompt" }, h("summary", null, `Prompt: ${size.toLocaleString("en")} characters in ${messages} message${messages === 1 ? "" : "s"}`));
     let loaded = null;
     async function load() {
@@ -153,33 +153,13 @@ addEventListener("DOMContentLoaded", () => {
       details.append(wait);
       try {
         const texts = await LCT.load(chunk);
-        wait.replaceWith(...texts.map(([role, content], number) => box(role, marked(content, marks.filter((mark) => mark[0] === number)))));
+        wait.replaceWith(...texts.map(([role, content]) => box(role, content)));
       } catch (error) {
         wait.textContent = error.message;
       }
     }
     details.addEventListener("toggle", () => { loaded ||= load(); });
-    if (!marks.length) return details;
-    let next = 0;
-    const find = h("button", { type: "button", class: "quiet", onclick: async () => {
-      details.open = true;
-      await (loaded ||= load());
-      const places = details.querySelectorAll("mark");
-      const place = places[next++ % places.length];
-      place?.scrollIntoView({ block: "center" });
-      place?.focus({ preventScroll: true });
-    } }, marks.length === 1 ? "Find the accepted answer in it" : `Find the accepted answer in it, ${marks.length} places`);
-    return h("div", { class: "prompt-part" }, details, find);
-  }
-
-  function marked(text, marks) {
-    const parts = [];
-    let from = 0;
-    for (const [, first, last] of marks) {
-      parts.push(text.slice(from, first), h("mark", { tabindex: "-1" }, text.slice(first, last)));
-      from = last;
-    }
-    return [...parts, text.slice(from)];
+    return details;
   }
 
   function turnPart(answers, number, withheld) {

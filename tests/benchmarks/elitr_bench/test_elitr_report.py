@@ -13,7 +13,6 @@ import pytest
 from collected_runs import JUDGED_METRICS, Turn, run_of, write_lm_eval
 from typer.testing import CliRunner, Result
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench import paper
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
 from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_label, paired_difference
@@ -209,43 +208,6 @@ def test_later_judges_are_shown_next_to_the_first(options: Options, tmp_path: Pa
     [row] = found["seeds"]
     assert (row["judge"], row["seeds"], row["mean"]) == ("second", "judge 1, judge 2", "6.00")
     assert row["standard deviation"] == f"{statistics.stdev([5, 7]):.2f}"
-
-
-def test_settings_are_compared_best_first(options: Options, tmp_path: Path) -> None:
-    """The configuration search of the paper: cells that lack scores come last."""
-    runs = tmp_path / "runs"
-    nucleus = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}
-    greedy = {"do_sample": False}
-    write_run(runs / "a", options, QA, lambda *_: 4.0, gen_kwargs=greedy)
-    own = {"lct_data_dir": tmp_path / "data", "lct_prompt_style": "raw"}
-    raw = resolve_options({**own, "lct_question_markers": True}, {})
-    write_run(runs / "b", raw, QA, lambda *_: 5.0, gen_kwargs=nucleus)
-    write_run(runs / "c", raw, QA, lambda *_: None, gen_kwargs=greedy, judge={})
-    half = resolve_options(own, {})
-    write_run(
-        runs / "d", half, QA, lambda case, n: 9.0 if case.id.endswith("_2") else None, gen_kwargs=greedy
-    )
-    words = [
-        "report",
-        str(runs),
-        "--by",
-        "prompt_style,lct_question_markers,temperature",
-        "--csv",
-        str(tmp_path),
-    ]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 0, result.output
-    with (tmp_path / "settings.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    names = ("prompt_style", "question_markers", "temperature", "other settings", "score", "n", "judge")
-    assert [tuple(row[name] for name in names) for row in rows] == [
-        ("raw", "True", "0.6", "repetition_penalty=1.1 top_p=0.9", "5.00", "3", "stub"),
-        ("chat", "False", "", "", "4.00", "3", "stub"),
-        ("raw", "False", "", "", "9.00", "1 of 3", "stub"),
-        ("raw", "True", "", "", "-", "0 of 3", ""),
-    ]
-    slip = CliRunner().invoke(app, ["report", str(runs), "--by", "colour"])
-    assert slip.exit_code == 2 and "--by colour: no run has it" in slip.output
 
 
 def test_bad_input(options: Options, tmp_path: Path) -> None:
