@@ -77,6 +77,10 @@ _COUNT = re.compile(
 """A label of the number of items."""
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
 """A line about one number: "12 - patients, of whom 3 left"."""
+_STUDY_IDS = re.compile(
+    r"^\W{0,4}[^\W\d]{1,12}s?\s?(?:ids?)?:(?:[\s,;]{1,3}\d{6,9})+\s*$", re.IGNORECASE | re.MULTILINE
+)
+"""A line of ids with its label: "Study: 75359498, 63365911"."""
 _COUNTED = re.compile(r"\W{0,4}(\d+)\s(?!items|integers|numbers)[^\W\d_]{3}[^\d:]{0,80}:")
 """A label that is an item itself: "448 people in all:"."""
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
@@ -131,6 +135,8 @@ def _prepared(text: str) -> str:
     places = [int(place) for place in _PLACE.findall(text)]
     if places == list(range(1, len(places) + 1)):
         text = _PLACE.sub("", text)
+    # A table with a row for each study has a column of the studies' ids.
+    text = _STUDY_IDS.sub("", text)
     text = _IN_WORDS.sub(lambda match: _in_digits(match[1]), text)
     # Brackets may be nested; each pass removes the innermost ones.
     while (shorter := _ASIDE.sub("", text)) != text:
