@@ -54,20 +54,15 @@ class _ResponseRow(BaseModel):
 
 @dataclass(frozen=True)
 class PublishedQuestion:
-    """A question with its gold answer, both as in the file.
+    """A question with its gold answer, both as in the file."""
 
-    Attributes:
-        id: unique within its meeting.
-        type: who, what (which includes why), when or howmany.
-        position: position of the answer in the transcript: B, M, E (thirds of it) or S (several places).
-        responses: in files of responses; use :meth:`Archives.responses` to read them.
-    """
-
-    id: str
-    type: Annotated[_Type, Field(alias="question-type")]
+    id: str  # unique within its meeting
+    type: Annotated[_Type, Field(alias="question-type")]  # who, what (which includes why), when or howmany
+    # Position of the answer in the transcript: B, M, E (thirds of it) or S (several places).
     position: Annotated[_Position, Field(alias="answer-position")]
     text: Annotated[str, Field(alias="question")]
     answer: Annotated[str, Field(alias="groundtruth-answer")]
+    # In files of responses; use responses to read them.
     responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")] = ()
 
 
@@ -86,34 +81,23 @@ class _QuestionFile(PublishedRow):
 
 @dataclass(frozen=True)
 class PublishedResponse:
-    """A published response with its scores.
+    """A published response with its scores."""
 
-    Attributes:
-        meeting: id of the meeting.
-        model: name of the model as in the paper.
-        scores: evaluator (``gpt-4``, ``prometheus``, ``gold-human``, ``silver-human``) to its score, a string as stored.
-    """
-
-    meeting: str
+    meeting: str  # id of the meeting
     question: PublishedQuestion
-    model: str
+    model: str  # name of the model as in the paper
     text: str
+    # Evaluator (gpt-4, prometheus, gold-human, silver-human) to its score, a string as stored.
     scores: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Archives:
-    """The folder with the published archives.
+    """The folder with the published archives."""
 
-    Attributes:
-        folder: folder with the archives under their published names.
-        password: password of all archives.
-        task: task that reads them, for error messages; empty for the paper's tables.
-    """
-
-    folder: Path
+    folder: Path  # folder with the archives under their published names
     password: str = PASSWORD
-    task: str = ""
+    task: str = ""  # task that reads them, for error messages; empty for the paper's tables
 
     @classmethod
     def of(cls, options: Options, task: str = "") -> "Archives":

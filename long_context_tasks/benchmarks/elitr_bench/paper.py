@@ -122,29 +122,20 @@ Match = Literal["yes", "no", "published only", "not printed"]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure of the paper.
-
-    Attributes:
-        published: as printed, or ``low to high`` if the text gives a range; None if the paper prints no figure.
-        value: recomputed from the archives, unrounded; None if they lack the scores.
-        n: number of scores.
-        interval: 95 % interval over meetings.
-        places: decimals of the printed figure.
-        twice: whether the printed figure was rounded twice.
-        reason: why ``value`` cannot equal the printed figure.
-        note: more about the value.
-    """
+    """One figure of the paper."""
 
     row: str
     column: str
+    # As printed, or low to high if the text gives a range; None if the paper prints no figure.
     published: str | None
+    # Recomputed from the archives, unrounded; None if they lack the scores.
     value: Fraction | float | None = None
-    n: int | None = None
-    interval: Interval | None = None
-    places: int = 2
-    twice: bool = False
-    reason: str = ""
-    note: str = ""
+    n: int | None = None  # number of scores
+    interval: Interval | None = None  # 95 % interval over meetings
+    places: int = 2  # decimals of the printed figure
+    twice: bool = False  # whether the printed figure was rounded twice
+    reason: str = ""  # why value cannot equal the printed figure
+    note: str = ""  # more about the value
 
     @property
     def plain(self) -> str | None:

@@ -25,19 +25,14 @@ GAP = "\n\n"
 
 @dataclass(frozen=True)
 class Conversation:
-    """How a family of models marks the speakers in its training text.
+    """How a family of models marks the speakers in its training text."""
 
-    Attributes:
-        system: text before the first message.
-        user, assistant: role tags; a message that is still to come is its tag without a text.
-        before: text between a tag and its message.
-        after_user, after_assistant: text after a message.
-    """
-
-    system: str
+    system: str  # text before the first message
+    # user, assistant: role tags; a message that is still to come is its tag without a text
     user: str
     assistant: str
-    before: str
+    before: str  # text between a tag and its message
+    # after_user, after_assistant: text after a message
     after_user: str
     after_assistant: str
 

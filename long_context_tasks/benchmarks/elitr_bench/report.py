@@ -50,25 +50,15 @@ _TEXT = frozenset(("label", "setting", "seeds"))
 
 @dataclass(frozen=True)
 class ScoredQuestion:
-    """The score of one answer.
+    """The score of one answer."""
 
-    Attributes:
-        meeting: id of the meeting, the unit of intervals.
-        question: id of the question within the meeting.
-        type: who, what, when or howmany.
-        position: B, M, E or S.
-        differs: whether QA and Conv word the question differently.
-        measured_wer: word error rate of the transcript, 0 to 1; 0 without noise.
-        value: the score, or None.
-    """
-
-    meeting: str
-    question: str
-    type: str
-    position: str
-    differs: bool
-    measured_wer: float
-    value: float | None
+    meeting: str  # id of the meeting, the unit of intervals
+    question: str  # id of the question within the meeting
+    type: str  # who, what, when or howmany
+    position: str  # B, M, E or S
+    differs: bool  # whether QA and Conv word the question differently
+    measured_wer: float  # word error rate of the transcript, 0 to 1; 0 without noise
+    value: float | None  # the score, or None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -119,18 +109,12 @@ def paired_difference(
 
 @dataclass(frozen=True)
 class SettingRuns:
-    """All runs of a setting.
+    """All runs of a setting."""
 
-    Attributes:
-        first: one of the runs, for the properties that all share.
-        runs: scores of each run and repeat.
-        seeds: the host's seed of each; empty if it is unknown.
-        by_judge_seed: seed of the judge to the mean, for a single run that was judged with several seeds.
-    """
-
-    first: ScoredRun
-    runs: list[list[ScoredQuestion]]
-    seeds: list[str]
+    first: ScoredRun  # one of the runs, for the properties that all share
+    runs: list[list[ScoredQuestion]]  # scores of each run and repeat
+    seeds: list[str]  # the host's seed of each; empty if it is unknown
+    # Seed of the judge to the mean, for a single run that was judged with several seeds.
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -63,19 +63,13 @@ def stored_officially(decoded: str, script: str, context: str = "") -> str:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """A judge prompt of the paper: its scale, and the parsers of its replies.
+    """A judge prompt of the paper: its scale, and the parsers of its replies."""
 
-    Attributes:
-        high: highest score; the lowest is 1, in Czech 0.
-        factor: brings scores to the paper's scale.
-        parser: takes the ends of the scale and returns the parser of a reply's last score.
-        official: the official parser, which returns text.
-    """
-
-    high: int
-    factor: int
+    high: int  # highest score; the lowest is 1, in Czech 0
+    factor: int  # brings scores to the paper's scale
+    # Takes the ends of the scale and returns the parser of a reply's last score.
     parser: Callable[[float, float], Callable[[str], float | None]]
-    official: Callable[[str], str]
+    official: Callable[[str], str]  # the official parser, which returns text
 
 
 _JUDGE_PROMPTS: Mapping[str, JudgePrompt] = {

@@ -46,13 +46,10 @@ _KINDS = ((".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 
 @dataclass(frozen=True)
 class PublishedData:
-    """Rows of a task: local files, or a data set that the hub's library has loaded.
-
-    Attributes:
-        folder, files: local files at any depth of a folder; no files for a data set of the hub.
-    """
+    """Rows of a task: local files, or a data set that the hub's library has loaded."""
 
     name: str
+    # folder, files: local files at any depth of a folder; no files for a data set of the hub
     folder: Path = Path()
     files: tuple[Path, ...] = ()
     dataset: Any = None

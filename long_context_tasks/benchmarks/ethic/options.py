@@ -8,12 +8,8 @@ from long_context_tasks.schema.options import Options, Text
 
 @dataclass(frozen=True)
 class EthicOptions(Options):
-    """Common options, and two of the official code's flags.
+    """Common options, and two of the official code's flags."""
 
-    Attributes:
-        prompt_style: how the prompt is laid out.
-        prompt_tokens: keep only prompts of at most, or above, 32,768 tokens of the model's tokenizer.
-    """
-
-    prompt_style: Text | None = None
+    prompt_style: Text | None = None  # how the prompt is laid out
+    # Keep only prompts of at most, or above, 32,768 tokens of the model's tokenizer.
     prompt_tokens: Literal["under_32k", "over_32k"] | None = None

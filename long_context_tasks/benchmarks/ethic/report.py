@@ -86,27 +86,17 @@ def position_text(place: int, bins: int) -> str:
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """The score of a case, or of a label or section in it, with the properties by which scores are split.
+    """The score of a case, or of a label or section in it, with the properties by which scores are split."""
 
-    Attributes:
-        key: key of the case, label or section, the same in every run.
-        domain: books, debates, medicine or law.
-        cluster: the document or group of documents, the unit of intervals.
-        length: the length that a built case was built for; for published data, a span of the prompt's tokens.
-        value: the score, or None.
-        tokens: number of cl100k tokens of the whole prompt.
-        context: key of the context, equal for cases that show the same one; empty if unknown.
-        position: position of a label or section, from 0 (beginning of the context) to 1 (end).
-    """
-
-    key: tuple[Hashable, ...]
-    domain: str
-    cluster: str
+    key: tuple[Hashable, ...]  # key of the case, label or section, the same in every run
+    domain: str  # books, debates, medicine or law
+    cluster: str  # the document or group of documents, the unit of intervals
+    # The length that a built case was built for; for published data, a span of the prompt's tokens.
     length: LengthSpan
-    value: float | None
-    tokens: int = 0
-    context: str = ""
-    position: float = 0.0
+    value: float | None  # the score, or None
+    tokens: int = 0  # number of cl100k tokens of the whole prompt
+    context: str = ""  # key of the context, equal for cases that show the same one; empty if unknown
+    position: float = 0.0  # position of a label or section, from 0 (beginning of the context) to 1 (end)
 
 
 def scored_case(case: Case, value: float | None, context: str = "") -> ScoredItem:
@@ -264,19 +254,14 @@ _CAPTIONS = {
 
 @dataclass
 class MeasuredTask:
-    """All runs of a task with one model, judge and settings, over all domains that were run.
+    """All runs of a task with one model, judge and settings, over all domains that were run."""
 
-    Attributes:
-        first: one of the runs, for the properties that all share.
-        spec: task of the first run.
-        cases, parts: scores of cases, and of labels or sections; means over runs if there are several.
-        without_verdicts: whether some summaries have scores but the files lack the judge's replies.
-    """
-
-    first: ScoredRun
-    spec: TaskSpec
+    first: ScoredRun  # one of the runs, for the properties that all share
+    spec: TaskSpec  # task of the first run
+    # cases, parts: scores of cases, and of labels or sections; means over runs if there are several
     cases: list[ScoredItem] = field(default_factory=list)
     parts: list[ScoredItem] = field(default_factory=list)
+    # Whether some summaries have scores but the files lack the judge's replies.
     without_verdicts: bool = False
 
     @property

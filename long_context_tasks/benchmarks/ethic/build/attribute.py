@@ -38,17 +38,11 @@ _LEAST_SHARE = 2
 
 @dataclass(frozen=True)
 class ReviewTarget:
-    """The review that the studies of another one are to be attributed to.
+    """The review that the studies of another one are to be attributed to."""
 
-    Attributes:
-        review: its background is shown.
-        labels: ids of the right studies; empty for "none".
-        kind: where the labels come from.
-    """
-
-    review: Review
-    labels: frozenset[str]
-    kind: str
+    review: Review  # its background is shown
+    labels: frozenset[str]  # ids of the right studies; empty for "none"
+    kind: str  # where the labels come from
 
 
 def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewTarget | None:

@@ -75,18 +75,13 @@ _TARGET, _UNSURE, _OTHER = "target", "unsure", "other"
 
 
 class CitationSpan(NamedTuple):
-    """A citation in a text.
+    """A citation in a text."""
 
-    Attributes:
-        start, end: character offsets.
-        target: whether it cites the target.
-        unsure: whether it may cite the target or another case.
-    """
-
+    # start, end: character offsets
     start: int
     end: int
-    target: bool = False
-    unsure: bool = False
+    target: bool = False  # whether it cites the target
+    unsure: bool = False  # whether it may cite the target or another case
 
 
 class Cited(NamedTuple):

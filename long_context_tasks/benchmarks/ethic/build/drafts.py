@@ -39,16 +39,11 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class ContextCandidate(ABC, Generic[C]):
-    """A document, review or group of opinions that may give a context of each length.
-
-    Attributes:
-        tokens: number of tokens counted so far; counting may stop at the longest length.
-        key: with ``n``, the candidates with the smallest keys are chosen; among equal keys, the first ones.
-    """
+    """A document, review or group of opinions that may give a context of each length."""
 
     id: str
-    tokens: int
-    key: str
+    tokens: int  # number of tokens counted so far; counting may stop at the longest length
+    key: str  # with n, the candidates with the smallest keys are chosen; among equal keys, the first ones
 
     @abstractmethod
     def context(self, length: int) -> C:
@@ -61,19 +56,12 @@ class ContextCandidate(ABC, Generic[C]):
 
 @dataclass(frozen=True)
 class ContextPlan(Generic[C]):
-    """The contexts that can be built from the documents of one domain.
+    """The contexts that can be built from the documents of one domain."""
 
-    Attributes:
-        contexts: by length, then in the order of the documents.
-        dropped: length to the reasons why documents give no context, with counts.
-        order: ids of the documents that were read.
-        longest: number of tokens of the longest document, as far as it was counted.
-    """
-
-    contexts: tuple[C, ...]
-    dropped: Mapping[int, Counter[str]]
-    order: tuple[str, ...]
-    longest: int
+    contexts: tuple[C, ...]  # by length, then in the order of the documents
+    dropped: Mapping[int, Counter[str]]  # length to the reasons why documents give no context, with counts
+    order: tuple[str, ...]  # ids of the documents that were read
+    longest: int  # number of tokens of the longest document, as far as it was counted
 
 
 def plan_contexts(candidates: Iterable[ContextCandidate[C]], settings: EthicSettings) -> ContextPlan[C]:
@@ -235,28 +223,19 @@ def task_name(task: str, domain: str) -> str:
 
 @dataclass(frozen=True)
 class CaseDraft:
-    """A case before it is written.
+    """A case before it is written."""
 
-    Attributes:
-        id: id of the document; the case's id adds the length.
-        length: maximum number of tokens of the prompt.
-        context: fills the slot ``passages``, in strings that can be tokenized one by one.
-        prompt: name of the template of the user message.
-        slots: values of the template's other slots.
-        labels: labels for breakdowns; domain and length are added.
-        rewrite: phrases of the template and their replacements.
-        part: name of the question if several share the context, which is then stored once in the document table.
-    """
-
-    id: str
-    length: int
-    context: tuple[str, ...]
-    prompt: str
+    id: str  # id of the document; the case's id adds the length
+    length: int  # maximum number of tokens of the prompt
+    context: tuple[str, ...]  # fills the slot passages, in strings that can be tokenized one by one
+    prompt: str  # name of the template of the user message
     gold: Any
-    slots: Mapping[str, str] = field(default_factory=dict)
+    slots: Mapping[str, str] = field(default_factory=dict)  # values of the template's other slots
+    # Labels for breakdowns; domain and length are added.
     labels: Mapping[str, Any] = field(default_factory=dict)
     turn_labels: Mapping[str, Any] = field(default_factory=dict)
-    rewrite: Mapping[str, str] = field(default_factory=dict)
+    rewrite: Mapping[str, str] = field(default_factory=dict)  # phrases of the template and their replacements
+    # Name of the question if several share the context, which is then stored once in the document table.
     part: str = ""
 
     @property
@@ -315,19 +294,15 @@ class CaseDraft:
 
 @dataclass
 class DomainCases:
-    """The drafts of one task and domain, before they are written.
-
-    Attributes:
-        dropped: length to the reasons why a planned context or document gives no case, with counts.
-        notes: notes for the user.
-    """
+    """The drafts of one task and domain, before they are written."""
 
     task: str
     domain: str
     plan: ContextPlan[Any]
     drafts: list[CaseDraft] = field(default_factory=list)
+    # Length to the reasons why a planned context or document gives no case, with counts.
     dropped: dict[int, Counter[str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # notes for the user
 
     def __post_init__(self) -> None:
         """Copy the plan's counts: several kinds of cases may share one plan."""

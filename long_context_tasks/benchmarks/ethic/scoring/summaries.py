@@ -88,35 +88,23 @@ _NAMES = {"con": "consistency", "faith": "faithfulness", "rel": "relevance"}
 
 @dataclass(frozen=True)
 class Judgement:
-    """A judge's rating of one section on one criterion.
+    """A judge's rating of one section on one criterion."""
 
-    Attributes:
-        score: 1 to 5; None if no reply has a rating.
-        official: by the official rule, which can be below 1; None without ratings and log-probabilities.
-        failed: whether no call was answered.
-    """
-
-    score: float | None
+    score: float | None  # 1 to 5; None if no reply has a rating
+    # By the official rule, which can be below 1; None without ratings and log-probabilities.
     official: float | None
-    failed: bool = False
+    failed: bool = False  # whether no call was answered
 
 
 @dataclass(frozen=True)
 class SectionScore:
-    """The scores of one section, as Fig. 5 shows them by position.
+    """The scores of one section, as Fig. 5 shows them by position."""
 
-    Attributes:
-        marker: such as ``<Section 3>``.
-        index: number of the section in the context, from 0.
-        position: middle of the section among all sections, from 0 (beginning) to 1 (end).
-        written: whether the response has a summary of it that is not blank.
-        judgements: criterion to judgement; empty before judging, or if the response lacks the section.
-    """
-
-    marker: str
-    index: int
-    position: float
-    written: bool
+    marker: str  # such as <Section 3>
+    index: int  # number of the section in the context, from 0
+    position: float  # middle of the section among all sections, from 0 (beginning) to 1 (end)
+    written: bool  # whether the response has a summary of it that is not blank
+    # Criterion to judgement; empty before judging, or if the response lacks the section.
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
     def score(self, criterion: str) -> float | None:

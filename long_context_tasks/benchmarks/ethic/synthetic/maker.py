@@ -21,18 +21,13 @@ from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
 @dataclass(frozen=True)
 class Genre:
-    """How the documents of a domain are written.
+    """How the documents of a domain are written."""
 
-    Attributes:
-        begin: takes a seed and returns a writer, which takes a number of cl100k tokens and returns a document with at least about
-            that many.
-        fillers: short sentences without a label, which fill the rest of a length.
-        collected: whether each paragraph is a document of its own, such as an abstract.
-    """
-
+    # Takes a seed and returns a writer, which takes a number of cl100k tokens and returns a document with at
+    # least about that many.
     begin: Callable[[int], Callable[[int], LabelledText]]
-    fillers: tuple[str, ...]
-    collected: bool = False
+    fillers: tuple[str, ...]  # short sentences without a label, which fill the rest of a length
+    collected: bool = False  # whether each paragraph is a document of its own, such as an abstract
 
 
 GENRES: Mapping[str, Genre] = {
@@ -105,25 +100,17 @@ class Writings:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes the cases of one domain and length from a document.
+    """Makes the cases of one domain and length from a document."""
 
-    Attributes:
-        domain: domain of the documents.
-        length: maximum number of tokens of a prompt.
-        run_seed: seed of the build.
-        tokenizers: all in which prompts are counted, each once; that of the lengths first, which cl100k follows if it is another one.
-        number: number of the case, from 0.
-        attempt: number of the document, from 0; a document that gives no case is replaced by the next one.
-        writings: texts of the number, shared by all lengths.
-    """
-
-    domain: str
-    length: int
-    run_seed: int
+    domain: str  # domain of the documents
+    length: int  # maximum number of tokens of a prompt
+    run_seed: int  # seed of the build
+    # All in which prompts are counted, each once; that of the lengths first, which cl100k follows if it is
+    # another one.
     tokenizers: tuple[Tokenizer, ...]
-    number: int
-    attempt: int
-    writings: Writings
+    number: int  # number of the case, from 0
+    attempt: int  # number of the document, from 0; a document that gives no case is replaced by the next one
+    writings: Writings  # texts of the number, shared by all lengths
 
     @property
     def slack(self) -> int:
