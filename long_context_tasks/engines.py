@@ -35,23 +35,16 @@ class Engine(Protocol):
     """Runs a function over items."""
 
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield the result for each item, in order.
-
-        Only a few items and results are in memory at the same time.
+        """Yield the result for each item, in order; only a few items and results are in memory at the same time.
 
         Args:
             function: a function of a module or a ``functools.partial`` of one, which can be pickled. Its result depends on the item
                 only.
             items: small objects that can be pickled.
-
-        Raises:
-            InputError: raised by the function for an item, or a worker was lost.
         """
 
 
 class InProcess:
-    """Runs the function here, one item after the other."""
-
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         return map(function, items)
 
@@ -181,17 +174,13 @@ class RayCluster:
 
 
 class _Here(NamedTuple):
-    """State of the submitting process that workers take over.
-
-    Attributes:
-        version: version of the package.
-        folder: working directory, to which paths are relative.
-        settings: environment variables of the package without secrets, which each machine has itself.
-    """
+    """State of the submitting process that workers take over."""
 
     version: str
-    folder: Path
-    settings: Mapping[str, str]
+    folder: Path  # working directory, to which paths are relative
+    settings: Mapping[
+        str, str
+    ]  # environment variables of the package without secrets, which each machine has itself
 
 
 def _settings() -> Mapping[str, str]:
@@ -203,7 +192,6 @@ def _settings() -> Mapping[str, str]:
 
 
 def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None, InputError | None]:
-    """Run the function on a worker and return its result or its error."""
     # An exception would arrive wrapped by Ray, without our class.
     if long_context_tasks.__version__ != here.version:
         return None, InputError(
@@ -224,12 +212,7 @@ def _outcome(function: Callable[[T], R], item: T, here: _Here) -> tuple[R | None
 def cluster(address: str) -> Iterator[RayCluster]:
     """Connect to a cluster for a block.
 
-    Args:
-        address: ``ray://host:10001``; empty for the cluster in ``RAY_ADDRESS`` or, without it, on this machine, where one is started
-            if needed.
-
-    Raises:
-        InputError: Ray is not installed, or the cluster does not answer.
+    ``address`` is ``ray://host:10001``; empty for the cluster in ``RAY_ADDRESS`` or, without it, on this machine, where one is started.
     """
     require("ray", "--engine ray", "ray")
     import ray
@@ -250,12 +233,7 @@ def cluster(address: str) -> Iterator[RayCluster]:
 def engine_of(jobs: int = 1, name: str = "") -> AbstractContextManager[Engine]:
     """Return the engine of a command line, for a ``with`` statement.
 
-    Args:
-        jobs: number of processes on this machine.
-        name: empty, ``ray`` for the cluster in ``RAY_ADDRESS`` or on this machine, or an address such as ``ray://host:10001``.
-
-    Raises:
-        InputError: an unknown engine, fewer than 1 job, jobs and a cluster together, or no cluster at the address.
+    ``name`` is empty for ``jobs`` processes here, ``ray`` for the cluster in ``RAY_ADDRESS`` or on this machine, or an address.
     """
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: give 1 or more")

@@ -61,14 +61,7 @@ class Work:
     def cases(
         self, writer: CaseWriter, make: Callable[[T], MadeCases], items: Sequence[T], what: str
     ) -> Iterator[Case]:
-        """Yield the cases of each item in order, and write their texts.
-
-        Args:
-            writer: writer of the texts.
-            make: see :meth:`~long_context_tasks.engines.Engine.mapped`.
-            items: items of a task or a part of it, such as numbers of cases of one length.
-            what: title of the progress bar.
-        """
+        """Yield the cases of each item in order, and write their texts; ``what`` is the title of the progress bar."""
         # Parts let the shards of a build be merged in the order of an unsharded one.
         writer.begin_part()
         for made in self._mapped(make, self._part(items), what):
@@ -89,9 +82,6 @@ class Work:
             make: takes a number, from 0, and lengths; returns the cases of each length.
             numbers: number of cases or documents of each length.
             what: title of the progress bar.
-
-        Returns:
-            The cases of each length in the order of their numbers.
         """
         own = {length: self._part(range(number)) for length, number in numbers.items()}
         every = sorted({number for part in own.values() for number in part})
@@ -174,14 +164,7 @@ def write_task(
 ) -> TaskReport:
     """Write the first cases of a task, as many as the settings ask for, and report them.
 
-    Args:
-        writer: an open writer.
-        task: name of the file.
-        cases: any number of cases; those that are not needed are not made.
-        settings: settings of the builder.
-        guess: returns the chance of guessing a case.
-        dropped: see :class:`TaskReport`.
-        figures: returns the difficulty of a case; the means go into the report and the case folder.
+    ``guess`` returns the chance of guessing a case, ``figures`` its difficulty; the means of both go into the report.
     """
     tokens: list[int] = []
     sums: Counter[str] = Counter()
@@ -214,11 +197,7 @@ def bound_of(card: TaskCard, length: int) -> int:
 
 
 def least_tokens(length: int) -> int:
-    """Return the fewest tokens of a prompt that fills a length: 98 per cent.
-
-    >>> least_tokens(1000), least_tokens(1001)
-    (980, 981)
-    """
+    """Return the fewest tokens of a prompt that fills a length: 98 per cent."""
     return -(-98 * length // 100)
 
 
@@ -234,9 +213,6 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
-
-    Raises:
-        InputError: the text is not a list of lengths; the error gives an example.
     """
     known = sorted(map(parse_length, published))
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -269,11 +245,7 @@ class ReadyBuild:
     source: Path | None  # folder or file of the raw data; None if the cases are written from a seed
 
     def write(self, folder: Path, work: Work | None = None) -> Sequence[TaskReport]:
-        """Build the cases into a folder, all or nothing.
-
-        Raises:
-            InputError: as the builder raises it.
-        """
+        """Build the cases into a folder, all or nothing."""
         return self.builder.write(self.source, self.settings, folder, work or Work())
 
 
@@ -284,9 +256,6 @@ def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
         name: name of a builder.
         length: lengths separated by commas, see :func:`parse_lengths`.
         given: settings and source by their names in `lct build`; text is read as the command reads it.
-
-    Raises:
-        InputError: no such builder, an option of another builder, or a value that does not fit.
     """
     builder = catalogue.builder(name)
     source = None if builder.source is None else given.get(builder.source.name)

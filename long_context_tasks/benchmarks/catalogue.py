@@ -35,8 +35,6 @@ _NEAR = 0.75
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """Parts of a task name."""
-
     benchmark: str  # e.g. ada_leval
     task: str  # e.g. tsort
     length: str = ""  # e.g. 8k, any, or empty if the task's texts determine it
@@ -68,7 +66,6 @@ class TaskSpec:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """The variants in the name, as the card describes them."""
         return next(parts for parts in self.card.combined_variants() if _joined(parts) == self.variant)
 
     @property
@@ -88,12 +85,10 @@ class TaskSpec:
 
     @property
     def source(self) -> Source:
-        """Source of its cases; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
     def scoring(self) -> Scoring:
-        """Whether responses are scored, or candidates are compared by log-likelihood."""
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
     @property
@@ -102,7 +97,6 @@ class TaskSpec:
 
     @property
     def conversation(self) -> bool:
-        """Whether the turns of a case are asked in one conversation."""
         stated = (v.conversation for v in self.variants if v.conversation is not None)
         return next(stated, self.card.conversation)
 
@@ -141,11 +135,6 @@ def _paths() -> Iterator[tuple[str, str]]:
 
 
 def _load(name: str, path: str) -> Benchmark:
-    """Import a benchmark.
-
-    Raises:
-        InputError: the path names nothing, or something that is not a benchmark of this name.
-    """
     module, _, attribute = path.partition(":")
     try:
         found: object = getattr(importlib.import_module(module), attribute)
@@ -174,16 +163,11 @@ def own_benchmark_names() -> tuple[str, ...]:
 
 
 def broken_benchmarks() -> Mapping[str, str]:
-    """Return every benchmark that cannot be used, with the reason."""
     return _found()[1]
 
 
 def with_variant(name: str, options: Options) -> tuple[str, Options]:
-    """Move ``lct_variant`` from the options into the name; variants that the name already has stay.
-
-    Raises:
-        InputError: no such task, or it has no such variant.
-    """
+    """Move ``lct_variant`` from the options into the name; variants that the name already has stay."""
     if options.variant is None:
         return name, options
     spec = parse_task(name)
@@ -199,11 +183,6 @@ def with_variant(name: str, options: Options) -> tuple[str, Options]:
 
 
 def benchmark(name: str) -> Benchmark:
-    """Return a benchmark by name.
-
-    Raises:
-        InputError: no such benchmark, or it cannot be used.
-    """
     benchmarks, broken = _found()
     if name in benchmarks:
         return benchmarks[name]
@@ -222,11 +201,7 @@ def demo() -> Card:
 
 
 def benchmark_of(name: str) -> Benchmark:
-    """Return the benchmark of a task, builder or case folder, whose name begins with the benchmark's.
-
-    Raises:
-        InputError: no benchmark has such a name.
-    """
+    """Return the benchmark of a task, builder or case folder, whose name begins with the benchmark's."""
     # The longest name wins: another package may add `ethic_law` next to `ethic`.
     if found := [each for each in benchmark_names() if name.startswith(f"{each}_")]:
         return benchmark(max(found, key=len))
@@ -246,11 +221,7 @@ def builders() -> "dict[str, Builder]":
 
 
 def builder(name: str) -> "Builder":
-    """Return a builder without importing those of other benchmarks.
-
-    Raises:
-        InputError: no such builder; the error lists all of them.
-    """
+    """Return a builder without importing those of other benchmarks."""
     owners = [each for each in benchmark_names() if name.startswith(f"{each}_")]
     found = {each.name: each for owner in owners for each in benchmark(owner).builders()}
     if name in found:
@@ -266,22 +237,14 @@ def builder(name: str) -> "Builder":
 def resolve_options(
     given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Resolve the options of a run of any tasks; each benchmark takes those that it has (``Options.of``).
-
-    Args:
-        given: a host's keys, ``lct_length`` ...
-        environ: environment variables; those of the process by default.
-
-    Raises:
-        InputError: an option that no benchmark has, or a value that does not fit.
-    """
+    """Resolve the options of a run of any tasks; each benchmark takes those that it has (``Options.of``)."""
     return options.resolve_options(given, environ, _every_option())
 
 
 def task_options(
     name: str, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Resolve the options that a task's benchmark has; see :func:`resolve_options`."""
+    """Resolve the options that a task's benchmark has."""
     name, options = with_variant(name, resolve_options(given, environ))
     return benchmark(parse_task(name).benchmark).options.of(options)
 
@@ -296,7 +259,6 @@ def _every_option() -> type[Options]:
 
 
 def option_names() -> frozenset[str]:
-    """Names of the options of all benchmarks, without ``lct_``."""
     return frozenset(_every_option().names())
 
 
@@ -336,17 +298,11 @@ def synthetic_tasks(source: Source = "seed") -> tuple[TaskSpec, ...]:
 
 
 def nano_tasks() -> tuple[TaskSpec, ...]:
-    """Return the tasks with many questions on each of few documents, in the order of the cards."""
     return tuple(spec for spec in task_specs() if spec.card.nano)
 
 
 def has_data(spec: TaskSpec, options: Options) -> bool | None:
-    """Return whether the data of a task are on this machine; None if its benchmark offers no check.
-
-    Args:
-        spec: the task.
-        options: options of a run; with ``cases`` nothing else is read.
-    """
+    """Return whether the data of a task are on this machine; None if its benchmark offers no check."""
     # Built folders and seeds need no published files.
     if options.cases is not None or spec.source == "seed":
         return True
@@ -369,9 +325,6 @@ def parse_task(name: str) -> TaskSpec:
 
     >>> parse_task("ada_leval_bestanswer_16k_front")
     TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front', split='')
-
-    Raises:
-        InputError: no such task; the error gives similar names, or the reason why its benchmark cannot be used.
     """
     by_name = _by_name()
     if name not in by_name:
@@ -387,12 +340,8 @@ def parse_task(name: str) -> TaskSpec:
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return a sentence that suggests up to three known names, or `lct tasks` if none is similar.
 
-    The shortest names that contain the word are suggested, or else names with a similar spelling.
-
     >>> did_you_mean("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"])
     'did you mean: toy_qa_dev, toy_qa_dev_wer20?'
-    >>> did_you_mean("longbench", ["toy_bench"])
-    '`lct tasks` lists them.'
     """
     # A part of a name is a better hint than similar spelling.
     known = list(names)
@@ -402,15 +351,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order.
-
-    Args:
-        words: the user's arguments.
-        groups: members of each group, which are tasks or groups.
-
-    Raises:
-        InputError: a word that names nothing.
-    """
+    """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order."""
     known = dict.fromkeys([*(spec.name for spec in task_specs()), *groups])
     found: dict[str, None] = {}
     for word in (part.strip() for given in words for part in given.split(",")):

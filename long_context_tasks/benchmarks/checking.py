@@ -39,11 +39,7 @@ class Remark(NamedTuple):
 
 
 def check_benchmark(name: str) -> list[Remark]:
-    """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used.
-
-    Raises:
-        InputError: no such benchmark, or it cannot be imported.
-    """
+    """Return the mistakes of a benchmark, and remarks on parts that could not be checked. The cache is not used."""
     benchmark = catalogue.benchmark(name)
     found = list(_wrong_in_builders(benchmark))
     # Cached cases would hide a change in the code that makes them.
@@ -169,10 +165,7 @@ def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterat
 
 
 def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:
-    """Return the hash of the messages, gold answers and inputs of a few seeded cases.
-
-    ``settings`` has the ``length`` (of a task without one in its name), ``seed`` and ``n``.
-    """
+    """Return the hash of the messages, gold answers and inputs of a few seeded cases: ``length``, ``seed`` and ``n`` of the settings."""
     length = parse_length(settings["length"])
     loaded = load_task(task, Options(length=length, seed=settings["seed"], n=settings["n"]))
     digest = hashlib.sha256()
@@ -195,11 +188,6 @@ def reference_of(benchmark: Benchmark) -> Mapping[str, Any] | None:
 
 
 def write_reference(name: str) -> Path:
-    """Write the hashes of the benchmark's seeded tasks; return the file.
-
-    Raises:
-        InputError: the card has them, or the file cannot be written.
-    """
     benchmark = catalogue.benchmark(name)
     path = benchmark.folder / REFERENCE
     if "reference" in benchmark.card.data.get("synthetic", {}):

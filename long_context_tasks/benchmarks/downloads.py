@@ -24,8 +24,6 @@ _TRY_AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """A downloaded file."""
-
     path: Path
     url: str  # address that it came from
     sha256: str  # hash of its bytes
@@ -47,19 +45,16 @@ def fetch_file(
     attempts: int = 5,
     wait: float = 0.5,
 ) -> FetchedFile:
-    """Download a file from the first of several addresses that has it.
+    """Download a file from the first of several addresses that has it; only a complete, checked file replaces ``path``.
 
     Args:
         urls: addresses of the same file, tried in this order.
-        path: path of the file; replaced only by a complete, checked one.
+        path: path of the file.
         sha256: expected checksum, if known.
         check: returns an error in the finished file, or None.
         on_bytes: for a progress bar.
         attempts: tries for each address after breaks and overload; wrong addresses are not tried again.
         wait: seconds before the second try; longer before later ones.
-
-    Raises:
-        InputError: no address returned the file; the error names each with its reason, and a remedy.
     """
     import aiohttp
     import stamina
@@ -221,7 +216,6 @@ _TIMEOUT = 10.0
 
 
 def hub_answers(data_set: str) -> bool:
-    """Return whether the hub answers one request about a data set."""
     # Its own library tries an unreachable hub six times.
     from huggingface_hub import HfApi
 

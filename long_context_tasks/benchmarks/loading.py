@@ -16,9 +16,6 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     Args:
         name: a name of ``lct tasks``; the name of the loaded task includes the variant of ``lct_variant``.
         options: resolved options, or a host's keys (``lct_length`` ...), which take precedence over the environment.
-
-    Raises:
-        InputError: an unknown name or option, missing or damaged data, or a benchmark that contradicts its card.
     """
     if not isinstance(options, Options):
         options = catalogue.resolve_options(options)
@@ -36,7 +33,6 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
 
 
 def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
-    """Compare the task that a benchmark returned with its card."""
     place = f"{spec.name} ({function})"
     if not isinstance(task, LoadedTask):
         raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")

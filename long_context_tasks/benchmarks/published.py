@@ -71,8 +71,6 @@ class _PublishedTables(Checked):
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """One score of a paper."""
-
     benchmark: str  # e.g. ada_leval
     model: str  # the paper's name of the model; Random Guess and Expectation are not models
     # Name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
@@ -98,11 +96,7 @@ class PublishedScore:
 
 @lru_cache
 def published(benchmark: str) -> tuple[PublishedScore, ...]:
-    """Return all scores of a benchmark's paper, in the order of its tables; nothing without a ``published.yaml``.
-
-    Raises:
-        InputError: no such benchmark, or its file has a mistake.
-    """
+    """Return all scores of a benchmark's paper, in the order of its tables; nothing without a ``published.yaml``."""
     if benchmark not in catalogue.benchmark_names():
         raise InputError(f"unknown benchmark {benchmark}; there are {', '.join(catalogue.benchmark_names())}")
     folder = catalogue.benchmark(benchmark).folder
@@ -116,12 +110,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
 def parse_published(
     text: str, card: Card, place: str, read: Callable[[str], str]
 ) -> tuple[PublishedScore, ...]:
-    """Return the scores of a YAML text; ``read`` returns the text of another data file by its name.
-
-    Raises:
-        InputError: an unknown key, task, metric or unit, an impossible figure, a row of another length than the columns, or a figure
-            that is given twice; the error names table and row.
-    """
+    """Return the scores of a YAML text; ``read`` returns the text of another data file by its name. Errors name table and row."""
     content = validated(_PublishedTables, yaml_value(text, place, remedy=_REMEDY), place)
     scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:

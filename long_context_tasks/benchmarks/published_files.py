@@ -32,17 +32,7 @@ def remedy(benchmark: str) -> str:
 
 
 def find_file(name: str, options: Options, benchmark: str, task: str = "") -> Path:
-    """Return the path of a published file, plain or gzipped.
-
-    Args:
-        name: name of the file.
-        options: options of the run.
-        benchmark: name of the benchmark.
-        task: the task that reads the file, see :func:`missing_data`.
-
-    Raises:
-        InputError: it is missing; see :func:`missing_data`.
-    """
+    """Return the path of a published file, plain or gzipped; see :func:`missing_data` for ``task``."""
     folder = data_dir(options, benchmark)
     # Users compress the files, some of which take hundreds of megabytes.
     for path in (folder / name, folder / f"{name}.gz"):
@@ -71,12 +61,7 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str 
 
 
 def without_data(benchmark: str, task: str = "") -> list[str]:
-    """Return ways to work without the published files of a benchmark: a seeded task, and a builder of cases.
-
-    Args:
-        benchmark: name of the benchmark.
-        task: the task that needs the files; the most similar seeded task is named.
-    """
+    """Return ways to work without the published files: the seeded task most similar to ``task``, and a builder of cases."""
     seeded = [
         spec
         for spec in catalogue.task_specs()
@@ -111,23 +96,13 @@ def without_data(benchmark: str, task: str = "") -> list[str]:
 
 
 def checked_rows(path: Path, kind: type[_Row], benchmark: str) -> Iterator[tuple[str, _Row]]:
-    """Yield the rows of a file as records of a kind, each with its place for messages (``FILE, row 3``).
-
-    Raises:
-        InputError: the file is damaged or empty, or a row has another form; the error names file, row and remedy.
-    """
+    """Yield the rows of a file as records of a kind, each with its place for messages (``FILE, row 3``)."""
     for place, row in json_rows(path, benchmark):
         yield place, validated(kind, row, place, remedy=remedy(benchmark))
 
 
 def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a JSON list or of JSON Lines, each with its place; only one row is in memory.
-
-    The file may be plain, gzipped, or the only JSON file in a ZIP archive.
-
-    Raises:
-        InputError: the file is not JSON, is cut short, or has no rows.
-    """
+    """Yield the rows of a JSON list or of JSON Lines, plain, gzipped or zipped, each with its place; only one row is in memory."""
     # Only published data need it, seeded tasks do not.
     import ijson
 

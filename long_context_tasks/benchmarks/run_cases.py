@@ -28,14 +28,7 @@ def with_length(options: RunOptions) -> RunOptions:
 def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any) -> Settings:
     """Return a builder's settings for a run whose cases are written from a seed.
 
-    Args:
-        kind: class of the settings.
-        options: length (see :func:`with_length`), length policy, tokenizer, seed and number of cases count.
-        cases: number of cases without ``lct_n`` and ``lct_subset``.
-        own: additional fields of the builder's settings.
-
-    Raises:
-        InputError: the length is too short, or a value does not fit.
+    ``cases`` is their number without ``lct_n`` and ``lct_subset``; ``own`` are additional fields of the settings.
     """
     values = {
         "lengths": (options.length or DEFAULT_LENGTH,),
@@ -56,7 +49,7 @@ def cached_cases(
     write: Callable[[Path], object],
     source: Path | None = None,
 ) -> CaseSet:
-    """Return the cases that a builder makes, written once into the user's cache.
+    """Return the cases of a task that ``write`` makes, written once into the user's cache.
 
     Args:
         task: name of the file of cases that ``write`` makes.
@@ -64,9 +57,6 @@ def cached_cases(
         version: version of the benchmark's card.
         write: writes the case folder.
         source: folder of texts that the cases are made from; the cache distinguishes its contents.
-
-    Raises:
-        InputError: the settings' tokenizer is not available, or the cases cannot be made.
     """
     # A change of the card's version changes the key, so that corrected cases replace cached ones.
     made_from = {
@@ -79,7 +69,6 @@ def cached_cases(
 
 
 def _digest(folder: Path) -> str:
-    """Return a hash of the names and contents of all files in a folder."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
     # Contents, not times: copies of the same texts give the same cases.
     named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
@@ -88,8 +77,6 @@ def _digest(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class BuiltFile:
-    """A file of built cases."""
-
     folder: Path  # the case folder
     task: str
     length: int  # length of the cases in tokens
@@ -98,11 +85,7 @@ class BuiltFile:
         return CaseSet.read(self.folder, self.task)
 
     def resolve(self, options: RunOptions) -> RunOptions:
-        """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
-
-        Raises:
-            InputError: a given option contradicts them.
-        """
+        """Return the options with the length, length policy, tokenizer and seed that the cases were built with."""
         # Results must record how the cases were built, even if the run gives no such option.
         recorded = read_manifest(self.folder)["options"]
         return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
@@ -121,9 +104,6 @@ def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltF
         family: name of the builder and of its case folder.
         name: name of the files, with ``*`` in place of the length: ``ada_leval_tsort_*_synthetic``.
         length: length in tokens; None for the only one in the folder.
-
-    Raises:
-        InputError: the folder is missing, or does not hold exactly one length.
     """
     folder = family_folder(root, family)
     if length is not None:

@@ -48,8 +48,6 @@ Split = Callable[[Case, int, Documents], Parts | None]
 
 @dataclass(frozen=True)
 class Item:
-    """A case as coverage measures it."""
-
     id: str
     context: str  # text to split into chunks
     query: str  # question or instruction without the context
@@ -72,19 +70,11 @@ class ItemSource:
         return len(self.stored)
 
     def read(self, place: int) -> Item:
-        """Return the case at a place.
-
-        Raises:
-            InputError: its context cannot be separated from its query.
-        """
         return self.item(self.task, self.stored[place])
 
 
 def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> list[ItemSource]:
-    """Return the cases of a task, one for each turn, by domain and length.
-
-    ``length`` is the length of cases without a label for it.
-    """
+    """Return the cases of a task, one for each turn, by domain and length; ``length`` is that of cases without a label for it."""
 
     def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
         case, turn = turn_of_case
@@ -111,29 +101,14 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
 
 
 def length_name(length: Any) -> str:
-    """Return the shortest name of a length; empty for an empty value.
-
-    >>> length_name(8000), length_name("8000"), length_name("")
-    ('8k', '8k', '')
-
-    Raises:
-        InputError: the value is not a length.
-    """
+    """Return the shortest name of a length; empty for an empty value."""
     return format_length(parse_length(length)) if str(length or "").strip() else ""
 
 
 def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a case folder, or of those one or two levels below it, by task, domain and length.
+    """Return the cases of a case folder, or of those one or two levels below it, by task, domain and length; of all tasks if none are named.
 
     Without any case folder, the JSON Lines files below are read. A task in several folders or files is named with its path.
-
-    Args:
-        path: the folder.
-        split_of: returns how cases of a task are split.
-        tasks: only these; all if empty.
-
-    Raises:
-        InputError: the folder holds no cases, or damaged ones.
     """
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
     # Folders of other benchmarks' files have no manifest.
@@ -172,7 +147,6 @@ def _case_folders(path: Path) -> list[Path]:
 
 
 def _said(value: Any) -> str:
-    """Return a text or a number as stripped text; empty for anything else."""
     known = isinstance(value, str | int) and not isinstance(value, bool)
     return writable(str(value)).strip() if known else ""
 
@@ -199,11 +173,7 @@ class _Row(Checked):
 
 
 def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; of all tasks if none are named.
-
-    Raises:
-        InputError: a row without a context or a question, with file and row.
-    """
+    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; of all tasks if none are named."""
     if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
     stem = path.name.split(".")[0]

@@ -69,11 +69,6 @@ RUBRIC = Rubric("coverage", 0.0, 1.0, read_score)
 
 
 def check_evaluator(config: JudgeConfig) -> None:
-    """Check that an evaluator has room for its reply.
-
-    Raises:
-        InputError: its ``max_tokens`` are too few.
-    """
     if config.max_tokens is not None and config.max_tokens < LEAST_TOKENS:
         raise InputError(
             f"judge {config.name}: max_tokens: {config.max_tokens} ends replies before their score, which follows an "
@@ -96,8 +91,6 @@ def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -
 
 @dataclass(frozen=True)
 class CaseCoverage:
-    """The coverage of one case."""
-
     item: Item
     # For each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
     chunks: tuple[int | None, ...]
@@ -118,8 +111,6 @@ class CaseCoverage:
 
 @dataclass(frozen=True)
 class GroupCoverage:
-    """The coverage of the cases of one task, domain and length."""
-
     task: str
     domain: str
     available: int
@@ -142,7 +133,6 @@ class GroupCoverage:
 
     @property
     def failures(self) -> Counter[str]:
-        """Number of chunks without a judgement, by reason."""
         return Counter(reason for case in self.cases for reason in case.failures)
 
     def row(self) -> dict[str, Any]:
@@ -185,21 +175,7 @@ def measure(
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Measure the cases of one task, domain and length.
-
-    Args:
-        source: the cases.
-        config: the evaluator; only its first seed is used.
-        store: replies that are not asked for again.
-        tokenizer: counts the tokens of chunks.
-        n: number of cases to sample; None for all.
-        seed: seed of the sample.
-        cap: most tokens of a chunk.
-        progress: whether to show a progress bar.
-
-    Raises:
-        InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
-    """
+    """Measure ``n`` sampled cases of one task, domain and length (None: all); only the evaluator's first seed is used."""
     # The paper judges each chunk once.
     single = config.changed(seeds=config.seeds[:1])
     cases: list[CaseCoverage] = []
@@ -248,19 +224,9 @@ def _failure(verdict: Verdict, store: Store) -> str:
 def draw_chunks(
     sources: Sequence[ItemSource], n: int, seed: int, tokenizer: Tokenizer, cap: int
 ) -> list[dict[str, Any]]:
-    """Return distinct chunks of each task and domain as questions of an annotation study.
+    """Return up to ``n`` distinct chunks of each task and domain as questions of an annotation study.
 
     The question is the case's own query, the reference the chunk; the only candidate is empty, as there is nothing to rate.
-
-    Args:
-        sources: cases of any lengths.
-        n: number of chunks of each task and domain, if there are enough.
-        seed: seed of the choice.
-        tokenizer: counts tokens.
-        cap: most tokens of a chunk.
-
-    Raises:
-        InputError: the context of a case cannot be separated from its query.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for source in sources:

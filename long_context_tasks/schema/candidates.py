@@ -46,20 +46,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """An answer with the standing that a reply gives it.
+    """An answer with the standing that a reply gives it."""
 
-    Attributes:
-        answer: compared for equality; a tuple for lists, whose cut-off repetitions are recognised.
-        start, end: its place in the reply.
-        standing: how the reply means it.
-        introduction: the heading above it and the words in front of it.
-    """
-
-    answer: Any
+    answer: Any  # compared for equality; a tuple for lists, whose cut-off repetitions are recognised
+    # Place in the reply.
     start: int
     end: int
-    standing: Standing
-    introduction: str = ""
+    standing: Standing  # how the reply means it
+    introduction: str = ""  # the heading above it and the words in front of it
 
 
 SENTENCE_END = re.compile(
@@ -130,7 +124,6 @@ def has(cue: str, text: str) -> bool:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has a letter or a digit."""
     return _WORD.search(text) is not None
 
 
@@ -152,9 +145,7 @@ def introduction(text: str, start: int, begin: int = 0) -> tuple[str, str]:
 def settles(words: str, *, leads: bool = True) -> bool:
     """Return whether the last clause of some words introduces a final answer, which "Notes on the answer:" does not.
 
-    Args:
-        words: of a lead or a heading.
-        leads: the words must lead directly to the candidate, as ":" and "is" do.
+    With ``leads`` the words must lead directly to the candidate, as ":" and "is" do.
     """
     # The last clause only: "Based on the notes, the answer is" introduces a final answer.
     clauses = [clause for clause in re.split("[,.:;()]", words) if has_words(clause)]

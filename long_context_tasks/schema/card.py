@@ -26,90 +26,64 @@ class _CardPart(Checked):
 
 
 class Variant(_CardPart):
-    """A changed form of a task, named at the end of the task's name.
+    """A changed form of a task, named at the end of the task's name."""
 
-    Attributes:
-        name: e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``.
-        about: one sentence for the docs.
-        lengths: lengths that get a task each; any other goes through ``<task>_any_<variant>``.
-        axis: the aspect that it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
-            appear in the card; a variant without an axis does not combine.
-        names: the names that lm-eval lists: ``all``, those for ``any`` length, or ``none``. The other variants are run by the plain
-            task's name with ``lct_variant``.
-        splits: splits of the task that have this variant; empty means all.
-        source, scoring, conversation: values that differ from the task's.
-    """
-
-    name: str
-    about: str = ""
-    lengths: tuple[str, ...] = ()
+    name: str  # e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``
+    about: str = ""  # one sentence for the docs
+    lengths: tuple[
+        str, ...
+    ] = ()  # lengths that get a task each; any other goes through ``<task>_any_<variant>``
+    # The aspect that it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
+    # appear in the card; a variant without an axis does not combine.
     axis: str = ""
+    # The names that lm-eval lists: ``all``, those for ``any`` length, or ``none``. The other variants are run by the plain
+    # task's name with ``lct_variant``.
     names: Literal["all", "any", "none"] = "all"
-    splits: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()  # splits of the task that have this variant; empty means all
+    # Values that differ from the task's.
     source: Source | None = None
     scoring: Scoring | None = None
     conversation: bool | None = None
 
 
 class LabelCard(_CardPart):
-    """Presentation of a case label by which pages break scores down.
+    """Presentation of a case label by which pages break scores down."""
 
-    Attributes:
-        title: displayed name; if empty, the label's own name with spaces.
-        values: value to displayed words, in display order; other values follow by size or name.
-        position: the label is a position in the context, which pages draw as a line; variants named like its values move the position.
-    """
-
-    title: str = ""
-    values: Mapping[str, str] = {}
+    title: str = ""  # displayed name; if empty, the label's own name with spaces
+    values: Mapping[
+        str, str
+    ] = {}  # value to displayed words, in display order; other values follow by size or name
+    # The label is a position in the context, which pages draw as a line; variants named like its values move the position.
     position: bool = False
 
 
 class TaskCard(_CardPart):
-    """One task of a benchmark.
-
-    Attributes:
-        source, scoring: see :data:`Source` and :data:`Scoring`.
-        headline: main metric of the task.
-        chance: score of guessing: a number from 0 to 1, or words.
-        chance_metric: metric with the score of guessing on each case, if it differs between cases.
-        about: one sentence.
-        official: metric that follows the paper's code, if the paper has one.
-        answer_budget: tokens that a model may generate by default.
-        variants: see :class:`Variant`.
-        splits: names of the published splits or domains; empty if the task has only one.
-        lengths: names of the task's lengths, shortest first; empty if the texts keep their natural length.
-        bounds: length name to the maximum of cl100k tokens of a case in the paper.
-        build: settings of the case builder, as in the paper.
-        files: length name to published file name.
-        judged: a judge scores the answers.
-        conversation: the turns of a case are asked one after the other, which needs a chat template.
-        pooled: the mean of a group weighs every case equally, as the official code does, instead of every task.
-        nano: many questions on each of few documents, so that a prefix cache computes a document once; in the group ``lct_nano``.
-    """
-
     source: Source
     headline: str
-    chance: str
-    chance_metric: str = ""
-    about: str = ""
+    chance: str  # score of guessing: a number from 0 to 1, or words
+    chance_metric: str = ""  # metric with the score of guessing on each case, if it differs between cases
+    about: str = ""  # one sentence
     scoring: Scoring = "generate"
-    official: str = ""
-    answer_budget: int = Field(default=256, gt=0)
+    official: str = ""  # metric that follows the paper's code, if the paper has one
+    answer_budget: int = Field(default=256, gt=0)  # tokens that a model may generate by default
     variants: tuple[Variant, ...] = ()
-    splits: tuple[str, ...] = ()
-    lengths: tuple[str, ...] = ()
-    bounds: Mapping[str, int] = {}
-    build: Mapping[str, Any] = {}
-    files: Mapping[str, str] = {}
-    judged: bool = False
-    conversation: bool = False
-    pooled: bool = False
+    splits: tuple[str, ...] = ()  # names of the published splits or domains; empty if the task has only one
+    lengths: tuple[
+        str, ...
+    ] = ()  # names of the task's lengths, shortest first; empty if the texts keep their natural length
+    bounds: Mapping[str, int] = {}  # length name to the maximum of cl100k tokens of a case in the paper
+    build: Mapping[str, Any] = {}  # settings of the case builder, as in the paper
+    files: Mapping[str, str] = {}  # length name to published file name
+    judged: bool = False  # a judge scores the answers
+    conversation: bool = (
+        False  # the turns of a case are asked one after the other, which needs a chat template
+    )
+    pooled: bool = False  # the mean of a group weighs every case equally, as the official code does, instead of every task
+    # Many questions on each of few documents, so that a prefix cache computes a document once; in the group ``lct_nano``.
     nano: bool = False
 
     @property
     def main_metrics(self) -> tuple[str, ...]:
-        """Headline and official metric, each once."""
         return tuple(dict.fromkeys(filter(None, (self.headline, self.official))))
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
@@ -125,17 +99,12 @@ class TaskCard(_CardPart):
 
 
 class Card(_CardPart):
-    """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
-
-    Attributes:
-        points: metrics that are points instead of rates, each with the ends of its scale; ``null`` for a scale without ends.
-        redistribute: parts of the data that public pages and bundles may show; a part that is not mentioned is not shown.
-        demo: tasks and metrics of ``lct demo``.
-    """
+    """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``."""
 
     name: str
     title: str
     metrics: Mapping[str, str]
+    # Metrics that are points instead of rates, each with the ends of its scale; ``null`` for a scale without ends.
     points: Mapping[str, tuple[float, float] | None] = {}
     rates: Mapping[str, str] = {}
     """Headings of metrics that describe how a model responds, not how well."""
@@ -145,26 +114,22 @@ class Card(_CardPart):
     about: str = ""
     paper: Mapping[str, str] = {}
     licence: str = ""
+    # Parts of the data that public pages and bundles may show; a part that is not mentioned is not shown.
     redistribute: Mapping[Literal["prompts", "gold", "responses"], bool] = {}
     data: Mapping[str, Any] = {}
     subsets: Mapping[str, Any] = {}
     settings: tuple[Mapping[str, Any], ...] = ()
     deviations: tuple[str, ...] = ()
-    demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}
+    demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}  # tasks and metrics of ``lct demo``
     _folder: Path = PrivateAttr(default=Path())
 
     @property
     def folder(self) -> Path:
-        """Folder of the card."""
         return self._folder
 
     @classmethod
     def load(cls, package_file: str | Path) -> "Card":
-        """Read the card next to a benchmark's ``__init__.py``; pass ``__file__``.
-
-        Raises:
-            InputError: see :meth:`parse`.
-        """
+        """Read the card next to a benchmark's ``__init__.py``; pass ``__file__``."""
         path = Path(package_file).with_name("card.yaml")
         card = cls.parse(path.read_text(encoding="utf-8"), str(path))
         card._folder = path.parent
@@ -172,12 +137,7 @@ class Card(_CardPart):
 
     @classmethod
     def parse(cls, text: str, place: str) -> "Card":
-        """Read a card from YAML.
-
-        Raises:
-            InputError: not YAML, unknown or missing keys, wrong values, or a headline or official metric that ``metrics`` does not
-                describe; each with ``place`` and the key.
-        """
+        """Read a card from YAML; errors begin with ``place`` and name the key."""
         card = validated(
             cls, yaml_value(text, place, remedy="write a card as docs/adding_a_benchmark.md has it"), place
         )

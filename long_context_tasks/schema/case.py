@@ -48,11 +48,7 @@ def folded(messages: Sequence[Message]) -> list[Message]:
 
 
 def takes_system(apply: Callable[[list[dict[str, str]]], Any]) -> bool:
-    """Return whether a chat template writes a system message.
-
-    Args:
-        apply: applies the template to messages given as mappings.
-    """
+    """Return whether a chat template, which ``apply`` applies to messages, writes a system message."""
     try:
         text = apply([{"role": "system", "content": _PROBE}, {"role": "user", "content": "A question."}])
     except Exception:
@@ -101,7 +97,6 @@ class Case:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """Return one line of JSON, from which :meth:`from_json` makes an equal case."""
         # Not dataclasses.asdict, which copies every key of a case with thousands of answers.
         row = {**vars(self), "turns": [vars(turn) for turn in self.turns]}
         return json.dumps(row, ensure_ascii=False, separators=(",", ":"))

@@ -67,7 +67,6 @@ class Documents:
     """Read access to a document table. Opened at first use in each process; safe to pickle."""
 
     def __init__(self, path: Path) -> None:
-        """Keep the path without opening the table."""
         self.path = path
         self._open_in: int | None = None
 
@@ -83,11 +82,6 @@ class Documents:
         return str(row[0])
 
     def __getitem__(self, key: str) -> str:
-        """Return the text of a document.
-
-        Raises:
-            InputError: the table is damaged or has no such key.
-        """
         if self._open_in != os.getpid():
             if not self.path.is_file():
                 raise InputError(f"{self.path}: the document table is missing; build the cases again")
@@ -99,7 +93,6 @@ class Documents:
         return self._read(key)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle only the path: a connection cannot move to another process."""
         return {"path": self.path, "_open_in": None}
 
 
@@ -113,13 +106,11 @@ class CaseSet:
     """
 
     def __init__(self, cases: Iterable[Case], documents: Documents, manifest: Mapping[str, Any]) -> None:
-        """Keep the parts; :meth:`read` is the usual way to make a set."""
         self.cases = tuple(cases)
         self.documents = documents
         self.manifest = dict(manifest)
 
     def __len__(self) -> int:
-        """Number of cases."""
         return len(self.cases)
 
     @classmethod
@@ -165,11 +156,6 @@ _LONGEST_NAME = 200
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a case folder.
-
-    Raises:
-        InputError: not a case folder, or a folder of a later format.
-    """
     path = folder / MANIFEST
     if not path.is_file():
         if not folder.exists() and aside(folder).is_dir():
@@ -222,15 +208,10 @@ def cached_only(refusal: str) -> Iterator[None]:
 def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
     """Return a case folder in the user's cache and write it at first use.
 
-    If several processes of a host ask at once, the first writes the folder and the others wait.
-
     Args:
         name: readable beginning of the folder's name.
         made_from: everything on which the content depends, in addition to the version of this package; its hash completes the name.
         write: writes a folder, whole or not at all, as :class:`CaseWriter` does.
-
-    Raises:
-        NotInCache: in a block of :func:`cached_only`.
     """
     from filelock import FileLock
 
@@ -257,7 +238,7 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
 
 
 def _content_sha256(table: sqlite3.Connection) -> str:
-    """Return the SHA-256 of a document table's keys and texts, independent of the order in which they were written."""
+    """Return a hash of keys and texts that does not depend on the order in which they were written."""
     digest = hashlib.sha256()
     for row in table.execute("SELECT key, text FROM documents ORDER BY key"):
         for part in row:
@@ -267,11 +248,7 @@ def _content_sha256(table: sqlite3.Connection) -> str:
 
 
 def check_texts(path: Path) -> None:
-    """Check that a document table still holds the texts of the build. Cached by the file's size and modification time.
-
-    Raises:
-        InputError: the folder is not a case folder, or the table is damaged or was changed.
-    """
+    """Check that a document table still holds the texts of the build; cached by the file's size and modification time."""
     try:
         state = path.stat()
     except OSError as error:
@@ -297,7 +274,6 @@ _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Exclude other processes that lock the same folder; without effect on file systems that have no locks."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):
@@ -321,23 +297,14 @@ def _remove_abandoned(pattern: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a build that runs separately from the others.
+    """A part of a build that runs separately from the others."""
 
-    Attributes:
-        number: from 1 to ``of``.
-        of: number of shards.
-    """
-
-    number: int
+    number: int  # from 1 to ``of``
     of: int
 
     @classmethod
     def read(cls, text: str) -> "Shard":
-        """Parse a shard such as ``2/7``.
-
-        Raises:
-            InputError: the text does not have this form.
-        """
+        """Parse a shard such as ``2/7``."""
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
             raise InputError(f"--shard {text}: give its number and the number of shards, from 1/7 to 7/7")
@@ -352,11 +319,9 @@ class Shard:
         return items[len(items) * (self.number - 1) // self.of : len(items) * self.number // self.of]
 
     def folder(self, whole: Path) -> Path:
-        """Return the folder of this shard of a case folder."""
         return whole.with_name(f"{whole.name}.shard-{self.number}-of-{self.of}")
 
     def __str__(self) -> str:
-        """Return the form that the command line reads."""
         return f"{self.number}/{self.of}"
 
 
@@ -375,7 +340,6 @@ class CaseWriter:
     """
 
     def __init__(self, folder: Path, options: Mapping[str, Any], shard: Shard | None = None) -> None:
-        """Prepare a writer; the options, and for a shard the facts that :func:`merge_shards` checks, go into the manifest."""
         self.folder = folder
         self.options = dict(options)
         self.shard = shard
@@ -385,11 +349,6 @@ class CaseWriter:
         """Description of each book or document that was read."""
 
     def __enter__(self) -> "CaseWriter":
-        """Open the temporary folder next to the target.
-
-        Raises:
-            InputError: the target cannot be written, or exists and is not a case folder, which this writer must not replace.
-        """
         parent = self.folder.parent
         self._new_parent = not parent.exists()
         prefix = f".{self.folder.name}.{platform.node()}-"
@@ -438,7 +397,6 @@ class CaseWriter:
         return self.add_lines(task, (case.to_json() + "\n" for case in cases))
 
     def add_lines(self, task: str, lines: Iterable[str]) -> int:
-        """Write the cases of a task from their lines and return their number."""
         path = self._temporary / f"{task}.jsonl"
         n = 0
         self._parts = []
@@ -464,11 +422,6 @@ class CaseWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put the finished folder in place, or remove all traces of it.
-
-        Raises:
-            InputError: the disk is full or fails.
-        """
         done = False
         try:
             if kind is None:
@@ -525,14 +478,7 @@ def sharded(root: Path) -> list[Path]:
 
 
 def merge_shards(folder: Path) -> Mapping[str, int]:
-    """Write a case folder from the shards next to it, and keep the shards.
-
-    Returns:
-        Task to number of cases.
-
-    Raises:
-        InputError: a shard is missing or exists twice, was built with other settings or by another version, or was changed since.
-    """
+    """Write a case folder from the shards next to it, which stay; return the number of cases of each task."""
     shards = _complete(folder)
     first = next(iter(shards.values()))
     with CaseWriter(folder, first["options"]) as writer:
@@ -572,7 +518,6 @@ def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
 
 
 def _check_equal(manifests: Mapping[Path, Mapping[str, Any]], path: Path) -> None:
-    """Check that a shard was built as the first one was."""
     start = next(iter(manifests))
     for one, other in zip(_made_from(manifests[start]), _made_from(manifests[path]), strict=True):
         if one != other:

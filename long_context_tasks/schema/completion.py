@@ -16,20 +16,16 @@ class NoCompletion(RuntimeError):
     """
 
     def __init__(self, text: str, code: int | None = None, *, no_choices: bool = False) -> None:
-        """Keep the status in the body and whether the list of choices is empty."""
         super().__init__(text)
         self.code = code
         self.no_choices = no_choices
 
 
 def mended(body: Any) -> dict[str, Any]:
-    """Return a body whose choices have the form of the protocol.
+    """Return a body whose choices have the form of the protocol, or raise :class:`NoCompletion` with the server's own message.
 
     A missing ``index`` is filled in, and omitted content becomes null. Of content in parts, the texts become the content and the other
     parts the thinking.
-
-    Raises:
-        NoCompletion: the body contains no completion; with the server's own error message, if it sent one.
     """
     if not isinstance(body, dict):
         raise NoCompletion("status 200 with a body that is not an OpenAI-style completion")
@@ -69,7 +65,6 @@ def _choice(given: Any, place: int) -> dict[str, Any]:
 
 
 def _from_parts(parts: Sequence[Any]) -> tuple[str, str]:
-    """Return the text and the thinking of content that is a list of parts."""
     texts, thoughts = [], []
     for part in parts:
         if isinstance(part, str):

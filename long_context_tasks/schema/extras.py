@@ -11,22 +11,12 @@ PACKAGE = "long_context_tasks"
 
 
 def require(extra: str, what: str, *modules: str) -> None:
-    """Check that libraries of an extra are installed, without importing them.
-
-    Args:
-        extra: name of the extra.
-        what: the feature that needs them; begins the message.
-        modules: names of the modules, without dots.
-
-    Raises:
-        InputError: a library is missing; with the command that installs it.
-    """
+    """Raise an error with the command that installs the extra if modules, named without dots, are missing; import none."""
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
         raise lacking(extra, what, *missing)
 
 
 def lacking(extra: str, what: str, *missing: str) -> InputError:
-    """Return the error about missing libraries; see :func:`require`."""
     return InputError(f"{what} needs {', '.join(missing)}: pip install '{PACKAGE}[{extra}]'")
 
 

@@ -41,7 +41,6 @@ class InputError(ValueError):
     """
 
     def __str__(self) -> str:
-        """Return the message."""
         return visible(super().__str__())
 
 
@@ -67,17 +66,7 @@ def visible(text: str) -> str:
 def write_whole(
     path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
 ) -> None:
-    """Write a file atomically: under a temporary name, which is then renamed.
-
-    Args:
-        path: of the file; its folder exists.
-        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may contain,
-            becomes an escape.
-        remedy: ends the message of an error.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write a file atomically, bytes or text as UTF-8; half of a surrogate pair, which a model's response may contain, becomes an escape."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     pieces: Iterable[bytes | str] = [content] if isinstance(content, bytes | str) else content
     try:
@@ -114,11 +103,7 @@ def put_in_place(part: Path, folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error."""
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         shutil.rmtree(part, ignore_errors=True)
@@ -132,11 +117,6 @@ def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Itera
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:
-    """Make a folder and its parents if they are missing.
-
-    Raises:
-        InputError: the folder cannot be made.
-    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -144,25 +124,13 @@ def make_folder(folder: Path, *, remedy: str) -> None:
 
 
 def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
-    """Write a value atomically as indented JSON, with ``null`` for numbers that are not finite.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write a value atomically as indented JSON, with ``null`` for numbers that are not finite."""
     text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text, remedy=remedy)
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the value of a JSON file.
-
-    Args:
-        path: of the file, at most :data:`MOST_BYTES` long.
-        expected: description of the expected content, for messages.
-
-    Raises:
-        InputError: the file cannot be read, or is not JSON within the limits of :func:`loads`.
-    """
+    """Return the value of a JSON file; ``expected`` describes the content in messages."""
     with _named(path, expected):
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: larger than {MOST_BYTES >> 20} MiB; expected {expected}")
@@ -170,16 +138,7 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON Lines file, each with its place for messages (``FILE, row 3``), without blank lines.
-
-    Args:
-        path: of the file, gzipped if its name ends in ``.gz``; read line by line.
-        expected: description of the expected content, for messages.
-
-    Raises:
-        InputError: the file cannot be read, or a row is not UTF-8, too long for :func:`lines`, or not JSON within the limits of
-            :func:`loads`.
-    """
+    """Yield the values of a JSON Lines file, plain or ``.gz``, each with its place for messages (``FILE, row 3``); blank lines are skipped."""
     with _named(path, expected), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         # Not str.splitlines, which also splits at U+2028, a character that JSON may contain.
         for number, line in enumerate(lines(file), start=1):
@@ -196,11 +155,7 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
 
 
 def lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield the lines of a file, with their ends.
-
-    Raises:
-        ValueError: a line is longer than :data:`LONGEST_ROW`; names its number.
-    """
+    """Yield the lines of a file, with their ends; raise ValueError for one longer than :data:`LONGEST_ROW`."""
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_ROW + 1), b""), start=1):
         if len(line) > LONGEST_ROW:
             raise ValueError(f"line {number} is longer than {LONGEST_ROW >> 20} MiB")
@@ -209,7 +164,6 @@ def lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 
 @contextmanager
 def _named(path: Path, expected: str) -> Iterator[None]:
-    """Name the file in errors of reading it."""
     try:
         yield
     except InputError:
@@ -224,15 +178,9 @@ def _named(path: Path, expected: str) -> Iterator[None]:
 
 
 def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
-    """Return the value of a YAML file. Messages do not quote its text, which may contain a key.
+    """Return the value of a YAML file.
 
-    Args:
-        path: of the file.
-        what: kind of file, which begins messages: ``judge file``.
-        remedy: ends messages.
-
-    Raises:
-        InputError: the file cannot be read, or is not YAML within the limits of :func:`yaml_value`; names the line.
+    Messages begin with ``what``, such as "judge file", name the line, and do not quote the text, which may contain a key.
     """
     try:
         with path.open("rb") as file:
@@ -247,17 +195,9 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
 
 
 def yaml_value(text: str, place: str, *, remedy: str) -> Any:
-    """Return the value of a YAML text within limits.
+    """Return the value of a YAML text; messages begin with ``place``, end with ``remedy`` and quote nothing.
 
     The limits are :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with aliases written out, :data:`MOST_NODES` values.
-
-    Args:
-        text: the document.
-        place: begins messages.
-        remedy: ends messages.
-
-    Raises:
-        InputError: not YAML, or beyond the limits; the message names the line and quotes nothing.
     """
     import yaml
 
@@ -280,10 +220,7 @@ def yaml_value(text: str, place: str, *, remedy: str) -> Any:
 
 
 def _weigh(events: Iterable[Any]) -> None:
-    """Raise ValueError for a YAML document beyond the limits, before the library builds it.
-
-    Limits are levels, digits of a number, a value that contains itself, and size with aliases written out.
-    """
+    """Raise ValueError for a YAML document beyond the limits, before the library builds it."""
     from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
     weights: dict[str, int] = {}
@@ -320,12 +257,11 @@ def _weigh(events: Iterable[Any]) -> None:
 
 @cache
 def packaged_text(package: str, *path: str) -> str:
-    """Return the text of a file in a package, such as a prompt, byte for byte."""
+    """Return the text of a file in a package, byte for byte."""
     return importlib.resources.files(package).joinpath(*path).read_bytes().decode("utf-8")
 
 
 def packaged_yaml(package: str, name: str) -> Any:
-    """Return the value of a YAML file in a package."""
     return yaml_value(packaged_text(package, name), name, remedy="install the package again")
 
 
@@ -366,8 +302,7 @@ def loads(data: bytes | str) -> Any:
     ([1, 'x'], '\\ud800')
 
     Raises:
-        ValueError: not JSON, nested deeper than :data:`DEEPEST`, more than :data:`MOST_VALUES` values, or a number of more than
-            :data:`MOST_DIGITS` digits. UnicodeDecodeError, a subclass: not UTF-8.
+        ValueError: not JSON, or beyond the limits above. UnicodeDecodeError, a subclass: not UTF-8.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     opened = raw.count(b"[") + raw.count(b"{")

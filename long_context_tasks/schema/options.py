@@ -65,7 +65,6 @@ Positive = Annotated[Whole, Field(gt=0)]
 
 
 def _number(value: object) -> object:
-    """Convert digits to a number and return anything else unchanged."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -112,14 +111,12 @@ class Options:
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Count options that differ from their default as given."""
         defaults = {item.name: item.default for item in fields(self)}
         differing = {name for name in self.names() if getattr(self, name) != defaults[name]}
         object.__setattr__(self, "given", self.given | differing)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names of the options, without ``lct_``."""
         return tuple(item.name for item in fields(cls) if item.name != "given")
 
     @classmethod
@@ -238,7 +235,7 @@ def _checked(options: _Options) -> _Options:
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: ``LCT_CACHE_DIR``, or the platform's default. Everything in it can be made again."""
+    """Return ``LCT_CACHE_DIR``, or the platform's default. Everything in it can be made again."""
     given = os.environ.get("LCT_CACHE_DIR")
     return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("long_context_tasks"))
 

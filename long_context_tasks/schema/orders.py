@@ -134,7 +134,6 @@ def orders(text: str, n: int) -> list[Run]:
 
 
 def _forms(text: str, n: int) -> Iterator[list[Run]]:
-    """Yield the numbers in a text form by form; see :func:`orders`."""
     whole = list(range(1, n + 1))
     # A complete statement of places outranks every list, which may be the wrong one it corrects.
     placed = {_ORDINALS.index(word.lower()): int(number) for number, word in _PLACED.findall(text)}

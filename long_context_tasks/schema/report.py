@@ -17,67 +17,44 @@ ALL_TEXT = frozenset(("host", "model", "task", "judge", "settings", "metric"))
 
 @dataclass(frozen=True)
 class ScoredTurn:
-    """A turn of a case with its score.
-
-    Attributes:
-        case: id of the case.
-        turn, repeat: counted from 0.
-        cluster: the unit of intervals.
-        value: value of the run's metric; None without a score.
-        response: the model's response; its text is None if the files do not contain it.
-        labels: labels of the case and the turn, as in the host's files.
-        verdicts: the judge's rows; empty without a judge, and in bundles.
-    """
-
     case: str
+    # Counted from 0.
     turn: int
     repeat: int
-    cluster: str
-    value: float | None
-    response: Response
-    labels: Mapping[str, Any] = field(default_factory=dict)
-    verdicts: tuple[Mapping[str, Any], ...] = ()
+    cluster: str  # the unit of intervals
+    value: float | None  # value of the run's metric; None without a score
+    response: Response  # the model's response; its text is None if the files do not contain it
+    labels: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # labels of the case and the turn, as in the host's files
+    verdicts: tuple[Mapping[str, Any], ...] = ()  # the judge's rows; empty without a judge, and in bundles
 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run with the scores of one metric, by one judge.
-
-    Attributes:
-        host, task: names.
-        model: name of the model in reports.
-        judge: name of the judge; empty for a task without one.
-        version: version of the task's scores.
-        settings: options and arguments of generation that repeats share, see :mod:`long_context_tasks.results.settings`.
-        metric: the metric of the turns' values.
-        points: the metric counts points of a scale instead of a rate.
-        seed: seed given to the host; empty if it is unknown.
-        made: time of the run, as the host wrote it.
-        read: reads the turns lazily, in the order of the files.
-        load: loads the task with its cases; raises InputError if its data are not available.
-        by_judge_seed: mean of the metric for each seed of the judge, if there are several.
-    """
+    """A run with the scores of one metric, by one judge."""
 
     host: str
     model: str
     task: str
-    judge: str
+    judge: str  # name of the judge; empty for a task without one
     version: int
+    # Options and arguments of generation that repeats share, see :mod:`long_context_tasks.results.settings`.
     settings: Mapping[str, Any]
     metric: str
-    points: bool
-    seed: str
-    made: str
-    read: Callable[[], Iterable[ScoredTurn]] = field(repr=False)
+    points: bool  # the metric counts points of a scale instead of a rate
+    seed: str  # seed given to the host; empty if it is unknown
+    made: str  # time of the run, as the host wrote it
+    read: Callable[[], Iterable[ScoredTurn]] = field(
+        repr=False
+    )  # reads the turns lazily, in the order of the files
+    # Loads the task with its cases; raises InputError if its data are not available.
     load: Callable[[], LoadedTask] = field(repr=False)
+    # Mean of the metric for each seed of the judge, if there are several.
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     def turns(self) -> Iterator[ScoredTurn]:
-        """Read the turns; each call reads the files again.
-
-        Raises:
-            InputError: a damaged file.
-        """
+        """Read the turns; each call reads the files again."""
         return iter(self.read())
 
     @property
@@ -107,11 +84,7 @@ K = TypeVar("K")
 
 
 def mean_over_repeats(scored: Iterable[K]) -> list[K]:
-    """Return one score for each key, with the mean of its values, because several runs do not make more cases.
-
-    Args:
-        scored: dataclasses with the fields ``key`` and ``value``.
-    """
+    """Return one of the dataclasses for each ``key``, with the mean ``value``, because several runs do not make more cases."""
     found: dict[Hashable, list[Any]] = {}
     score: Any
     for score in scored:
@@ -126,22 +99,13 @@ def mean_over_repeats(scored: Iterable[K]) -> list[K]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table to print and to write.
-
-    Attributes:
-        key: name of its file.
-        title, columns, rows: as printed.
-        text: text columns, aligned left, in addition to :data:`ALL_TEXT`.
-    """
-
-    key: str
+    key: str  # name of its file
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    text: frozenset[str] = frozenset()
+    text: frozenset[str] = frozenset()  # text columns, aligned left, in addition to :data:`ALL_TEXT`
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without columns that are empty in every row."""
         kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
         return replace(
             self,
@@ -152,33 +116,22 @@ class Table:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Scores over two axes.
-
-    Attributes:
-        title: name of the scored run.
-        caption: a sentence that explains a cell.
-        x_title, y_title, x, y: names and labels of the axes.
-        values: one row for each of ``y``; None for a cell without cases.
-        counts: number of clusters for each value.
-        low, high: ends of the scale.
-    """
-
-    title: str
-    caption: str
+    title: str  # name of the scored run
+    caption: str  # a sentence that explains a cell
+    # Names and labels of the axes.
     x_title: str
     y_title: str
     x: Sequence[str]
     y: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    counts: Sequence[Sequence[int]]
+    values: Sequence[Sequence[float | None]]  # one row for each of ``y``; None for a cell without cases
+    counts: Sequence[Sequence[int]]  # number of clusters for each value
+    # Ends of the scale.
     low: float
     high: float
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure; its points are (x, y, lower end, upper end of the interval)."""
-
     name: str
     points: tuple[tuple[float, float, float, float], ...]
 
@@ -197,31 +150,22 @@ class Lines:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report.
-
-    Attributes:
-        key: short name, with which the file names of its tables begin.
-        title: displayed title.
-        tables, figures: in order; a table without rows is not shown.
-        notes: sentences for the reader.
-        problems: errors and omissions; a command that prints the section exits with code 1.
-    """
-
-    key: str
+    key: str  # short name, with which the file names of its tables begin
     title: str
+    # In order; a table without rows is not shown.
     tables: tuple[Table, ...] = ()
     figures: tuple[HeatMap | Lines, ...] = ()
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the reader
+    problems: tuple[
+        str, ...
+    ] = ()  # errors and omissions; a command that prints the section exits with code 1
 
 
 def figure_text(value: float, places: int = 2) -> str:
-    """Format a number for a cell, or a dash for NaN."""
     return "-" if math.isnan(value) else f"{value:.{places}f}"
 
 
 def count_text(n: int, total: int) -> str:
-    """Format the number of scored cases, with the total if some are missing."""
     return str(n) if n == total else f"{n} of {total}"
 
 

@@ -40,15 +40,8 @@ REASONS = (*UNSCORED, ANSWER_CUT, EMPTY, REFUSED, UNPARSED, AMBIGUOUS, WRONG_LEN
 
 @dataclass(frozen=True)
 class Response:
-    """Outcome of one turn.
-
-    Attributes:
-        text: the model's text, if there is one.
-        status: a failure of ours such as ``does_not_fit``, or None.
-    """
-
-    text: str | None
-    status: str | None = None
+    text: str | None  # the model's text, if there is one
+    status: str | None = None  # a failure of ours such as ``does_not_fit``, or None
 
 
 def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[str, Any]:
@@ -56,9 +49,6 @@ def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[s
 
     A case with one turn has a plain text, empty if it is missing, and its status. A conversation has a JSON list of texts, null for
     missing ones, and a list of statuses.
-
-    Raises:
-        ValueError: several responses to a case that is not a conversation.
     """
     if conversation:
         texts = [response.text for response in responses]
@@ -71,8 +61,6 @@ def stored_form(responses: Sequence[Response], *, conversation: bool) -> tuple[s
 def from_stored_form(text: str | None, status: Any) -> list[Response]:
     """Return the responses of a case from a host's files; a list of statuses marks a conversation.
 
-    >>> from_stored_form("Yes.", None)
-    [Response(text='Yes.', status=None)]
     >>> from_stored_form('["Yes.", null]', [None, "does_not_fit"])
     [Response(text='Yes.', status=None), Response(text=None, status='does_not_fit')]
 

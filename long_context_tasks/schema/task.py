@@ -61,12 +61,10 @@ class LoadedTask:
 
     @property
     def by_likelihood(self) -> bool:
-        """The task compares log-likelihoods of candidates instead of generating."""
         return self.candidates is not None
 
     @property
     def is_conversation(self) -> bool:
-        """The turns of a case are asked one after the other, in one conversation."""
         return self.render_turn is not None
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[Message]:
@@ -93,7 +91,6 @@ class LoadedTask:
 
     @cached_property
     def by_id(self) -> Mapping[str, Case]:
-        """Cases by id."""
         return {case.id: case for case in self.cases.cases}
 
     def description(self) -> dict[str, Any]:

@@ -17,18 +17,15 @@ OPEN, CLOSE = "<think>", "</think>"
 
 
 class Form(NamedTuple):
-    """A pair of marks around thinking.
+    """A pair of marks around thinking."""
 
-    Attributes:
-        models: models that write it.
-        opens, closes: regular expressions; letters match in either case unless ``(?-i:...)`` encloses them.
-        alone: the closing mark also counts without an opening one, which the chat template may contain.
-    """
-
-    models: str
+    models: str  # models that write it
+    # Regular expressions; letters match in either case unless ``(?-i:...)`` encloses them.
     opens: str
     closes: str
-    alone: bool = True
+    alone: bool = (
+        True  # the closing mark also counts without an opening one, which the chat template may contain
+    )
 
 
 _TAG = r"(?:antml:|seed:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|analysis)\s*"
@@ -72,15 +69,8 @@ _MAY_BEGIN = r"(?=[<&\[◁\n]|\A|(?-i:assistant))"
 
 @dataclass(frozen=True)
 class Visible:
-    """The part of a response that is not thinking.
-
-    Attributes:
-        text: the answer.
-        unclosed: the response ended inside its thinking.
-    """
-
-    text: str
-    unclosed: bool
+    text: str  # the answer
+    unclosed: bool  # the response ended inside its thinking
 
     @property
     def failure(self) -> str | None:
@@ -127,9 +117,6 @@ def marks_of(text: str) -> tuple[str, str]:
 
     >>> marks_of("<plan> </plan>")
     ('<plan>', '</plan>')
-
-    Raises:
-        ValueError: the text does not contain two different marks.
     """
     marks = text.split()
     if len(marks) != 2 or marks[0] == marks[1]:

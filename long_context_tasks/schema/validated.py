@@ -55,17 +55,14 @@ Number = Annotated[float, BeforeValidator(_no_bool)]
 def validated(
     kind: type[_T], value: Any, place: str, *, places: Mapping[str, str] | None = None, remedy: str = ""
 ) -> _T:
-    """Return a value as an instance of a type.
+    """Return a value as an instance of a :class:`Checked` model, a dataclass, or any type that pydantic knows.
 
     Args:
-        kind: a :class:`Checked` model, a dataclass, or any type that pydantic knows.
+        kind: the type.
         value: content of a file, usually a mapping.
         place: begins the message: ``FILE, row 3``.
         places: fields with a place of their own, such as an environment variable.
-        remedy: ends the message.
-
-    Raises:
-        InputError: with the place and field of the first error and the expected form; the value may be a secret and is not shown.
+        remedy: ends the message, which has the first error and the expected form but not the value, which may be a secret.
     """
     try:
         checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
@@ -114,11 +111,7 @@ def _path(location: Sequence[str | int]) -> str:
 def unknown_key(key: object, known: Iterable[str], place: str, *, variable: str = "") -> str:
     """Return a message with an unknown key and the most similar known one; a key that may be a secret is not quoted.
 
-    Args:
-        key: as the user wrote it.
-        known: all known keys.
-        place: begins the message.
-        variable: field that names the environment variable of a key, if the record has such a field.
+    ``variable`` is the field that names the environment variable of a key, if the record has such a field.
     """
     # A key pasted in the wrong line must not end up in a log.
     if is_secret_name(key) or holds_secret(str(key)):

@@ -64,11 +64,7 @@ _NUMBER_COLUMN = re.compile(r"\W*(?:integers?|numbers?|items?|values?|counts?)\W
 
 
 def narrow(text: str) -> str:
-    """Return a text with ASCII for fullwidth letters, digits and punctuation.
-
-    >>> narrow("Ａ３，【１】、２")
-    'A3,[1],2'
-    """
+    """Return a text with ASCII for fullwidth letters, digits and punctuation."""
     return text if text.isascii() else text.translate(_TO_NARROW)
 
 

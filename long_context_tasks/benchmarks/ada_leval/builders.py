@@ -109,8 +109,6 @@ def _same_as(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class BestAnswerSettings(BuildSettings):
-    """Settings of the BestAnswer builder."""
-
     bounds: Annotated[
         Literal["paper", "round"] | None,
         option(
@@ -179,8 +177,6 @@ SYNTHETIC_CASES = 200
 
 
 class AdaLevalBuilder(Builder):
-    """What the builders of this benchmark share."""
-
     def file_of(self, length: str) -> str:
         """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
         # The length comes before the edition, as in task names.
@@ -191,11 +187,6 @@ class AdaLevalBuilder(Builder):
         return {length: self.file_of(format_length(length)) for length in settings.lengths}
 
     def existing(self, source: Path | None) -> Path:
-        """Return the user's raw data.
-
-        Raises:
-            InputError: none are given, or they are missing.
-        """
         assert self.source is not None
         if source is None:
             raise InputError(f"{self.name} is built from your own data: add --{self.source.name} PATH")

@@ -62,11 +62,7 @@ _MADE = {"seed": ("synthetic",), "recast": ("recast",)}
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
-    """Load a task: choose its cases, apply the variant, group the cases of one text, and count the prompts.
-
-    Raises:
-        InputError: an unknown name, missing or damaged data, or a tokenizer that is not available.
-    """
+    """Load a task: choose its cases, apply the variant, group the cases of one text, and count the prompts."""
     spec = parse_task(name)
     # Results record what was run: a task's own length takes precedence over lct_length.
     options = replace(options, length=spec.tokens or options.length)
@@ -224,11 +220,7 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
 
 
 def has_data(name: str, options: AdaLevalOptions) -> bool:
-    """Find the published file of a task (of any length, if none is given), or the carriers of a recast one.
-
-    Raises:
-        InputError: it is not on this machine.
-    """
+    """Find the published file of a task (of any length, if none is given), or the carriers of a recast one; raise if it is missing."""
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     spec = parse_task(name)
@@ -342,11 +334,7 @@ class _TSortRow(PublishedRow):
 
 
 def convert(path: Path, kind: str, task: str, length: int, folder: Path, source: Mapping[str, str]) -> None:
-    """Convert a published file to a case folder, counting the cl100k tokens of every prompt.
-
-    Raises:
-        InputError: a damaged file or a row of another form, with file and row.
-    """
+    """Convert a published file to a case folder, counting the cl100k tokens of every prompt."""
     row_kind: type[_BestAnswerRow | _TSortRow] = _BestAnswerRow if kind == "bestanswer" else _TSortRow
     tokenizer = get_tokenizer(CL100K)
     seen: Counter[str] = Counter()
@@ -377,12 +365,6 @@ def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
 
     >>> labels_of("4711_A2", {"num_answers": 4})
     {'accepted_answer_at': '20–40 %'}
-    >>> labels_of("4711_A2", {"num_answers": 4, "position": "rear"})
-    {}
-
-    Args:
-        case: case id, which ends with the designation of the accepted answer.
-        labels: labels of the case; ``position`` marks a moved answer.
     """
     match, number = _ACCEPTED.search(case), labels.get("num_answers")
     # Published and built cases share this; only BestAnswer has designations.

@@ -27,19 +27,12 @@ def template(name: str) -> str:
 
 
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
-    """Return the official BestAnswer prompt (official code; Appendix B); texts go in as they are.
-
-    >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:78]
-    'The question is given below.\\nQ?\\n\\nPossible answers are given below.\\nA1:\\n\\none\\n\\n\\n'
-    """
+    """Return the official BestAnswer prompt (official code; Appendix B); texts go in as they are."""
     return "".join(bestanswer_parts(question, answers))
 
 
 def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
-    """Return the prompt in parts whose tokens add up; the part of an answer is the same at any place.
-
-    See :meth:`~long_context_tasks.tokens.Tokenizer.count_parts`.
-    """
+    """Return the prompt in parts whose tokens add up; the part of an answer is the same at any place."""
     asked = "" if question is None else f"{QUESTION}{question}{GAP}"
     parts = [f"{template('bestanswer')}{asked}", ANSWERS]
     for number, answer in enumerate(answers, start=1):
@@ -70,7 +63,6 @@ def tsort_instruction(n: int) -> str:
 
 
 def tsort_labels(n: int) -> list[str]:
-    """Return the label before each text of a prompt with ``n`` segments."""
     return ["Before:", *(f"Part {number}:" for number in range(1, n + 1)), "After:"]
 
 
@@ -94,9 +86,6 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     """Return the text before, the segments as shown, and the text after from the prompt of a published TSort case.
 
     Labels begin a line; those of the sample in the instruction are ignored.
-
-    >>> split_tsort(render_tsort("Once.", ["Two.", "One."], "End."), 2)
-    ('Once.', ['Two.', 'One.'], 'End.')
 
     Raises:
         ValueError: a label is missing or occurs more than once, so that the texts cannot be separated.
@@ -127,7 +116,6 @@ def sorting_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple
 
 
 def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
-    """Return the text of a case's only user message."""
     inputs = case.inputs
     if "prompt" in inputs:
         return documents[inputs["prompt"]]
@@ -170,5 +158,4 @@ def messages(case: Case, documents: Documents) -> list[Message]:
 
 
 def arrangements(case: Case, documents: Documents) -> list[str]:
-    """Return the candidate texts of a case of the perplexity variant."""
     return render_arrangements(*sorting_texts(case, documents))

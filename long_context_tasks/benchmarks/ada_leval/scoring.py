@@ -78,15 +78,9 @@ def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a response.
+    """Score a raw response, thinking included, by every metric of :data:`METRICS`; None if the model returned nothing.
 
-    Args:
-        case: a TSort or BestAnswer case.
-        response: the raw text, thinking included; None if the model returned nothing.
-        status: a failure of ours (``does_not_fit``, ``endpoint_failed``), for which no metric has a value.
-
-    Returns:
-        Every metric of :data:`METRICS`.
+    No metric has a value after a failure of ours, which ``status`` names (``does_not_fit``, ``endpoint_failed``).
     """
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
@@ -170,9 +164,6 @@ def score_perplexity(
         log_likelihoods: log-likelihood of the whole text in each order, in nats, in the order of ``itertools.permutations``.
         num_tokens: scored tokens of each text; perplexity = exp(-log-likelihood / tokens). None: all equal.
         status: a failure of ours.
-
-    Raises:
-        ValueError: there is not one number per order.
     """
     metrics = ("strict_accuracy", "random_guess")
     if status is not None or log_likelihoods is None:

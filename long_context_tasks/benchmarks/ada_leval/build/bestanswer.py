@@ -134,8 +134,6 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False)
 class _ChosenQuestion:
-    """A question that takes part."""
-
     question: int  # place in the pool
     # Places of answers, as far as any length needs them: the accepted one, older ones to the same question,
     # strongly and weakly similar ones.
@@ -343,18 +341,7 @@ class _Selection:
 def build_bestanswer(
     tasks: Mapping[int, str], source: Path, settings: "BestAnswerSettings", folder: Path, work: Work
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder.
-
-    Args:
-        tasks: length to the name of its task.
-        source: a Stack Exchange dump or a JSON Lines file of posts.
-        settings: settings of the builder.
-        folder: the case folder.
-        work: progress.
-
-    Raises:
-        InputError: the posts cannot be used, or a length gets no case.
-    """
+    """Write the cases of all lengths into a case folder; ``tasks`` has the name of the task of each length."""
     benchmark = card("ada_leval")
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
     with work.writer(folder, options) as writer:
@@ -405,7 +392,6 @@ def _no_case(
 
 
 def _questions_in(folder: Path) -> set[str]:
-    """Return the questions of the cases that a folder holds already."""
     if not (folder.is_dir() and any(folder.iterdir())):
         return set()
     return {

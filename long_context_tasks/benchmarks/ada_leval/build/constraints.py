@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Question:
-    """A question with its answers."""
-
     id: str
     requirements: Requirements
     answers: Iterable[str]  # answers in the order in which they are added, the accepted one first
@@ -43,17 +41,7 @@ class _Question:
 def build_constraints(
     tasks: Mapping[int, str], settings: "ConstraintSettings", folder: Path, work: Work
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder.
-
-    Args:
-        tasks: length to the name of its task.
-        settings: settings of the builder, with a number of cases.
-        folder: the case folder.
-        work: engine, shard and progress.
-
-    Raises:
-        InputError: a length is too short for a question with two answers.
-    """
+    """Write the cases of all lengths into a case folder; ``tasks`` has the name of the task of each length."""
     options = {**asdict(settings), "source": None, "card_version": card("ada_leval").version}
     numbers = dict.fromkeys(settings.lengths, settings.n or 0)
     with work.writer(folder, options) as writer:
@@ -82,12 +70,6 @@ def _made(
 def _case(
     settings: "ConstraintSettings", tokenizer: Tokenizer, asked: _Question, task: str, length: int
 ) -> MadeCases:
-    """Return the case of a question at a length.
-
-    Raises:
-        InputError: the length is too short.
-    """
-
     def size(question: str, answers: Iterable[str]) -> int:
         return tokenizer.count_parts(prompts.bestanswer_parts(question, answers))
 

@@ -111,15 +111,8 @@ def in_two_parts(borders: Sequence[int], leaks: Iterable[Leak]) -> bool:
 def refuse_headings(book: Book, headings: Sequence[Leak], hidden: int, total: int, task: str) -> None:
     """Check that few cases of a book had to be left out for headings; otherwise the reader did not understand them.
 
-    Args:
-        book: the book.
-        headings: its leaks that are not dates.
-        hidden: number of cases that show headings in two parts.
-        total: number of all cases.
-        task: name of the task.
-
-    Raises:
-        InputError: any case shows a series of numbers, or a fifth of them what looks like a heading, in three tenths of the book.
+    It fails if any case shows a series of numbers, or a fifth of them what looks like a heading, in three tenths of the book;
+    ``hidden`` of ``total`` cases show headings in two parts.
     """
     series = [leak for leak in headings if leak.counted]
     for shown, most, what in (

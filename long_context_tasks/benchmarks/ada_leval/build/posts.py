@@ -82,9 +82,6 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, sourc
     """Return the questions of the most frequent tags (ties by name) or of named ones, with all their answers.
 
     The questions with the highest scores of each tag are taken (ties by id).
-
-    Raises:
-        InputError: a named tag that no question has, no tags at all, or no accepted answer in the file.
     """
     if not len(index.tag_ids):
         raise InputError(

@@ -86,9 +86,6 @@ def caps_for(task: TaskCard, length: int, settings: "TSortSettings") -> Caps:
     """Return Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
 
     The cap of a segment is (length - before - after - 200) / N, which gives the seven rows of the table.
-
-    Raises:
-        InputError: nothing is left for the segments.
     """
     table = {parse_length(name): row for name, row in task.build["rows"].items()}
     # Lengths between two rows of the table use the hints of the shorter one.
@@ -347,7 +344,6 @@ class TSortCounter:
         return total
 
     def count_all(self, draft: TSortDraft) -> dict[str, int]:
-        """Count a prompt in cl100k and in the other tokenizer, if there is one."""
         if self._other is None:
             return {CL100K: self.count(draft)}
         prompt = draft.prompt
@@ -391,19 +387,7 @@ def build_tsort(
     *,
     recast: bool = False,
 ) -> list[TaskReport]:
-    """Write the cases of all lengths into a case folder.
-
-    Args:
-        tasks: length to the name of its task.
-        source: file or folder of books.
-        settings: settings of the builder.
-        folder: the case folder.
-        work: engine and progress.
-        recast: whether the books get other names, and cases fill their length.
-
-    Raises:
-        InputError: the books cannot be used, or no book gives a case of a length.
-    """
+    """Write the cases of all lengths into a case folder; ``recast``: books get other names, and cases fill their length."""
     benchmark = card("ada_leval")
     # Recorded before the recast settings, which follow from the builder's name.
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
@@ -449,11 +433,7 @@ def _no_case(
 
 
 def _chosen_books(source: Path, settings: "TSortSettings", corpus: _Corpus) -> Iterator[Book]:
-    """Yield the books of the wanted forms; note all of them, with the words kept and removed.
-
-    Raises:
-        InputError: no book has a wanted form.
-    """
+    """Yield the books of the wanted forms; note all of them, with the words kept and removed."""
     forms, rows = settings.forms, corpus.sources
     for book in read_books(source):
         taken = book.form in forms
@@ -471,7 +451,6 @@ def _chosen_books(source: Path, settings: "TSortSettings", corpus: _Corpus) -> I
 
 
 def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return warnings about books that were left out, and about chapters that do not look right."""
     notes = [
         f"{row['book']} is left out: it is not a novel but {row['form']}; --forms novel,{row['form']} takes it"
         for row in sources
@@ -515,11 +494,7 @@ def _drafts(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> Sequence[TSortDraft]:
-    """Return the cases of a book at a length, in random order.
-
-    Raises:
-        InputError: more than a few of them show what looks like a heading.
-    """
+    """Return the cases of a book at a length, in random order."""
     passages = find_passages(counted, plan.caps, settings.segments, dropped)
     return _shuffled(_without_leaks(passages, counted, plan, leaks, dropped), counted, plan, settings)
 
@@ -531,11 +506,7 @@ def _filling_cases(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> Sequence[Case]:
-    """Return cases of a book that fill a length, those that share no paragraph first.
-
-    Raises:
-        InputError: more than a few of them show what looks like a heading.
-    """
+    """Return cases of a book that fill a length, those that share no paragraph first."""
     counter, caps = TSortCounter(settings), plan.caps
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
@@ -566,11 +537,7 @@ def _without_leaks(
     leaks: Sequence[Leak],
     dropped: Counter[str],
 ) -> list[Passage]:
-    """Leave out passages with chapter numbers, titles or dates in two parts or more, which tell the order.
-
-    Raises:
-        InputError: see :func:`.leaks.refuse_headings`.
-    """
+    """Leave out passages with chapter numbers, titles or dates in two parts or more, which tell the order."""
     headings = [leak for leak in leaks if not leak.dated]
     without_headings = [each for each in passages if not in_two_parts(each.borders, headings)]
     silent = [each for each in without_headings if not in_two_parts(each.borders, leaks)]
