@@ -32,15 +32,12 @@ _MORE_CUT = 0.1
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a stack."""
-
     side: str  # A, B or A and B
     name: str  # the fault in a few words
     text: str  # the observation and the remedy
 
 
 def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
-    """Compare the recorded rotary settings and chat templates of stored runs with each other and with their checkpoints."""
     found: dict[tuple[str, str], Fault] = {}
     for cell in cells:
         for side, run in cell.runs.items():
@@ -110,7 +107,6 @@ async def _prompt_ids(asking: Asking) -> list[int]:
 
 
 def _texts(cells: Sequence[GateCell]) -> list[str]:
-    """Return some short texts with different beginnings from the prompt of a case."""
     cell = cells[0]
     if cell.task is None:
         return []
@@ -187,14 +183,7 @@ def check_replies(
     tokenizer: str = "",
     template_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Fault]:
-    """Check the token counts of prompts and the ends of replies.
-
-    Args:
-        answers: answers so far.
-        cells: cells by name.
-        tokenizer: tokenizer of the models, a folder or hub id, to count prompts with its chat template; empty to skip this check.
-        template_options: options of each side's chat template, as its requests have them in ``chat_template_kwargs``.
-    """
+    """Check the token counts of prompts, against a tokenizer if one is given, and the ends of replies."""
     found: list[Fault] = []
     counts = {side: _prompt_tokens(answers[side]) for side in SIDES}
     for side in SIDES:
@@ -221,7 +210,6 @@ def check_replies(
 
 
 def _prompt_tokens(answers: Mapping[_Case, StackAnswer]) -> dict[_Case, int]:
-    """Return the number of tokens of the first prompt of each case, as the endpoint counts them."""
     return {
         key: answer.replies[0].prompt_tokens
         for key, answer in answers.items()
@@ -236,7 +224,6 @@ def _check_counts(
     tokenizer: str,
     options: Mapping[str, Any],
 ) -> list[Fault]:
-    """Compare an endpoint's token counts of prompts with the tokenizer's and with rough counts of the cases."""
     found = []
     if tokenizer and counts:
         loaded = _tokenizer(tokenizer)
@@ -280,7 +267,6 @@ def _tokenizer(name: str) -> Any:
 
 
 def _own_count(tokenizer: Any, messages: Sequence[Message], options: Mapping[str, Any]) -> _Expected:
-    """Count messages in a tokenizer's chat template with its options."""
     rows = [{"role": message.role, "content": message.content} for message in messages]
     text = tokenizer.apply_chat_template(rows, tokenize=False, add_generation_prompt=True, **options)
     ids = tokenizer(text, add_special_tokens=False).input_ids
@@ -290,14 +276,7 @@ def _own_count(tokenizer: Any, messages: Sequence[Message], options: Mapping[str
 def _compare_counts(
     side: str, counts: Mapping[_Case, int], expected: Mapping[_Case, _Expected], whose: str
 ) -> list[Fault]:
-    """Compare an endpoint's token counts of prompts with other counts of the same prompts, and name the most likely fault.
-
-    Args:
-        side: A or B.
-        counts: counts of the endpoint.
-        expected: other counts; only cases in both are compared.
-        whose: origin of the other counts, ``the tokenizer's`` or ``B's``.
-    """
+    """Compare token counts of prompts with other counts (``whose``: the tokenizer's or B's) and name the most likely fault."""
     pairs = {key: (counts[key], expected[key].tokens) for key in expected if key in counts}
     if not pairs or all(mine == other for mine, other in pairs.values()):
         return []

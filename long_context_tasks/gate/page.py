@@ -27,7 +27,6 @@ _ASSETS = ("site.css", "plot.css", "theme.js", "core.js", "icon.svg")
 
 
 def document_of(gate: Gate) -> dict[str, Any]:
-    """Return the content of ``gate.json``: the verdict and its figures."""
     return {
         "format": 1,
         "verdict": gate.verdict,
@@ -64,11 +63,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
 def write_gate(
     gate: Gate, stacks: Sequence[Stack], cells: Sequence[GateCell], out: Path, *, private: bool = False
 ) -> Path:
-    """Write ``gate.json``, the runs of the endpoints and the page; return the page.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write ``gate.json``, the runs of the endpoints and the page; return the page."""
     make_folder(out, remedy="choose another --out")
     write_json(out / JSON, document_of(gate))
     runs = {cell.name: dict(cell.runs) for cell in cells}

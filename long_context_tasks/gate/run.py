@@ -38,19 +38,15 @@ class Pair:
 
     @property
     def loss(self) -> float:
-        """Score of B minus score of A; 0 if one of them is missing."""
         return 0.0 if self.a is None or self.b is None else self.b - self.a
 
     @property
     def flipped(self) -> bool:
-        """Whether the scores differ by half the scale or more."""
         return abs(self.loss) >= _FLIPPED
 
 
 @dataclass(frozen=True)
 class CellMeans:
-    """Mean scores of a cell over the cases with scores of both stacks."""
-
     cell: str
     cases: int
     a: float
@@ -59,8 +55,6 @@ class CellMeans:
 
 @dataclass(frozen=True)
 class AtLength:
-    """Outcome at a length."""
-
     length: str  # length as task names spell it; empty for tasks without one
     look: Look  # last look at the losses of its rounds; UNDECIDED in place of PASS without room to lose
     documents: int  # number of documents asked
@@ -99,53 +93,43 @@ class Gate:
 
     @property
     def refused(self) -> bool:
-        """Whether the verdict is FAIL because of a fault."""
         return self.strict and any(fault.name != _NO_ROOM for fault in self.faults)
 
     @property
     def of_scores(self) -> Verdict:
-        """Verdict by the scores: FAIL if any length fails, PASS if all pass."""
         found = {one.look.verdict for one in self.lengths}
         return "FAIL" if "FAIL" in found else "UNDECIDED" if "UNDECIDED" in found else "PASS"
 
     @property
     def verdict(self) -> Verdict:
-        """FAIL because of a fault, or the verdict by the scores."""
         return "FAIL" if self.refused else self.of_scores
 
     @property
     def documents(self) -> int:
-        """Number of documents asked."""
         return sum(one.documents for one in self.lengths)
 
     @property
     def available(self) -> int:
-        """Number of documents that could have been asked."""
         return sum(one.available for one in self.lengths)
 
     @property
     def loss(self) -> float:
-        """Mean loss over the cells, each with the same weight."""
         return fmean(row.b - row.a for row in self.means)
 
     @property
     def left_out(self) -> int:
-        """Number of cases without a score of a stack through no fault of A."""
         return sum(pair.a is None for pair in self.pairs)
 
     @property
     def lacking(self) -> int:
-        """Number of turns that B answers and A fails to answer; A gets the lowest score for them."""
         return sum(pair.lacking for pair in self.pairs)
 
     @property
     def flips(self) -> list[Pair]:
-        """The cases that flipped, A's losses first."""
         return sorted((pair for pair in self.pairs if pair.flipped), key=lambda pair: -pair.loss)
 
     @property
     def means(self) -> list[CellMeans]:
-        """Mean scores of each cell over the cases with scores of both stacks."""
         rows = []
         for name in dict.fromkeys(pair.cell for pair in self.pairs):
             own = [
@@ -159,7 +143,6 @@ class Gate:
         return rows
 
     def line(self) -> str:
-        """Return the verdict in one line."""
         of_scores = self.of_scores
         names = [one.length for one in self.lengths if one.look.verdict == of_scores and one.length]
         at = f" at {', '.join(names)}" if names else ""
@@ -174,14 +157,11 @@ class Gate:
         return f"{self.verdict}: {faults}{text}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
 
     def text(self) -> str:
-        """Return a line for each length, and the verdict."""
         return "\n".join([*(one.row() for one in self.lengths), self.line()])
 
 
 @dataclass(frozen=True)
 class GateSettings:
-    """Settings of a gate."""
-
     margin: float  # accepted loss, as a share
     alpha: float  # probability of a wrong verdict of either kind
     batch: int  # number of documents between looks, rounded up so that every cell gets the same number
@@ -199,12 +179,8 @@ def run_gate(
 ) -> Gate:
     """Ask both stacks, or read their stored answers, until there is a verdict or no document is left.
 
-    Args:
-        stacks: A, and B that it is compared with.
-        cells: the cases.
-        settings: margin, error and batch. A length that has passed is not asked any further.
-        on_look: called after each look with the lengths that were asked.
-        on_faults: called with the faults of the self-checks, at the start and after the first batch.
+    ``on_look`` gets the lengths that were asked after each look, ``on_faults`` the faults of the self-checks at the start and after the
+    first batch.
 
     Raises:
         InputError: an endpoint fails, or no case has scores of both stacks.
@@ -273,7 +249,6 @@ async def _ask(
     asking: Mapping[str, Asking],
     answers: Mapping[str, dict[tuple[str, str], StackAnswer]],
 ) -> None:
-    """Get the answers of both stacks to the cases of some documents, all at the same time."""
     wanted = [
         (side, cell, case) for part in parts for _, cases in part for cell, case in cases for side in SIDES
     ]
@@ -283,7 +258,7 @@ async def _ask(
 
 
 def _withhold_passes(lengths: "Sequence[_LengthTest]", margin: float) -> list[Fault]:
-    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each such length."""
+    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each."""
     faults = []
     for one in lengths:
         if one.scored and (of_b := one.mean_of_b) < _ROOM * margin:
@@ -318,8 +293,6 @@ Document = tuple[str, list[tuple[GateCell, str]]]
 
 
 class _LengthTest:
-    """The state of the test of a length."""
-
     def __init__(self, name: str, cells: Sequence[GateCell]) -> None:
         self.name, self.cells = name, cells
         self.documents = ordered_documents(cells)
@@ -335,7 +308,6 @@ class _LengthTest:
     def take(
         self, part: Sequence[Document], answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]]
     ) -> None:
-        """Add the answers to further documents."""
         self.asked += len(part)
         for _, cases in part:
             losses: dict[str, list[float]] = {}
@@ -354,7 +326,6 @@ class _LengthTest:
 
     @property
     def mean_of_b(self) -> float:
-        """Mean score of B over the cells."""
         scores: dict[str, list[float]] = {}
         for pair in self.pairs:
             if pair.b is not None:
@@ -372,15 +343,10 @@ def round_losses(
     """Return the losses of complete rounds of documents, in which every cell has the same weight.
 
     A round ends as soon as every cell has a document in it. Each cell adds the mean loss of its documents in the round. If cells share
-    documents, these means are not independent, so the round adds only one loss, their mean. An incomplete round does not count.
+    documents, these means are not independent, so the round adds only one loss, their mean.
 
     >>> round_losses([{"a": 0.0}, {"a": 1.0}, {"b": 0.2}, {"a": 0.0}], "ab", shared=False)
     [0.5, 0.2]
-
-    Args:
-        documents: for each document in the order asked, its mean loss in each cell that has it.
-        cells: all cells of the length.
-        shared: whether any document belongs to several cells.
     """
     losses: list[float] = []
     now: dict[str, list[float]] = {cell: [] for cell in cells}
@@ -417,10 +383,7 @@ def _digest(text: str) -> str:
 
 
 def pair_of(cell: str, case: str, a: StackAnswer, b: StackAnswer) -> Pair:
-    """Return the scores of both stacks over the turns for which B has one.
-
-    A turn without a score of A gets the lowest score if A failed to answer it, and is left out if the judge or the scoring failed.
-    """
+    """Return the scores of both stacks over the turns for which B has one."""
     turns: list[tuple[float, float]] = []
     lacking = 0
     for mine, theirs, mute in zip(a.scores, b.scores, a.lacking, strict=True):
@@ -429,6 +392,7 @@ def pair_of(cell: str, case: str, a: StackAnswer, b: StackAnswer) -> Pair:
             continue
         lacking += mine is None
         turns.append((mine or 0.0, theirs))
+    # A is compared only where B has a score; a judge that failed is not A's fault.
     if not turns:
         return Pair(cell, case, None, None)
     first, second = (sum(side) / len(turns) for side in zip(*turns, strict=True))

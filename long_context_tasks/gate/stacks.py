@@ -39,8 +39,6 @@ _MAY_DIFFER = ("lct_n", "lct_subset", "lct_answer_budget")
 
 @dataclass(frozen=True)
 class StackAnswer:
-    """Answer of a stack to a case."""
-
     scores: tuple[float | None, ...]  # headline score of each turn, from 0 to 1; None if not scored
     reasons: tuple[str | None, ...]  # why the score of a turn is missing or lowest; otherwise None
     responses: tuple[Response, ...] = ()  # one per turn
@@ -68,27 +66,21 @@ class GateCell:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A stack that answers at an OpenAI-compatible endpoint."""
-
     side: str  # A or B
     config: JudgeConfig  # model, address, sampling, calls in flight
     store: Store  # keeps its replies, so that no case is asked twice
 
     def __str__(self) -> str:
-        """Name the stack in messages."""
         return f"{self.config.model} at {self.config.base_url}"
 
 
 @dataclass(frozen=True)
 class StoredStack:
-    """A stack whose answers are in a folder of results."""
-
     side: str
     folder: Path
     runs: Mapping[str, StoredRun]
 
     def __str__(self) -> str:
-        """Name the stack in messages."""
         models = ", ".join(sorted({run.model for run in self.runs.values()}))
         return f"{models} in {self.folder}"
 
@@ -99,15 +91,8 @@ Stack = Endpoint | StoredStack
 def read_stack(side: str, text: str, out: Path, concurrency: int) -> Stack:
     """Find the stack that the user names.
 
-    Args:
-        side: A or B.
-        text: address (``http://host:8000/v1``, or ``MODEL@http://...`` if it offers several models), YAML file with the fields of a
-            judge file, or folder with results of any host or of an earlier gate.
-        out: folder of the gate, in which replies of endpoints are stored.
-        concurrency: calls in flight.
-
-    Raises:
-        InputError: the text has another form, or the server cannot be reached.
+    ``text`` is an address (``http://host:8000/v1``, or ``MODEL@http://...`` if it offers several models), a YAML file with the fields of
+    a judge file, or a folder with results of any host or of an earlier gate.
     """
     if match := _ADDRESS.fullmatch(text):
         model = match["model"] or _only_model(match["url"], side)
@@ -155,7 +140,6 @@ def _only_model(url: str, side: str) -> str:
 
 
 def _newest_runs(folder: Path) -> dict[str, StoredRun]:
-    """Return the newest run of each task and options."""
     found = find_runs(folder)
     newest: dict[str, StoredRun] = {}
     for run in sorted(found.runs, key=lambda run: moment(run.made)):
@@ -187,11 +171,7 @@ def gate_tasks() -> list[str]:
 def planned_cells(
     tasks: Sequence[str], lengths: Sequence[str], given: Mapping[str, object]
 ) -> list[GateCell]:
-    """Load every task at every length, each with a different seed so that no two share a document.
-
-    Raises:
-        InputError: a task needs a judge, compares likelihoods, or does not take a length.
-    """
+    """Load every task at every length, each with a different seed so that no two share a document."""
     cells: list[GateCell] = []
     for name in tasks or gate_tasks():
         spec = catalogue.parse_task(name)
@@ -222,11 +202,7 @@ def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> Ga
 
 
 def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCell]:
-    """Return the cases that the stored stacks share, with their tasks if one stack is an endpoint.
-
-    Raises:
-        InputError: no task or case is common, the versions of a task differ, or a headline is not a rate.
-    """
+    """Return the cases that the stored stacks share, with their tasks if one stack is an endpoint."""
     folders = [stack for stack in stacks if isinstance(stack, StoredStack)]
     keys = [key for key in folders[0].runs if all(key in folder.runs for folder in folders)]
     cells = []
@@ -289,35 +265,24 @@ def _stored_answers(run: StoredRun) -> dict[str, StackAnswer]:
 
 
 class Asking:
-    """Connections to an endpoint, with the number of calls in flight that its config sets; an async context manager.
-
-    Attributes:
-        new: number of calls made; other replies came from the store.
-    """
+    """Connections to an endpoint, with the number of calls in flight that its config sets; an async context manager."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Read the key from its environment variable."""
         self.endpoint = endpoint
         self.client = EndpointClient(endpoint.config)
-        self.new = 0
+        self.new = 0  # calls made; other replies came from the store
 
     async def __aenter__(self) -> "Asking":
-        """Open the pool."""
         await self.client.__aenter__()
         self._free = asyncio.Semaphore(self.endpoint.config.concurrency)
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Close the pool."""
         await self.client.__aexit__(None, None, None)
         self.endpoint.store.sync()
 
     async def answer(self, task: LoadedTask, case: Case) -> StackAnswer:
-        """Ask the turns of a case one after the other, each with the earlier answers, and score them.
-
-        Raises:
-            InputError: the endpoint fails; replies so far are kept.
-        """
+        """Ask the turns of a case one after the other, each with the earlier answers, and score them."""
         responses: list[Response] = []
         replies: list[Reply] = []
         for turn in range(len(case.turns)):

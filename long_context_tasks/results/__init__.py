@@ -18,12 +18,7 @@ BUNDLE_SUFFIX = ".lct.zip"
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that could not be used.
-
-    Attributes:
-        path: path of the file.
-        message: the reason and a remedy; names the file.
-    """
+    """A file that could not be used; the message names it, with the reason and a remedy."""
 
     path: Path
     message: str
@@ -31,25 +26,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """The runs under a folder.
-
-    Attributes:
-        runs: in the order of their paths.
-        problems: files that belong to runs but cannot be read.
-    """
+    """The runs under a folder in the order of their paths, and files that belong to runs but cannot be read."""
 
     runs: tuple[StoredRun, ...]
     problems: tuple[Problem, ...]
 
 
 def find_runs(path: Path) -> FoundRuns:
-    """Find every run of our tasks in or below a folder.
+    """Find every run of our tasks in or below a folder; results of other packages' tasks are skipped.
 
-    Results of other packages' tasks are skipped. Responses are not read here: a damaged file of responses may show only in
-    :meth:`StoredRun.cases`.
-
-    Args:
-        path: folder that lm-eval's ``--output_path``, OpenCompass's ``-w`` or inspect_ai's ``--log-dir`` names, or one above or below.
+    Responses are not read here: a damaged file of responses may show only in :meth:`StoredRun.cases`.
 
     Raises:
         InputError: the folder does not exist.
@@ -79,7 +65,6 @@ def find_runs(path: Path) -> FoundRuns:
 
 
 def is_bundle(path: Path) -> bool:
-    """Return whether a file has the name of a bundle."""
     return path.name.endswith(".zip") and path.is_file()
 
 

@@ -30,8 +30,6 @@ class ShownTurn:
 
 @dataclass(frozen=True)
 class ShownCase:
-    """A case of a run."""
-
     run: str  # key of the run in RUNS
     case: str  # id of the case
     # Role and content of each message; None if it may not be shown.
@@ -53,12 +51,8 @@ def shown_cases(
     Args:
         key: key of the run in ``RUNS``.
         evaluation: the run with the scores of one judge.
-        task: task of the run (:func:`long_context_tasks.hosts.stored.load_task`); None if its data are missing, and with them prompts,
-            questions and gold answers.
+        task: task of the run; None if its data are missing, and with them prompts, questions and gold answers.
         private: show everything, even against the card.
-
-    Raises:
-        InputError: files of the run are damaged.
     """
     spec = catalogue.parse_task(evaluation.run.task)
     rules = catalogue.card(spec.benchmark).redistribute
@@ -81,7 +75,7 @@ def shown_cases(
 
 
 def without_responses(case: ShownCase) -> ShownCase:
-    """Return a case without the model's responses and the judge's texts on them."""
+    """Remove the model's responses, and the judge's texts, which quote them."""
     return replace(case, turns=tuple(replace(turn, response=None, feedback=()) for turn in case.turns))
 
 
@@ -158,11 +152,7 @@ def _turn(
 
 
 def _label_text(value: Any) -> str:
-    """Return the value of a label for people: the items of a list, floats with three digits; empty for an empty list.
-
-    >>> _label_text(["a", "b"]), _label_text([]), _label_text(3), _label_text(0.40382), _label_text("who")
-    ('a, b', '', '3', '0.404', 'who')
-    """
+    """Return the value of a label for people: the items of a list, floats with three digits; empty for an empty list."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return f"{value:.3g}" if isinstance(value, float) else _text(value)

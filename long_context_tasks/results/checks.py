@@ -19,11 +19,7 @@ _REMEDY = "the file was changed or damaged; score the run again with `lct runs r
 
 
 def check_version(evaluation: Evaluation) -> None:
-    """Refuse a run of a later version of its task than this package scores.
-
-    Raises:
-        InputError: the version is later, or not a whole number.
-    """
+    """Refuse a run of a later version of its task than this package scores."""
     # Not isinstance: true is an int, but not a version.
     if type(evaluation.version) is not int or evaluation.version < 0:
         raise InputError(
@@ -38,11 +34,7 @@ def check_version(evaluation: Evaluation) -> None:
 
 
 def checked_turns(evaluation: Evaluation, turns: Iterable[TurnScores]) -> Iterator[TurnScores]:
-    """Yield the turns of a run after checking their scores.
-
-    Raises:
-        InputError: a score or a judge's verdict is outside its scale, or a score does not follow from its verdicts.
-    """
+    """Refuse scores and verdicts outside their scale, and scores that do not follow from their verdicts."""
     benchmark = catalogue.benchmark(catalogue.parse_task(evaluation.run.task).benchmark)
     card, judge = benchmark.card, evaluation.description or {}
     # Only judges that give verdicts by a rubric can be recomputed; trained judges have their own metrics.
@@ -93,11 +85,7 @@ def _check(
 
 
 def check_means(evaluation: Evaluation, run: TidyRun) -> None:
-    """Refuse a run whose results file has other means or counts than its cases give.
-
-    Raises:
-        InputError: names the first number that differs.
-    """
+    """Refuse a run whose results file has other means or counts than its cases give."""
     if run.scores["repeat"].max():
         return  # hosts differ in how they average repeats
     made = run.numbers()

@@ -58,7 +58,7 @@ class CollectedRuns:
 
 
 def collect(paths: Sequence[Path]) -> Collection:
-    """Return the tables of :func:`collect_with_files`."""
+    """Read all runs under some folders and in bundles, without the objects that they were read from."""
     return collect_with_files(paths).collection
 
 
@@ -161,7 +161,6 @@ def _renamed(
 
 
 def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
-    """Yield the evaluations in folders; add files that cannot be used to ``problems``."""
     for path in paths:
         if is_bundle(path):
             continue
@@ -210,7 +209,6 @@ def _completeness(place: _Found) -> tuple[int, float]:
 
 
 def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, TidyRun, Evaluation]]:
-    """Yield the runs in bundles; add faulty bundles to ``problems``."""
     files: dict[Path, Path] = {}
     for path in (path for given in paths for path in bundles_below(given)):
         # A bundle may be given by name and also lie in a given folder.
@@ -229,7 +227,6 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
 
 
 def _differing(path: Path, run: TidyRun, before: TidyRun) -> list[str]:
-    """Return a problem if a run that was found before has other scores in a bundle."""
     one, other = run.numbers(), before.numbers()
     pairs = [(one.get(name, math.nan), other[name]) for name in (*before.row["metrics"], "n", "n_scored")]
     if all(
@@ -268,17 +265,12 @@ def _label(evaluation: Evaluation) -> str:
 
 
 class _CaseLabels:
-    """Labels of the cases of a run, as JSON.
-
-    Only the hosts' files have labels, not the rows of ``lct judge run``.
-    """
-
+    # Only the hosts' files have labels, not the rows of lct judge run.
     def __init__(self, run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> None:
         """Take the labels that earlier runs of the task have: ``known`` maps cases to the labels of their turns, and grows."""
         self._run, self._known, self._read = run, known, False
 
     def of_turn(self, case: str, turn: int) -> str | None:
-        """Return the labels of a turn and its case; None without any."""
         # Most runs share their cases, so a run is opened only for a case that no earlier run had.
         if case not in self._known and not self._read:
             self._read = True
@@ -364,11 +356,6 @@ def _short(value: Any) -> bool:
 def _row(
     key: str, source: str, evaluation: Evaluation, judge: str | None, scores: pl.DataFrame
 ) -> dict[str, Any]:
-    """Return the row of a run with one judge.
-
-    Raises:
-        InputError: this version has no such task.
-    """
     run = evaluation.run
     try:
         spec = catalogue.parse_task(run.task)

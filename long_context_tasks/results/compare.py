@@ -76,14 +76,11 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """The conclusion in words; see :func:`verdict_of`."""
         return verdict_of(self.comparison)
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Comparisons of several models."""
-
     models: tuple[str, ...]  # in the order that the user gave
     tasks: tuple[Compared, ...]  # a row for each pair of models and each task that they share
     # A row for each pair and benchmark with two or more of these tasks (same judge, settings and kind of
@@ -123,9 +120,6 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
 
     >>> read_margins(["2%", "0.3"])
     {False: 0.02, True: 0.3}
-
-    Raises:
-        InputError: a margin is not a number above 0, or there are two of a kind.
     """
     margins: dict[bool, float] = {}
     for text in texts:
@@ -146,11 +140,7 @@ def read_margins(texts: Sequence[str]) -> dict[bool, float]:
 
 
 def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the models to compare: those that the user named, or the only two.
-
-    Raises:
-        InputError: a model is unknown or named twice, or there are fewer than two.
-    """
+    """Return the models to compare: those that the user named, or the only two."""
     existing = sorted(set(known))
     names = list(dict.fromkeys(asked))
     for name in names:
@@ -170,7 +160,7 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
 
 
 def unknown_model(name: str, known: Iterable[str]) -> str:
-    """Return the error message for an unknown model, with a suggestion (a name that contains it or is spelled like it) and all names.
+    """Return the message about an unknown model, with a suggestion: a name that contains it or is spelled like it.
 
     >>> unknown_model("qwen2.5-7b", ["org/Qwen2.5-7B", "owl"])
     "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
@@ -301,7 +291,6 @@ def _reasons(turns: pl.DataFrame, scored: str, missing: str) -> dict[str, int]:
 
 
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
-    """Return the smallest detectable difference; None with a single cluster or without any difference, as the spread is unknown then."""
     # A spread between clusters needs two of them.
     if len(set(clusters)) < 2:
         return None
@@ -314,10 +303,7 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
 
 
 def _over_tasks(group: Sequence[_Shared]) -> Compared:
-    """Compare two models over several tasks with equal weights.
-
-    The test swaps the models in whole clusters over all tasks at once, so that a book in several tasks counts once.
-    """
+    """Compare two models over several tasks with equal weights."""
     rows = [row for row, _ in group]
     total = sum(row.comparison.n for row in rows)
     x: list[float] = []
@@ -331,6 +317,7 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
         clusters += both["cluster"].to_list()
     first = rows[0]
     margin = first.comparison.margin
+    # Whole clusters are swapped over all tasks at once, so that a book in several tasks counts once.
     found = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters, margin=margin)
     left_out = {
         name: sum(getattr(row.comparison, name) for row in rows)
@@ -351,7 +338,6 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add up counts of reasons, the most frequent reason first."""
     total = sum((Counter(count) for count in counts), Counter[str]())
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
@@ -452,7 +438,6 @@ def heading(name: str) -> str:
 
 
 def _left_out(row: Compared) -> str:
-    """Describe the turns that only one of the models has a score for, and why; empty without such turns."""
     found = row.comparison
     sides = (
         (found.first, found.only_first, row.why_only_first),
@@ -497,12 +482,7 @@ def as_row(row: Compared) -> dict[str, Any]:
 
 
 def text_in(suffix: str, found: Comparisons) -> str:
-    """Return all comparisons as text.
-
-    Args:
-        suffix: one of :data:`FORMATS`.
-        found: comparisons.
-    """
+    """Return all comparisons as text in one of :data:`FORMATS`."""
     if suffix == ".json":
         return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".csv":
@@ -513,7 +493,6 @@ def text_in(suffix: str, found: Comparisons) -> str:
 
 
 def as_document(found: Comparisons) -> dict[str, object]:
-    """Return all comparisons for JSON: ``models``, ``tasks`` and ``benchmarks`` (rows with :data:`COLUMNS`), ``not_compared``."""
     return {
         "models": list(found.models),
         "tasks": [as_row(row) for row in found.tasks],
@@ -523,19 +502,16 @@ def as_document(found: Comparisons) -> dict[str, object]:
 
 
 def pairs(found: Comparisons) -> list[tuple[str, str]]:
-    """Return the pairs of models that share a task."""
     rows = (*found.tasks, *found.benchmarks)
     return list(dict.fromkeys((row.comparison.first, row.comparison.second) for row in rows))
 
 
 def rows_of(pair: tuple[str, str], found: Comparisons) -> list[Compared]:
-    """Return the rows of a pair of models, tasks first."""
     rows = (*found.tasks, *found.benchmarks)
     return [row for row in rows if (row.comparison.first, row.comparison.second) == pair]
 
 
 def notes(found: Comparisons) -> list[str]:
-    """Return the notes that a reader of the figures needs."""
     family = max((row.comparison.family for row in found.tasks), default=0)
     lines = [
         "Differences are the first model minus the second, over turns with a score of both; rates in percent, points on their own scale. "

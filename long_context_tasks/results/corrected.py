@@ -41,11 +41,7 @@ Ratings = Mapping[_RatedTurn, float]
 
 
 def read_people(files: Sequence[Path]) -> Ratings:
-    """Read people's ratings from JSON Lines; several ratings of an answer are averaged.
-
-    Raises:
-        InputError: a file cannot be read, a row has another form, or no file holds ratings.
-    """
+    """Read people's ratings from JSON Lines; several ratings of an answer are averaged."""
     found: dict[_RatedTurn, list[float]] = defaultdict(list)
     for path in files:
         for place, row in json_rows(path, f"JSON Lines, {RATING}"):

@@ -24,7 +24,7 @@ def _keyed(collected: CollectedRuns, cells: Sequence[Cell]) -> dict[_Key, Cell]:
 def _changed(
     old: Mapping[_Key, Cell], new: Mapping[_Key, Cell]
 ) -> dict[_Key, tuple[Cell | None, Cell | None]]:
-    """Return the cells that differ, each before and after; None if a cell is new or gone."""
+    """Return the cells that differ, before and after; None if a cell is new or gone."""
     pairs = {key: (old.get(key), new.get(key)) for key in dict.fromkeys((*new, *old))}
     return {
         key: (one, other)
@@ -35,10 +35,7 @@ def _changed(
 
 
 def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
-    """Return the difference of two results as Markdown: a table of scores, then each changed model compared with the nearest one.
-
-    Text from the results is escaped, because it may come from a stranger.
-    """
+    """Return a table of the scores that differ, and a comparison of each changed model with the nearest one."""
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(after.collection, versions)
     found = _changed(_keyed(before, cells_of(before.collection)), _keyed(after, cells))
@@ -60,6 +57,7 @@ def difference_markdown(before: CollectedRuns, after: CollectedRuns) -> str:
             places.get(id(other), "-"),
             "; ".join(notes),
         )
+        # The text may come from a stranger.
         rows.append(list(map(escape_markdown, texts)))
     lines = ["# What these results change", "", *markdown_table(_COLUMNS, rows, 1), ""]
     models = list(dict.fromkeys(other.model for _, other in found.values() if other is not None))
@@ -82,7 +80,7 @@ def _column(cell: Cell) -> _Key:
 
 
 def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
-    """Return the place of each ranked cell (by ``id``) among the ranked cells of its task, judge and settings."""
+    """Return the place of each ranked cell (by ``id``) among the ranked cells of its column."""
     columns: dict[_Key, list[Cell]] = {}
     for cell in cells:
         if cell.ranked:
@@ -95,7 +93,7 @@ def _places(cells: Sequence[Cell]) -> Mapping[int, str]:
 
 
 def _nearest(model: str, cells: Sequence[Cell]) -> str | None:
-    """Return the model that shares the most columns with another, and of several the nearest in value; None if no model shares any."""
+    """Return the model that shares the most columns with another, and of several the nearest in value."""
     own = {_column(cell): cell.mean.value for cell in cells if cell.model == model}
     shared: dict[str, list[float]] = {}
     for cell in cells:

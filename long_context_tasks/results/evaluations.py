@@ -37,17 +37,11 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Path:
-    """Return the path of a judge's numbers on a run; the rows have the same path with ``.jsonl``."""
     return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
 
 
 def rescored_path(run: StoredRun, label: str) -> Path:
-    """Return the path of the numbers of ``lct runs rescore``.
-
-    Args:
-        run: the run.
-        label: label of the judge whose stored verdicts count (:func:`judge_label`), or :data:`NO_JUDGE`.
-    """
+    """Return the path of the numbers of ``lct runs rescore``; the label is that of the judge whose stored verdicts count."""
     # The label may come from somebody else's file, and must not lead out of the folder.
     folder = _NO_JUDGE_FOLDER if label == NO_JUDGE else re.sub(r"[^\w.-]", "_", label)
     return run.folder / RESCORED_FOLDER / folder / f"{run.label}.json"
@@ -61,11 +55,7 @@ def judge_label(name: str, description: Mapping[str, Any]) -> str:
 
 
 def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows, then numbers, each file atomically.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write rows, then numbers, each file atomically."""
     remedy = "copy the run to a folder of your own; the judge's replies are kept"
     make_folder(path.parent, remedy=remedy)
     # Rows come first: a file of numbers means that the rows are complete.
@@ -92,19 +82,16 @@ class Evaluation:
 
     @property
     def version(self) -> int:
-        """Version of the task by which these scores were made."""
         version: int = self.stated.get("version", self.run.version)
         return version
 
     @property
     def headline(self) -> str | None:
-        """Headline metric of the task; None if unknown."""
         headline: str | None = self.stated.get("headline") or self.run.headline
         return headline
 
     @property
     def rescored(self) -> bool:
-        """Whether these are scores of ``lct runs rescore``."""
         return BEFORE in self.stated
 
     def state(self) -> dict[str, Any]:
@@ -118,8 +105,6 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class TurnScores:
-    """The scores of one turn."""
-
     # case, turn, repeat: which turn; turns and repeats are counted from 0
     case: str
     turn: int
@@ -145,7 +130,7 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
-    """Return the evaluations of a run by judges, the newest scores of each, and messages about files that cannot be read."""
+    """Return the newest scores of each judge of a run, and messages about files that cannot be read."""
     found, damaged = original_evaluations(run)
     evaluations = []
     # The unjudged evaluation is looked at only to report a damaged file of its rescoring.
@@ -161,7 +146,7 @@ def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
 
 
 def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
-    """Return the same without the scores of ``lct runs rescore``; see :func:`judged_evaluations`."""
+    """Return the judges' scores without those of ``lct runs rescore``, and messages about files that cannot be read."""
     place = run.folder / JUDGED_FOLDER
     later, damaged = [], []
     # The label of a run may contain a folder.
@@ -178,12 +163,7 @@ def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
 
 
 def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation:
-    """Return the scores of a run that need no judge.
-
-    Args:
-        run: any run.
-        original: return the host's scores even if ``lct runs rescore`` made newer ones.
-    """
+    """Return the scores that need no judge; ``original``: those of the host even if ``lct runs rescore`` made newer ones."""
     evaluation = Evaluation(run, NO_JUDGE, run.numbers)
     if original:
         return evaluation
@@ -194,7 +174,6 @@ def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation
 
 
 def _rescored(evaluation: Evaluation) -> Evaluation | None:
-    """Return the scores that ``lct runs rescore`` made of an evaluation; None without any, or if the run was evaluated again since."""
     path = rescored_path(evaluation.run, evaluation.judge)
     if not path.is_file():
         return None
@@ -204,12 +183,9 @@ def _rescored(evaluation: Evaluation) -> Evaluation | None:
 
 
 def needs_no_judge(run: StoredRun) -> bool:
-    """Return whether the numbers of a run show that its headline needs no judge.
-
-    A judged task that ran without a judge has cases that count as not judged. If the judge's points are the headline, only empty answers
-    have a score then, so they do not show anything.
-    """
+    """Return whether the numbers of a run show that its headline needs no judge."""
     n = run.numbers.get("n", 0)
+    # Without a judge, the cases of a judged task count as not judged. If its points are the headline, only empty answers have a score.
     waiting = run.numbers.get("n_not_judged", 0)
     if catalogue.parse_task(run.task).judged and run.headline in (run.points or ()):
         waiting += run.numbers.get("n_empty", 0)
@@ -217,13 +193,7 @@ def needs_no_judge(run: StoredRun) -> bool:
 
 
 def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
-    """Yield the scores of an evaluation, turn by turn, in the order of the files.
-
-    A case that the host has not scored has no metrics.
-
-    Raises:
-        InputError: a file is damaged; names the file, and the line if it has lines.
-    """
+    """Yield the scores of an evaluation in the order of the files; a case that the host has not scored has no metrics."""
     if evaluation.rows is None:
         for case in evaluation.run.cases():
             yield from scores_of_case(case, evaluation.description)
@@ -232,12 +202,6 @@ def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
 
 
 def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:
-    """Yield the host's scores of the turns of a case.
-
-    Args:
-        case: the case.
-        judge: description of the host's judge; empty without a judge.
-    """
     for turn in range(len(case.responses)):
         verdicts = case.verdicts[turn] if case.verdicts else ()
         scores = {name: values[turn] for name, values in case.scores.items()}
@@ -256,15 +220,7 @@ def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnS
 def scored_cases(
     evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
 ) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
-    """Yield the cases of a run with the scores of their turns; a turn that is missing in a later judge's rows has no scores.
-
-    Args:
-        evaluation: the evaluation.
-        cases: its cases; None to read them from the run.
-
-    Raises:
-        InputError: a file is damaged.
-    """
+    """Yield the cases of a run with the scores of their turns; a turn that is missing in a later judge's rows has no scores."""
     later = {}
     if evaluation.rows is not None:
         later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}

@@ -44,8 +44,6 @@ _Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Provider:
-    """The publisher of the records."""
-
     organisation: str = "unknown"
     # Relation of the evaluator to the makers of the models.
     relation: Literal["first_party", "third_party", "collaborative", "other"] = "other"
@@ -57,22 +55,8 @@ def write_records(
 ) -> list[Path]:
     """Write ``data/<benchmark>/<developer>/<model>/<uuid>.json`` and ``<uuid>_samples.jsonl`` for each run with a score.
 
-    A run gets the same names each time. The schema has no form for a turn without a score, so these appear only in the counts of the
-    aggregate.
-
-    Args:
-        folder: folder in which ``data`` is created.
-        collection: the runs.
-        cases: cases of the runs, all cases of a run together; see :func:`long_context_tasks.results.case_pages.shown_cases`.
-        provider: publisher of the records.
-        now: time at which the records are made, in seconds since 1970.
-
-    Returns:
-        The aggregate files.
-
-    Raises:
-        InputError: a model has no organisation and the provider names no developer, a file of cases is damaged, or a place cannot be
-            written.
+    The schema has no form for a turn without a score, so these appear only in the counts of the aggregate. All cases of a run must
+    follow one another; ``now`` is in seconds since 1970. Returns the aggregate files.
     """
     rows = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
     scores = {
@@ -121,11 +105,7 @@ def _companion(folder: Path, samples: Path) -> _Record:
 
 
 def _identity(model: str, provider: Provider) -> tuple[str, str, str]:
-    """Return the id of a model, and the names of its developer's folder and its own.
-
-    Raises:
-        InputError: the model has no organisation and the provider names no developer.
-    """
+    """Return the id of a model, and the names of its developer's folder and its own."""
     name = str(publishable(model))
     developer, slash, rest = name.partition("/")
     if not (slash and developer and rest):
@@ -267,7 +247,6 @@ def _source(card: Card, cell: Cell) -> _Record:
 
 
 def _lines(aggregate: _Record, cell: Cell, cases: Iterable[ShownCase], scores: pl.DataFrame) -> Iterator[str]:
-    """Yield a line for each turn and metric with a score."""
     # The labels of the tables are short words and numbers; those of a case may hold texts of the data.
     labels = {
         (str(case), turn): text
@@ -332,7 +311,6 @@ def _messages(turns: Sequence[ShownTurn]) -> Iterator[_Record]:
 
 
 def _texts(**values: Any) -> dict[str, str]:
-    """Return values as text, as the schema requires, without empty ones."""
     return {
         key: writable(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
         for key, value in values.items()
@@ -349,17 +327,8 @@ def write_eval_results(
 ) -> tuple[list[Path], list[str]]:
     """Write ``<model>/.eval_results/<task>.yaml`` for each ranked score, with digits in the name for other settings and judges.
 
-    Args:
-        folder: gets a folder for each model.
-        cells: all cells.
-        datasets: for each benchmark, the hub's dataset whose ``eval.yaml`` names its tasks.
-        source: web address that scores link to; empty for none.
-
-    Returns:
-        The files, and a line for each score that is left out.
-
-    Raises:
-        InputError: a place cannot be written.
+    ``datasets`` names, for each benchmark, the hub's dataset whose ``eval.yaml`` has its tasks. Returns the files, and a line for each
+    score that is left out.
     """
     written, left_out, remedy = [], [], "choose another place with --eval-results"
     for cell in cells:

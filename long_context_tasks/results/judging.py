@@ -31,8 +31,6 @@ from long_context_tasks.schema.response import JUDGE_FAILED, JUDGE_UNPARSABLE
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run that a judge has scored."""
-
     scored: ScoreFigures  # figures of the judge
     judge: str
     usage: str  # tokens and cost of the judging, in words
@@ -46,20 +44,13 @@ class JudgedRun:
 
     @property
     def unparsable(self) -> int:
-        """Number of turns without a score because no reply of the judge contains one."""
         return self.scored.not_scored.get(JUDGE_UNPARSABLE, 0)
 
 
 def prepare(
     runs: Sequence[StoredRun], tasks: RunTasks, *, any_task: bool = False
 ) -> tuple[list[StoredRun], list[str]]:
-    """Return the runs that can be judged, and messages about the others; every response is read once.
-
-    Args:
-        runs: any runs; those of tasks without a judge are skipped.
-        tasks: loads their tasks.
-        any_task: whether one of the judges can judge every task with free responses, even tasks that need no judge.
-    """
+    """Return the runs that can be judged, and messages about the others; ``any_task``: a judge can judge even tasks that need no judge."""
     ready, skipped = [], []
     read = [run for run in runs if any_task or not needs_no_judge(run) or parse_task(run.task).judged]
     for run, task in with_tasks(read, tasks):
@@ -76,12 +67,7 @@ def prepare(
 
 
 def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRun | None:
-    """Judge all responses of a run and write the results; None if a judge of this kind cannot judge the task.
-
-    Raises:
-        InputError: responses that are damaged or of other data, a rubric that the benchmark does not have, or files that
-            cannot be written.
-    """
+    """Judge all responses of a run and write the results; None if a judge of this kind cannot judge the task."""
     task, judge = with_judge(task, config)
     if judge is None:
         return None
@@ -113,11 +99,7 @@ def judged_run(tasks: RunTasks, config: JudgeConfig, run: StoredRun) -> JudgedRu
 
 
 def with_seeds(config: JudgeConfig, text: str) -> JudgeConfig:
-    """Return a judge for stored runs with the seeds of ``--seeds 2023,2024``, or with its own if the text is empty.
-
-    Raises:
-        InputError: a seed is not a whole number or given twice, or the judge has the name of a key of the rows.
-    """
+    """Return a judge with the seeds of ``--seeds 2023,2024``, or with its own if the text is empty."""
     if config.name in ROW_KEYS:
         raise InputError(
             f"judge {config.name}: the results have a column of that name; give the judge another `name`"

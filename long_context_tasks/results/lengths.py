@@ -31,8 +31,6 @@ _NUMBER = re.compile(r"[01](?:\.\d+)?")
 
 @dataclass(frozen=True)
 class FamilyLength:
-    """The effective length of a model on a family of tasks."""
-
     # model, benchmark, family, variant, judge, settings: fields that the cells share; the settings are
     # without the length
     model: str
@@ -75,14 +73,7 @@ def family_lengths(
     """Return the effective length of each model on each family with two lengths or more, by benchmark, family and model.
 
     The bar is a fraction of the score at the shortest length, both counted above chance if that is known for every length. Of several
-    versions of a task the newest counts.
-
-    Args:
-        collection: runs and scores of the cells.
-        cells: all cells.
-        chance: score of guessing for each task.
-        threshold: score from 0 to 1 that adds a second entry with a fixed bar; metrics in points get none.
-        fraction: see :data:`FRACTION`.
+    versions of a task the newest counts. A ``threshold`` (0 to 1) adds a second entry with a fixed bar; metrics in points get none.
     """
     groups: dict[tuple[str, str, str, str, str | None, str], dict[int, tuple[int, Cell]]] = {}
     for place, cell in enumerate(cells):
@@ -152,11 +143,6 @@ def _precedence(cell: Cell) -> tuple[int, bool, int]:
 
 
 def settings_without_length(settings: str) -> str:
-    """Return settings as JSON without the length, which tasks for any length have as an option.
-
-    >>> settings_without_length('{"lct_length": 4096, "lct_n": 5}')
-    '{"lct_n": 5}'
-    """
     held = held_settings(settings)
     if settings and not held and settings.strip() != "{}":
         return settings  # not a JSON object
@@ -166,14 +152,6 @@ def settings_without_length(settings: str) -> str:
 
 
 def length_words(found: EffectiveLength) -> str:
-    """Describe an effective length in words.
-
-    >>> from long_context_tasks.stats.effective_length import LengthScores, effective_length, fraction_bar
-    >>> hits = {4000: 95, 8000: 85, 16000: 20, 32000: 0}
-    >>> scores = {k: LengthScores([1.0] * n + [0.0] * (100 - n), range(100)) for k, n in hits.items()}
-    >>> length_words(effective_length(scores, fraction_bar(0.85)))
-    'at least 4k, below 16k, open between'
-    """
     if not any(outcome.n for outcome in found.lengths):
         return "no scores"
     parts = [f"at least {tokens_text(found.at_least)}"] if found.at_least else []
@@ -184,7 +162,6 @@ def length_words(found: EffectiveLength) -> str:
 
 
 def length_document(length: FamilyLength) -> dict[str, Any]:
-    """Return an effective length for JSON: claims, and for each length the outcome, the number of scored cases and the coverage."""
     found = length.found
     names = ("model", "benchmark", "family", "variant", "judge", "threshold")
     return {
@@ -203,14 +180,9 @@ def length_document(length: FamilyLength) -> dict[str, Any]:
 
 
 def bar_words(length: FamilyLength) -> str:
-    """Describe the fixed bar of an effective length; empty for the relative bar."""
     return "" if length.threshold is None else f"above {100 * length.threshold:g} %"
 
 
 def tokens_text(length: int) -> str:
-    """Return a length in thousands if it is a round number of them.
-
-    >>> tokens_text(128000), tokens_text(16384), tokens_text(1500)
-    ('128k', '16k', '1,500')
-    """
+    """Return a length in thousands if it is a round number of them: 128k for 128000, 16k for 16384, 1,500."""
     return next((f"{length // k}k" for k in (1000, 1024) if length >= k and length % k == 0), f"{length:,}")

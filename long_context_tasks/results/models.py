@@ -62,7 +62,6 @@ def shown_source(source: str) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Return whether the name of a model is a local path."""
     if "://" in name:
         return False
     # Ids of the hub have one slash.
@@ -94,12 +93,9 @@ class ModelFacts(Checked):
 
 @dataclass(frozen=True)
 class Models:
-    """The models of the user's file, by name."""
-
     facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
     def name_of(self, *names: str) -> str | None:
-        """Return the name of the model that has one of these names or aliases; None if no model has."""
         return next((self._names[name] for name in names if name in self._names), None)
 
     @cached_property
@@ -108,7 +104,6 @@ class Models:
 
     @property
     def windows(self) -> dict[str, int]:
-        """Claimed window of each model, in tokens."""
         return {name: facts.window for name, facts in self.facts.items() if facts.window is not None}
 
 
@@ -126,9 +121,6 @@ def read_models(path: Path) -> Models:
             licence: Apache-2.0
             parameters: 8.2B
             aliases: [qwen3-8b-vllm, /data/models/Qwen3-8B]
-
-    Raises:
-        InputError: the file is missing or not of this form, or two models share a name.
     """
     content = read_yaml(path, "file of models", remedy=_EXAMPLE)
     rows = content.get("models") if isinstance(content, Mapping) and set(content) == {"models"} else None

@@ -45,8 +45,6 @@ class ScoreFigures:
 
 @dataclass(frozen=True)
 class NewScores:
-    """New scores of a stored run, turn by turn."""
-
     run: StoredRun  # the run as the host left it
     task: LoadedTask  # today's task, with the judge
     repeats: Sequence[Responses]  # the responses, one mapping for each repeat of the cases
@@ -57,18 +55,15 @@ class NewScores:
 
     @cached_property
     def numbers(self) -> dict[str, float]:
-        """Means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`)."""
         return self._numbers(self.scores)
 
     @property
     def not_scored(self) -> dict[str, int]:
-        """Number of turns without a headline score, by reason."""
         values = [turn[self.task.metrics[0]] for turn in self.scores]
         return dict(Counter(str(score.reason) for score in values if score.value is None))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for readers of the numbers."""
         run, task = self.run, self.task
         notes = []
         n, available = len({case for repeat in self.repeats for case in repeat}), len(task.cases)
@@ -83,7 +78,6 @@ class NewScores:
 
     @property
     def figures(self) -> ScoreFigures:
-        """The figures without the single scores."""
         task = self.task
         return ScoreFigures(
             self.run,
@@ -104,16 +98,7 @@ class NewScores:
                 yield from ((repeat, case, turn, next(left)) for turn in range(len(turns)))
 
     def write(self, path: Path, judge: str | None, more: Mapping[str, Any]) -> None:
-        """Write the numbers and a row for each turn; ``lct judge compare`` joins the rows of several judges by id.
-
-        Args:
-            path: path of the numbers.
-            judge: key under which the rows repeat the headline score; None for no such key.
-            more: further fields for the file of the numbers.
-
-        Raises:
-            InputError: the files cannot be written.
-        """
+        """Write the numbers and a row for each turn, which repeats the headline score under ``judge``: ``lct judge compare`` joins judges by it."""
         run, task = self.run, self.task
         numbers = {
             "host": run.host,
@@ -155,7 +140,6 @@ class NewScores:
             }
 
     def by_seed(self, seeds: Sequence[Any]) -> dict[str, dict[str, float]]:
-        """Return the means for each seed of the judge; empty with a single seed."""
         if len(seeds) < 2 or self.rubric is None:
             return {}
         found = {}
@@ -182,7 +166,6 @@ class NewScores:
 def score_all(
     task: LoadedTask, repeats: Sequence[Responses], verdicts: Sequence[Verdicts], rubric: str | None
 ) -> list[CaseScores]:
-    """Score every turn of all repeats, in the order of the responses."""
     return [
         turn
         for responses, found in zip(repeats, verdicts, strict=True)
@@ -199,11 +182,6 @@ class RunTasks:
     _loaded: dict[str, LoadedTask] = field(default_factory=dict, repr=False)
 
     def of(self, run: StoredRun) -> LoadedTask:
-        """Return the task of a run.
-
-        Raises:
-            InputError: the task cannot be loaded.
-        """
         key = run.task_key
         if key not in self._loaded:
             self._loaded[key] = load_task(run, self.places)
@@ -232,5 +210,4 @@ def naming(run: StoredRun, error: InputError) -> str:
 
 
 def utc_now() -> str:
-    """Return the current time in UTC, to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -57,8 +57,6 @@ _Count = Annotated[int, Field(strict=True, ge=0)]
 
 @dataclass(frozen=True)
 class Change:
-    """A score that changed."""
-
     # case, turn, repeat: the turn
     case: str
     turn: int
@@ -71,8 +69,6 @@ class Change:
 
 @dataclass(frozen=True)
 class Rescored:
-    """A run that was scored again by today's rules."""
-
     evaluation: Evaluation  # the earlier evaluation, by the host or lct judge run
     scored: ScoreFigures  # figures by today's rules
     changes: tuple[Change, ...]  # every score that changed
@@ -80,7 +76,6 @@ class Rescored:
 
     @property
     def path(self) -> Path:
-        """Path of the file of the numbers."""
         return rescored_path(self.evaluation.run, self.evaluation.judge)
 
     @property
@@ -90,23 +85,17 @@ class Rescored:
         return (*today, *(name for name in metric_names(list(self.evaluation.numbers)) if name not in today))
 
     def before(self, metric: str) -> float:
-        """Return the earlier mean, or NaN."""
         return self.evaluation.numbers.get(metric, math.nan)
 
     def after(self, metric: str) -> float:
-        """Return today's mean, or NaN."""
         return self.scored.numbers.get(metric, math.nan)
 
     def changed_cases(self, metric: str) -> int:
-        """Return the number of cases with a changed turn; each repeat counts."""
         return len({(change.case, change.repeat) for change in self.changes if change.metric == metric})
 
 
 def to_rescore(runs: Sequence[StoredRun], tasks: RunTasks) -> Iterator[tuple[Evaluation, LoadedTask] | str]:
-    """Yield the evaluations of runs with today's tasks, or messages about runs that cannot be scored.
-
-    A run that judges have scored appears once for each judge.
-    """
+    """Yield the evaluations of runs with today's tasks, one for each judge, or messages about runs that cannot be scored."""
     for run, task in with_tasks(runs, tasks):
         if isinstance(task, str):
             yield task
@@ -136,12 +125,7 @@ def rescored_run(tasks: RunTasks, write: bool, run: StoredRun) -> list[Rescored 
 
 
 def rescore(evaluation: Evaluation, task: LoadedTask, *, write: bool = False) -> Rescored:
-    """Score an evaluation again by today's rules, without asking a judge.
-
-    Args:
-        evaluation: scores of the host or of a later judge.
-        task: today's task.
-        write: whether to write the new scores next to the run.
+    """Score an evaluation of the host or of a later judge by today's rules, without asking a judge.
 
     Raises:
         InputError: responses are missing, damaged or belong to other data; the rubric no longer exists; the numbers of tokens of
@@ -251,8 +235,6 @@ def _by_responses(evaluation: Evaluation, task: LoadedTask, cases: Sequence[_Sco
 
 
 class _VerdictRow(Checked):
-    """A verdict in a file; see :meth:`long_context_tasks.judges.Verdict.row`."""
-
     model_config = ConfigDict(extra="ignore")
     feedback: _Text
     first_reply: _Text
@@ -280,16 +262,9 @@ class _VerdictRow(Checked):
 
 
 def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: str = "a verdict") -> Verdict:
-    """Read a verdict from its row (see :meth:`long_context_tasks.judges.Verdict.row`) and score its replies by today's rules.
+    """Read a verdict from its row (see :meth:`Verdict.row`) and score its replies by today's rules.
 
-    Args:
-        row: row of the verdict.
-        rubric: today's rubric.
-        weighed: whether the judge's scores are weighted by the probabilities of tokens.
-        place: names the row in errors.
-
-    Raises:
-        InputError: the row has another form.
+    ``weighed``: whether the judge's scores are weighted by the probabilities of tokens. ``place`` names the row in errors.
     """
     held = validated(_VerdictRow, row, place, remedy="judge it again with `lct judge run`")
     replies = held.replies()
@@ -334,7 +309,6 @@ def _was_waiting(task: LoadedTask, cases: Sequence[_Scored], rubric: str) -> boo
 
 
 def _lost(scored: NewScores, cases: Sequence[_Scored]) -> list[str]:
-    """Return a note on verdicts that lose their score by today's rules: `lct judge run` would ask the judge again."""
     if scored.rubric is None:
         return []
     before = sum(
@@ -353,7 +327,6 @@ def _lost(scored: NewScores, cases: Sequence[_Scored]) -> list[str]:
 
 
 def _provenance(evaluation: Evaluation, task: LoadedTask) -> str:
-    """Return a note with the earlier and the new version and score, for the provenance of every number."""
     package = evaluation.stated.get("package") or evaluation.run.provenance.get("package")
     headline = evaluation.headline or task.metrics[0]
     value = evaluation.numbers.get(headline, math.nan)

@@ -25,8 +25,6 @@ OFFICIAL = "official"
 
 @dataclass(frozen=True)
 class SectionOptions:
-    """Options of a benchmark's own report."""
-
     metric: str = ""  # name of the metric to split, or OFFICIAL; empty for the headline of each run
     data_dir: Path | None = None  # folder of the published data; None for that of the runs
     cases: Path | None = None  # new place of built cases that moved; None for the place in the runs
@@ -37,16 +35,10 @@ class SectionOptions:
 
 
 def with_sections() -> list[str]:
-    """Return the names of the benchmarks that have a report of their own."""
     return [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_sections]
 
 
 def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: SectionOptions) -> list[Section]:
-    """Return a benchmark's own report.
-
-    Raises:
-        InputError: the benchmark is unknown or has no judged run with the metric, a file is damaged, or the data of a task are missing.
-    """
     if benchmark not in with_sections():
         raise InputError(
             f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
@@ -71,17 +63,7 @@ def benchmark_sections(benchmark: str, collected: CollectedRuns, wanted: Section
 def paper_sections(
     benchmark: str, data_dir: Path | None, only: str = "", tokenizer: str | None = None
 ) -> list[Section]:
-    """Recompute the tables of a benchmark's paper from the published responses and scores.
-
-    Args:
-        benchmark: name of the benchmark.
-        data_dir: folder of the published files; None for ``LCT_DATA_DIR``, then the cache.
-        only: keys of tables, separated by commas; empty for all.
-        tokenizer: Hugging Face folder or hub id, for tables that count tokens.
-
-    Raises:
-        InputError: the benchmark has no such tables, a key is unknown, or files are missing or damaged.
-    """
+    """Recompute a paper's tables from the published responses; ``only`` has keys of tables, separated by commas."""
     known = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).has_paper_tables]
     if benchmark not in known:
         raise InputError(f"{benchmark}: its paper has no tables to recompute; there are: {', '.join(known)}")
@@ -92,16 +74,7 @@ def paper_sections(
 def scored_runs(
     collected: CollectedRuns, wanted: SectionOptions, runs: pl.DataFrame | None = None
 ) -> tuple[list[ScoredRun], list[StoredRun]]:
-    """Return runs as a benchmark's sections take them, and the runs whose answers no judge has read.
-
-    Args:
-        collected: runs that were collected.
-        wanted: options of the report.
-        runs: rows of ``collected.collection.runs`` to take; None for all.
-
-    Raises:
-        InputError: no run has the metric.
-    """
+    """Return runs (rows of ``RUNS``; None for all) as a benchmark's sections take them, and those whose answers no judge has read."""
     evaluations = collected.evaluations
     runs = collected.collection.runs if runs is None else runs
 

@@ -113,7 +113,6 @@ def seed_of(run: StoredRun) -> str:
 
 
 def last_name(place: Any) -> str:
-    """Return the last part of a path of any operating system."""
     return re.split(r"[/\\]", str(place).rstrip("/\\"))[-1]
 
 

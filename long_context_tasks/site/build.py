@@ -48,8 +48,6 @@ _STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.cr
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """A site that was built."""
-
     index: Path  # path of the first page
     models: int  # number of pages of models
     tasks: int  # number of pages of tasks
@@ -69,10 +67,7 @@ def build_site(
 
     Args:
         folder: new or empty, or with an earlier site, which is replaced; other files in it stay.
-        collection: runs and scores.
-        cells: all cells.
         cases: cases to show; each is read once and not kept in memory.
-        options: contents in addition to runs.
 
     Raises:
         InputError: the folder has other contents or cannot be written, or plotly is not installed.
@@ -92,8 +87,6 @@ def build_site(
 
 
 class _Writer:
-    """Writes the files of a site into a folder."""
-
     def __init__(
         self,
         folder: Path,
@@ -113,7 +106,6 @@ class _Writer:
         self.breakdowns = label_breakdowns(collection, cells, options.label_values)
 
     def write(self, cases: Iterable[ShownCase]) -> int:
-        """Write all files and return the number of cases."""
         self.write_assets()
         by_run = {run: cell for cell in self.cells for run in cell.runs}
         lists, n_cases = write_cases(cases, by_run, self.names, self.store, self.options.label_titles)
@@ -130,7 +122,6 @@ class _Writer:
         return n_cases
 
     def write_assets(self) -> None:
-        """Copy scripts and styles, and plotly."""
         (self.folder / "assets").mkdir(parents=True)
         for asset in (importlib.resources.files("long_context_tasks.site") / "assets").iterdir():
             write_whole(self.folder / "assets" / asset.name, asset.read_bytes())
@@ -138,7 +129,6 @@ class _Writer:
         shutil.copyfile(self.plotly, self.folder / "assets" / _PLOTLY)
 
     def page(self, path: str, kind: str, **context: Any) -> None:
-        """Render a page from the template of its kind."""
         figures = [
             {"title": each.title, "caption": each.caption, "data": self.store.put(each.data)}
             for each in context.pop("figures", ())
@@ -150,7 +140,6 @@ class _Writer:
         write_whole(self.folder / path, text.encode("utf-8", "replace"))
 
     def write_first_pages(self) -> None:
-        """Write the leaderboard, the frame of case pages, and the pages about the site and on submitting a model."""
         payload = index_payload(self.leading, self.names, self.options)
         n_runs = self.collection.runs.height
         self.page(
@@ -175,7 +164,6 @@ class _Writer:
         self.page("submit.html", "submit", columns=submit_columns(self.leading.values()))
 
     def write_model_pages(self) -> None:
-        """Write ``model/<model>.html``."""
         runs = self.collection.runs.partition_by("model", as_dict=True)
         cells = grouped(self.leading.values(), attrgetter("model"))
         others = grouped(self.others, attrgetter("model"))
@@ -187,7 +175,6 @@ class _Writer:
             self.page(f"model/{file}.html", "model", **context)
 
     def write_task_pages(self) -> None:
-        """Write ``task/<task>.html``, and the rows of the leaderboard of each task as ``task/<task>.json``."""
         families = {cell.task: cell.family for cell in self.cells}
         by_family = grouped(self.leading.values(), attrgetter("family"))
         others = grouped(self.others, attrgetter("task"))
@@ -201,7 +188,6 @@ class _Writer:
             write_whole(path, table_json("leaderboard", pl.DataFrame(part)))
 
     def write_benchmark_pages(self) -> None:
-        """Write ``benchmark/<benchmark>.html``."""
         for benchmark, members in grouped(self.leading.values(), attrgetter("benchmark")).items():
             context = benchmark_context(benchmark, members, self.names, self.options)
             self.page(f"benchmark/{self.benchmarks[benchmark]}.html", "benchmark", **context)
@@ -213,7 +199,6 @@ def _best_of_task_first(cell: Cell) -> tuple[str, float]:
 
 
 def templates() -> jinja2.Environment:
-    """Return the site's templates; values are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
@@ -227,7 +212,6 @@ def templates() -> jinja2.Environment:
 
 
 def _plotly() -> Path:
-    """Return the path of plotly.js in the installed plotly package."""
     spec = importlib.util.find_spec("plotly")
     path = Path(spec.origin).parent / "package_data" / _PLOTLY if spec and spec.origin else None
     if path is None or not path.is_file():
@@ -237,13 +221,7 @@ def _plotly() -> Path:
 
 @contextmanager
 def _replaced(place: Path) -> Iterator[Path]:
-    """Give a folder to write into, and move it to its place if the block succeeds.
-
-    An earlier site at the place is deleted; other files in the folder, such as tables next to the site, stay.
-
-    Raises:
-        InputError: the place has other contents or cannot be written; an earlier site is still there then.
-    """
+    """Give a folder to write into, and move it to its place if the block succeeds; an earlier site stays if it fails."""
     empty = place.is_dir() and not any(place.iterdir())
     if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(

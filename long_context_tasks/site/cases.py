@@ -45,7 +45,6 @@ class ChunkStore:
     """Writes chunks into a folder, each once, named by 16 digits of the SHA-256 of its content or of a given text."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._known: set[str] = set()
@@ -56,15 +55,7 @@ class ChunkStore:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def put(self, value: Any, name: str = "") -> str:
-        """Store a value and return its name.
-
-        Args:
-            value: JSON value.
-            name: name from :meth:`name_of`; empty for the hash of the content.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
+        """Store a JSON value and return the name of its chunk, by default the hash of the content."""
         text = script_json(value)
         name = name or self.name_of(text)
         if name not in self._known:
@@ -92,7 +83,6 @@ class RunFacts:
 
 
 def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
-    """Return the facts of each run."""
     columns = ("task", "host", "judge", "made", "seed")
     return {
         str(run): RunFacts(*("" if fact is None else str(fact) for fact in facts))
@@ -133,15 +123,11 @@ class PageNames:
     case_lists: Mapping[str, str] = field(default_factory=dict)  # chunk with the list of cases of each run
 
     def page(self, about: str, cell: Cell) -> str:
-        """Return the path of the page of the ``model`` or ``task`` of a cell."""
         slug = self.models[cell.model] if about == "model" else self.tasks[cell.task]
         return f"{about}/{slug}.html"
 
     def run_links(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return label, title and chunk of the links to the cases of runs; runs without cases have none.
-
-        The label is empty if there is only one link; the title has all facts but task and time of day.
-        """
+        """Return label, title and chunk of the links to the cases of runs; the label is empty if there is only one link."""
         listed = [run for run in runs if run in self.case_lists]
         known = [self.runs.get(run, RunFacts()) for run in listed]
         return [
@@ -156,14 +142,11 @@ PACK = 64_000
 
 @dataclass
 class _CaseList:
-    """Rows of the list of a run's cases so far, and the pack that is being filled."""
-
     rows: list[list[Any]] = field(default_factory=list)
     waiting: list[list[Any]] = field(default_factory=list)  # cases of the pack
     size: int = 0  # approximate number of characters of the pack
 
     def flush(self, store: ChunkStore) -> None:
-        """Store the waiting cases and add their places to their rows."""
         if self.waiting:
             name = store.put(self.waiting)
             for place, row in enumerate(self.rows[-len(self.waiting) :]):
@@ -178,17 +161,7 @@ def write_cases(
     store: ChunkStore,
     titles: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], int]:
-    """Store all cases; return the chunk with the list of cases of each run, and the number of cases.
-
-    Only one case and one pack per run are in memory at a time.
-
-    Args:
-        cases: cases of runs.
-        by_run: cell of each run; cases of other runs are left out.
-        names: names of the pages.
-        store: writes the chunks.
-        titles: words for labels.
-    """
+    """Store all cases with one case and one pack per run in memory; return the chunk with each run's list, and the number of cases."""
     runs: dict[str, _CaseList] = {}
     for case in cases:
         cell = by_run.get(case.run)

@@ -47,8 +47,6 @@ class CellMap(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """Options of the site, and its contents in addition to runs."""
-
     title: str = "Long-context leaderboard"  # title of the leaderboard
     made: str = ""  # date of the site as text; empty to leave it out
     # Figures of papers; the benchmark's page shows all of them, a task's page its own.
@@ -93,18 +91,7 @@ def site_contents(
     agreement: Path | None = None,
     threshold: float | None = None,
 ) -> tuple[SiteOptions, list[str]]:
-    """Return the contents of the site in addition to runs, and a note on each part that could not be made.
-
-    Args:
-        collected: the runs.
-        cells: all cells.
-        data_dir: folder of the published data; None for that of the runs.
-        agreement: file of ``lct judge compare --out``; None for none.
-        threshold: see :func:`~long_context_tasks.results.lengths.family_lengths`.
-
-    Raises:
-        InputError: the file of agreement cannot be read.
-    """
+    """Return the contents of the site in addition to runs, and a note on each part that could not be made."""
     collection = collected.collection
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
@@ -169,15 +156,7 @@ def _about(card: Card) -> str:
 
 
 def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str, str]:
-    """Return a sentence on each judge's agreement with people, measured by the user or printed in a paper.
-
-    Args:
-        collection: the runs.
-        agreement: file of ``lct judge compare --out``, which takes precedence over papers; None for none.
-
-    Raises:
-        InputError: the file has another form.
-    """
+    """Return a sentence on each judge's agreement with people; the user's file takes precedence over papers."""
     measured = {} if agreement is None else read_agreement(agreement)
     found: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
@@ -194,13 +173,7 @@ def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str,
 
 
 def read_agreement(path: Path) -> dict[str, str]:
-    """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca compare``.
-
-    The rater whose name contains gold, human, people, annotator or rater counts as people in a file of ``lct judge compare``.
-
-    Raises:
-        InputError: the file cannot be read, has another form, or has no people among the raters.
-    """
+    """Return a sentence on each rater's agreement with people, from a file of ``lct judge compare`` or ``lct orca compare``."""
     try:
         content = loads(path.read_bytes())
         found = (
@@ -249,7 +222,6 @@ def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def _mean(value: Mapping[str, Any]) -> float | None:
-    """Return the mean of a figure over splits; None if it is not finite."""
     number = value["mean"]
     return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
@@ -281,12 +253,9 @@ def measured_wer(collection: Collection) -> dict[str, float]:
 def heat_maps(
     collected: CollectedRuns, cells: Sequence[Cell], data_dir: Path | None
 ) -> "tuple[list[CellMap], list[str]]":
-    """Return the heat maps of benchmarks that have them, such as scores by position in the context and its length.
-
-    Heat maps need the data of the task. The second value is a note on cells without one, with the reason.
-    """
+    """Return the heat maps of the cells, and a note on cells without one, with the reason."""
     maps, without, wanted = [], [], SectionOptions(data_dir=data_dir, most=MOST_FOR_PAGES)
-    # By task, so that the data of a task are loaded once.
+    # Heat maps need the data of the task. By task, so that they are loaded once.
     for cell in sorted(cells, key=lambda cell: cell.task):
         benchmark = catalogue.benchmark(cell.benchmark)
         if not benchmark.has_heat_maps:

@@ -21,8 +21,6 @@ _WER = re.compile(r"(^|_)wer[0-9]+")
 
 
 class Figure(NamedTuple):
-    """A figure on a page."""
-
     title: str  # heading of the figure
     caption: str  # how to read it
     data: Mapping[str, Any]  # data for figures.js
@@ -41,12 +39,7 @@ def length_figures(
 ) -> list[Figure]:
     """Return figures of score against length, with a line for each name with two lengths or more; rates and points are separate.
 
-    Args:
-        cells: at most one cell for each name and length.
-        name: name of the line of a cell.
-        windows: claimed context lengths to mark, by label.
-        options: contents of the site.
-        title: heading of the figures.
+    ``cells`` has at most one cell for each name and length; ``windows`` are claimed context lengths to mark, by label.
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
@@ -59,7 +52,7 @@ def length_figures(
 def wer_figures(
     cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions, title: str
 ) -> list[Figure]:
-    """Return figures of score against the word error rate of the transcripts: the measured rate if known, or else the target."""
+    """Return figures of score against word error rate: the measured rate if known, or else the target."""
     noisy = {(cell.family, plain_variant(cell)) for cell in cells if cell.wer is not None}
 
     def place(cell: Cell) -> float | None:
@@ -77,7 +70,6 @@ def wer_figures(
 
 
 def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
-    """Return the figure of a heat map; ``named`` puts the model in front of its title."""
     own = shown.map
     data = {
         "kind": "heat",
@@ -95,7 +87,6 @@ def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
 
 
 def lines_figure(shown: Lines) -> Figure:
-    """Return a figure of a benchmark's own report, which has no numbers of cases."""
     lines = [
         [line.name, [[x, y, low, high, None, None] for x, y, low, high in line.points]]
         for line in shown.lines
@@ -115,7 +106,6 @@ def lines_figure(shown: Lines) -> Figure:
 def position_figures(
     breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
 ) -> list[Figure]:
-    """Return figures of score by position in the context, for each label of ``options.positions``."""
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
     for each in breakdowns:
         if each.label in options.positions:
@@ -134,13 +124,7 @@ def position_figures(
 
 
 def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
-    """Return figures of score by the position to which variants of a task move the answer, for each length.
-
-    Args:
-        cells: cells of one family, at most one for each name, length and variant.
-        name: name of the line of a cell.
-        options: contents of the site.
-    """
+    """Return figures of score by the position to which variants of a task move the answer, for each length."""
     places = {variant: number for number, variant in enumerate(options.position_variants)}
     groups: dict[tuple[int, bool], dict[str, dict[str, Mean]]] = {}
     for cell in cells:
@@ -164,7 +148,6 @@ _Named = tuple[str, Sequence[tuple[str, Mean]]]
 
 
 def _place_figure(title: str, lines: Sequence[_Named], values: Sequence[str], points: bool) -> Figure:
-    """Return a figure of dots with intervals, with a row for each value."""
     place = {value: number for number, value in enumerate(values)}
     placed = [(name, [(place[value], mean) for value, mean in groups]) for name, groups in lines]
     data = _curves(placed, "Place", points) | {"names": list(values)}

@@ -57,15 +57,7 @@ def index_payload(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data of the leaderboard for index.js, small enough that 200 models x 100 tasks fit in one script.
-
-    Texts from outside are values of lists and never keys, because keys such as ``__proto__`` have a meaning in JavaScript.
-
-    Args:
-        leading: cell to show for each model and column.
-        names: names of the pages.
-        options: contents in addition to runs.
-    """
+    """Return the data of the leaderboard for index.js, small enough that 200 models x 100 tasks fit in one script."""
     leaves = ordered_leaves(leading)
     groups: dict[tuple[str, ...], int] = {}
     leaf_rows = []
@@ -99,7 +91,6 @@ def index_payload(
 
 
 def _known_of(model: str, options: SiteOptions) -> tuple[int | None, str, str]:
-    """Return the claimed window, the number of parameters and the licence of a model."""
     known = options.models.facts.get(model)
     return (known.window, known.parameters, known.licence) if known else (None, "", "")
 
@@ -110,10 +101,7 @@ def _cell_columns(
     leaves: Sequence[Leaf],
     hosts: Sequence[str],
 ) -> list[list[int | None]]:
-    """Return columns of numbers: model, leaf, mean, low, high, n, total, bits of hosts, ranked.
-
-    Scores are multiplied by :data:`_DIGITS`, precise enough that means over columns equal those of unrounded scores.
-    """
+    """Return columns of numbers: model, leaf, mean, low, high, n, total, bits of hosts, ranked."""
     place = {name: number for number, name in enumerate(models)}
     number_of = {leaf: number for number, leaf in enumerate(leaves)}
     bit = {host: 1 << number for number, host in enumerate(hosts)}
@@ -176,17 +164,7 @@ def model_context(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data for the template of a model's page.
-
-    Args:
-        model: name of the model.
-        cells: its cells that the leaderboard shows.
-        others: its other cells, such as older versions of a task.
-        runs: its rows of ``RUNS``.
-        breakdowns: breakdowns of all models.
-        names: names of the pages.
-        options: contents of the site.
-    """
+    """Return the data of a model's page: the cells that the leaderboard shows, and others, such as older versions of a task."""
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
     known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # a name may be empty
@@ -252,7 +230,6 @@ def _known_settings(options: str | None, judge: str | None, provenance: str | No
 
 
 def _public_json(text: str) -> Any:
-    """Return the value of a JSON text without secrets, or the error if it is not JSON."""
     try:
         return without_secrets(loads(text))
     except ValueError as error:
@@ -267,16 +244,7 @@ def task_context(
     names: PageNames,
     options: SiteOptions,
 ) -> dict[str, Any]:
-    """Return the data for the template of a task's page.
-
-    Args:
-        task: name of the task.
-        family: cells that the leaderboard shows, of all tasks of the family.
-        others: other cells of the task, such as older versions.
-        breakdowns: breakdowns of all tasks.
-        names: names of the pages.
-        options: contents of the site.
-    """
+    """Return the data of a task's page; ``family`` has the cells that the leaderboard shows, of all tasks of the family."""
     tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
     own = [cell for members in tables.values() for cell in members]
@@ -326,7 +294,7 @@ def task_context(
 
 
 def _side_by_side(cells: Sequence[Cell], names: PageNames) -> str:
-    """Return the address of the cases of the first models of a task side by side; empty with fewer than two models."""
+    """Return the address of the cases of the first models side by side; empty with fewer than two models."""
     lists = [links[0][2] for cell in cells if (links := names.run_links(cell.runs))][:_BESIDE]
     return "/".join([lists[0], "0", *lists[1:]]) if len(lists) > 1 else ""
 
@@ -338,7 +306,7 @@ def _task_figures(
     split: Sequence[Breakdown],
     options: SiteOptions,
 ) -> list[Any]:
-    """Return the figures of a task's page, of the first models and the cells that are comparable with the first table."""
+    """Return the figures of the first models, of cells that are comparable with the first table."""
 
     def setting(cell: Cell) -> tuple[str, str]:
         return cell.judge or "", settings_without_length(cell.settings)
@@ -367,10 +335,7 @@ def _task_figures(
 def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: PageNames, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return the data for the template of a benchmark's page: tasks, pooled groups, sections of its report, figures of the paper.
-
-    Heat maps of the sections are on the pages of their models and tasks.
-    """
+    """Return the data of a benchmark's page; heat maps of its sections are on the pages of their models and tasks."""
     in_order = sorted(cells, key=lambda c: (c.family, c.wer or -1, c.variant, c.length or 0, c.task))
     groups = grouped(
         (cell for cell in options.groups if cell.benchmark == benchmark and cell.model in names.models),
@@ -419,7 +384,6 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
 
 
 def submit_columns(leading: Iterable[Cell]) -> list[dict[str, str]]:
-    """Return the columns of the leaderboard: task, settings and number of cases in words, and options that give them, as JSON."""
     rows = []
     for task, settings, n in sorted({(cell.task, cell.settings, cell.n_available) for cell in leading}):
         # The folder of built cases is different for everyone.

@@ -38,15 +38,11 @@ class Leaf:
 
 
 def leaf_of(cell: Cell) -> Leaf:
-    """Return the column of a cell."""
     return Leaf(cell.task, cell.judge or "", words.settings(cell.settings))
 
 
 def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:
-    """Choose the cell to show for each model and column; return these and the others.
-
-    The cell with the highest version of the task is shown; of several a ranked one, then the newest.
-    """
+    """Choose the cell to show for each model and column: the newest version, then a ranked one, then the newest; return also the others."""
     first: dict[tuple[str, Leaf], Cell] = {}
     others: list[Cell] = []
 
@@ -93,12 +89,11 @@ def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
 
 
 def is_score(paper: "PublishedScore", headline: str, options: SiteOptions) -> bool:
-    """Return whether a published figure is comparable with the scores of its task: by the headline or the card's official metric."""
+    """Return whether a published figure is by the headline or the card's official metric."""
     return paper.metric in (headline, options.official.get(paper.task))
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Group items by a key; groups are in the order in which their keys first occur."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -113,16 +108,7 @@ def rows_of(
     tops: Mapping[Leaf, float],
     shared: str = "",
 ) -> list[dict[str, Any]]:
-    """Return cells as rows of a table of scores.
-
-    Args:
-        cells: in the order to show.
-        about: subject of the rows.
-        names: names of the pages.
-        options: contents of the site.
-        tops: upper end of the bars of each column.
-        shared: settings in words that the caption of the table has already.
-    """
+    """Return cells as rows of a table of scores; ``shared`` are settings in words that the caption of the table has already."""
     # Texts are formatted here because formatting them in a template takes several times as long.
     rows = []
     for cell in cells:
@@ -167,7 +153,6 @@ def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str
 
 
 def notes_of(cell: Cell) -> list[str]:
-    """Return the notes in the row of a cell: coverage, reasons, missing intervals, repeats, hosts and version."""
     notes = []
     if not cell.ranked:
         notes.append(f"not ranked: {cell.why_unranked}" if cell.why_unranked else "not ranked")
@@ -197,12 +182,7 @@ def notes_of(cell: Cell) -> list[str]:
 def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> dict[str, Any]:
     """Return a published figure as a row about its model.
 
-    Args:
-        paper: the figure.
-        options: contents of the site.
-        top: upper end of the bars.
-        metric: metric of the other scores in the table; empty if the table names the metric of each row. A figure by another metric is
-            marked, and has no bar and no place among the scores unless it is the official metric.
+    A figure by another metric than ``metric`` is marked, and has no bar and no place among the scores unless it is the official metric.
     """
     notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
     other = metric not in ("", paper.metric)
@@ -222,8 +202,6 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Means of a cell's turns by one of their labels."""
-
     cell: Cell
     label: str  # name of the label, such as position
     # Values of the label with the mean over their turns, in the order to show.
@@ -231,7 +209,6 @@ class Breakdown:
 
     @property
     def top(self) -> float:
-        """Upper end of the bars."""
         ends = [end for _, mean in self.groups for end in (mean.value, mean.high) if math.isfinite(end)]
         return words.scale_top(max(ends, default=0.0), points=self.cell.points)
 
@@ -243,12 +220,7 @@ def label_breakdowns(
 ) -> list[Breakdown]:
     """Return means of the turns of each cell by each label with 2 to :data:`MOST_VALUES` values and two turns or more per value.
 
-    Labels with fractional numbers are measurements and are skipped.
-
-    Args:
-        collection: runs and scores of the cells.
-        cells: all cells.
-        orders: for labels with a given order, their values in that order with the words for each; others are sorted.
+    ``orders`` has, for labels with a given order, their values in that order with the words for each.
     """
     return [
         breakdown
@@ -302,7 +274,6 @@ def _parsed_labels(text: str) -> dict[str, str]:
 
 
 def _natural(text: str) -> tuple[float, str]:
-    """Sort numbers by size, before words."""
     try:
         return (float(text.partition("–")[0]), text)
     except ValueError:
@@ -312,7 +283,6 @@ def _natural(text: str) -> tuple[float, str]:
 def label_tables(
     breakdowns: Sequence[Breakdown], about: About, titles: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return tables of breakdowns, one for each label and set of values."""
     tables = grouped(breakdowns, lambda each: (each.label, tuple(value for value, _ in each.groups)))
     return [
         {
@@ -327,7 +297,7 @@ def label_tables(
 def quality_table(
     cells: Sequence[Cell], about: About, names: PageNames, rates: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return coverage, reasons and rates of each cell; reasons and rates that no cell has are left out. None without cells."""
+    """Return coverage, reasons and rates of each cell; reasons and rates that no cell has are left out."""
     if not cells:
         return None
     counted: Counter[str] = Counter()
@@ -362,7 +332,6 @@ def _rate(cell: Cell, metric: str) -> str:
 
 
 def length_table(lengths: Sequence[FamilyLength], names: PageNames) -> dict[str, Any] | None:
-    """Return the table of effective context lengths, models by families of tasks; None without any."""
     shown = [each for each in lengths if each.model in names.models]
     if not shown:
         return None
@@ -383,13 +352,11 @@ def _name(cell: Cell, about: About) -> str:
 
 
 def setting_name(cell: Cell, about: About) -> str:
-    """Return the name of a row with its settings and judge."""
     label = words.setting_label(words.settings(cell.settings), cell.judge)
     return words.joined(_name(cell, about), label)
 
 
 def _distinct_names(cells: Sequence[Cell], about: About) -> list[str]:
-    """PageNames of rows; those that occur more than once with settings and judge."""
     names = [_name(cell, about) for cell in cells]
     return [
         setting_name(cell, about) if names.count(name) > 1 else name

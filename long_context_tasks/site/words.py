@@ -21,11 +21,6 @@ _SETTINGS = {"lct_cases": "built cases", "cases": "built cases"}
 
 
 def score(value: float, *, points: bool) -> str:
-    """Return a rate in percent with one decimal or points with two; a dash for a value that is not finite.
-
-    >>> score(0.4567, points=False), score(7.5, points=True), score(float("nan"), points=False)
-    ('45.7', '7.50', '–')
-    """
     shown = value if points else 100 * value
     if not math.isfinite(shown):
         return "–"
@@ -33,24 +28,13 @@ def score(value: float, *, points: bool) -> str:
 
 
 def interval(mean: Mean, *, points: bool) -> str:
-    """Return the ends of an interval; empty if they are not finite.
-
-    >>> interval(Mean(0.5, 0.4, 0.61, 9, 9, {}), points=False)
-    '40.0–61.0'
-    """
     if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
         return ""
     return f"{score(mean.low, points=points)}–{score(mean.high, points=points)}"
 
 
 def bar(mean: Mean, top: float) -> str:
-    """Return low, mean and high in per mille of a scale from 0 to ``top``, for the script that draws bars.
-
-    Without an interval the mean appears three times; without a mean the result is empty.
-
-    >>> bar(Mean(0.5, 0.4, 0.61, 9, 9, {}), 1.0)
-    '400 500 610'
-    """
+    """Return low, mean and high in per mille of a scale from 0 to ``top`` for the script that draws bars; empty without a mean."""
     if not math.isfinite(mean.value):
         return ""
     known = math.isfinite(mean.low) and math.isfinite(mean.high)
@@ -59,55 +43,33 @@ def bar(mean: Mean, top: float) -> str:
 
 
 def sorted_by(value: float) -> str:
-    """Return the key that a column sorts a value by; empty if it is not finite."""
     return f"{value:.6g}" if math.isfinite(value) else ""
 
 
 def cases(mean: Mean) -> str:
-    """Return the number of cases: ``200``, or ``180 of 200`` below full coverage."""
     return f"{mean.n:,}" if mean.n == mean.total else f"{mean.n:,} of {mean.total:,}"
 
 
 def tokens(length: int | None) -> str:
-    """Return a length as task names spell it; empty for None.
-
-    >>> tokens(128000), tokens(16384), tokens(None), tokens(1500)
-    ('128k', '16k', '', '1,500')
-    """
     return "" if length is None else tokens_text(length)
 
 
 def day(made: str) -> str:
-    """Return the day of a time as a host wrote it; the text itself if it has fewer than eight digits.
-
-    >>> day("2026-01-31T10-00-00.5"), day("20260131_100000")
-    ('2026-01-31', '2026-01-31')
-    """
+    """Return the day of a time as a host wrote it; the text itself if it has fewer than eight digits."""
     digits = moment(made)
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if len(digits) >= 8 else made
 
 
 def time_of_day(made: str) -> str:
-    """Return the time of day of a time as a host wrote it; empty if it has none.
-
-    >>> time_of_day("20260131_100230"), time_of_day("2026-01-31")
-    ('10:02:30', '')
-    """
     digits = moment(made)
     return f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}" if len(digits) >= 14 else ""
 
 
 def joined(*parts: str | None) -> str:
-    """Join the parts that are not empty with a middle dot.
-
-    >>> joined("tsort", "", "front")
-    'tsort · front'
-    """
     return " · ".join(filter(None, parts))
 
 
 def judged_by(judge: str | None) -> str:
-    """Return the judge for a label; empty without one."""
     return f"judge {judge}" if judge else ""
 
 
@@ -144,13 +106,8 @@ _PART = 20
 
 
 def settings_label(text: str) -> str:
-    """Return a short name for settings in words.
+    """Return a short name for settings in words; cut ones get four digits of a hash, and the legend of the page has the full text.
 
-    Long settings are cut and get four digits of a hash, so that different settings have different names; the legend of the page has the
-    full text.
-
-    >>> settings_label("answer budget 96, first 6 cases")
-    'answer budget 96, first 6 cases'
     >>> settings_label("built cases a-folder-with-a-long-name-of-its-own, answer budget 96")
     'built cases a-folde…, answer budget 96 (6ef4)'
     """
@@ -166,11 +123,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def setting_label(settings_text: str, judge: str | None) -> str:
-    """Return a short name for settings in words and the judge.
-
-    >>> setting_label("subset 200", "mine"), setting_label("", "")
-    ('subset 200 · judge mine', '')
-    """
     return joined(settings_label(settings_text), judged_by(judge))
 
 
@@ -181,17 +133,12 @@ def long_settings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def shared(texts: Iterable[str]) -> str:
-    """Return the text if all are equal; empty if two differ.
-
-    >>> shared(["n 1", "n 1"]), shared(["n 1", ""]), shared([])
-    ('n 1', '', '')
-    """
+    """Return the text if all are equal; empty if two differ."""
     different = set(texts)
     return different.pop() if len(different) == 1 else ""
 
 
 def length_name(length: FamilyLength) -> str:
-    """Return the family of an effective length with everything that distinguishes it from others."""
     judge = judged_by(length.judge)
     return joined(length.family, length.variant, settings(length.settings), judge, bar_words(length))
 
@@ -207,22 +154,15 @@ def outcomes(found: EffectiveLength) -> str:
 
 
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return reasons in words with their counts, the most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(reason_words(reason), count) for reason, count in ordered]
 
 
 def reason_words(reason: str) -> str:
-    """Return a reason as pages show it."""
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
 def label_title(name: str, titles: Mapping[str, str]) -> str:
-    """Return the words for a label of cases: the card's title, or its name with spaces.
-
-    >>> label_title("num_answers", {"num_answers": "number of answers"}), label_title("question_type", {})
-    ('number of answers', 'question type')
-    """
     return titles.get(name) or name.replace("_", " ")
 
 
@@ -234,11 +174,7 @@ def scale_top(high: float, *, points: bool) -> float:
 
 
 def short_name(task: str, benchmark: str) -> str:
-    """Return a task or family without the benchmark's name, for use under a heading that has it.
-
-    >>> short_name("toy_sort_8k", "toy")
-    'sort_8k'
-    """
+    """Return a task or family without the benchmark's name, for use under a heading that has it."""
     return task.removeprefix(f"{benchmark}_") or task
 
 
@@ -251,13 +187,8 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 def slug(name: str) -> str:
     """Return a file name that is valid on every system, and different for different names.
 
-    Lower-case letters, digits, ``.``, ``_`` and ``-`` stay. A name that loses characters, is reserved by a system, or ends like a hashed
-    name gets eight digits of its hash.
-
-    >>> slug("toy_sort_8k")
-    'toy_sort_8k'
-    >>> slug("Qwen/Qwen3-0.6B")
-    'qwen-qwen3-0.6b-fb68f5a6'
+    >>> slug("toy_sort_8k"), slug("Qwen/Qwen3-0.6B")
+    ('toy_sort_8k', 'qwen-qwen3-0.6b-fb68f5a6')
     """
     odd = name.endswith(".") or _RESERVED.fullmatch(name) or _HASHED.fullmatch(name)
     if _PLAIN.fullmatch(name) and not odd:

@@ -54,8 +54,6 @@ class _Tables:
 
 @dataclass(frozen=True)
 class _Site:
-    """What the site shows; each field is the option of that name."""
-
     out: Path
     title: str
     submit_to: str
@@ -67,9 +65,9 @@ class _Site:
 
 
 def _address(text: str) -> str:
-    """Return the value of ``--submit-to``, which pages link to: only web addresses, never ``javascript:``."""
     from long_context_tasks.schema import InputError
 
+    # Pages link to it: only web addresses, never javascript:.
     if text and not text.startswith(("https://", "http://")):
         raise InputError(f"--submit-to {text}: expected an address, such as https://github.com/YOU/results")
     return text
@@ -282,12 +280,6 @@ def _write_site(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _Si
 
 
 def print_section(section: "Section", csv_dir: Path | None = None) -> None:
-    """Print the tables and notes of a section, and its problems on standard error.
-
-    Args:
-        section: part of a benchmark's own report.
-        csv_dir: folder that gets each table as CSV; None for none.
-    """
     for problem in section.problems:
         typer.echo(problem, err=True)
     _give_tables(section.tables, csv_dir)
@@ -309,16 +301,7 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 def collected_cells(
     results: Sequence[Path], models: "Path | None", expected: str
 ) -> "tuple[CollectedRuns, list[Cell]]":
-    """Read runs and print their problems and notes on standard error.
-
-    Args:
-        results: folders of runs, and bundles.
-        models: the user's file of models, which names them; None for none.
-        expected: description of valid input, for the error.
-
-    Raises:
-        InputError: no run that can be used, or a faulty file of models.
-    """
+    """Read runs and print their problems and notes; ``expected`` describes valid input for the error."""
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files
@@ -337,14 +320,7 @@ def collected_cells(
 def cases_of(
     collected: "CollectedRuns", data_dir: Path | None, *, private: bool = False, inputs: bool = True
 ) -> "Iterator[ShownCase]":
-    """Yield the cases of all runs, task by task, as the cards allow them to be shown.
-
-    Args:
-        collected: the runs.
-        data_dir: folder of the published data; None for that of the runs.
-        private: show everything, even against the cards.
-        inputs: load the tasks, so that prompts and gold answers can be shown.
-    """
+    """Yield the cases of all runs, task by task, as the cards allow them to be shown; ``inputs``: with prompts and gold answers."""
     from long_context_tasks.hosts.stored import Places, load_task
     from long_context_tasks.results.case_pages import MOST_FOR_PAGES, shown_cases
     from long_context_tasks.schema import InputError

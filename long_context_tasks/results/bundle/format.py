@@ -104,7 +104,6 @@ def publishable(value: Any) -> Any:
 
 
 def _each(value: Any, change: Callable[[str], str]) -> Any:
-    """Apply a change to every text in a value, including keys."""
     if isinstance(value, Mapping):
         return {change(str(key)): _each(each, change) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -119,7 +118,6 @@ def _public_name(name: str) -> str:
 
 
 def _public_json(text: str) -> str:
-    """Check the JSON of an object: nothing in it may be private."""
     try:
         value = loads(text)
         public = publishable(value) == value
@@ -217,15 +215,11 @@ class StatedRun(Checked):
 
 
 class Member(Checked):
-    """Size and hash of a member of the zip."""
-
     bytes: int
     sha256: str
 
 
 class Manifest(Checked):
-    """Content of ``manifest.json``."""
-
     format: Literal["lct-bundle"]
     version: Literal[1]
     package: str
@@ -234,7 +228,6 @@ class Manifest(Checked):
 
 
 def responses_member(answers: str) -> str:
-    """Return the name of the member with responses."""
     return f"responses/{answers}.parquet"
 
 
@@ -286,18 +279,10 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 class BundleReader:
-    """Reads the members of a bundle and trusts none of them.
-
-    Attributes:
-        manifest: the checked manifest.
-    """
+    """Reads the members of a bundle and trusts none of them."""
 
     def __init__(self, path: Path) -> None:
-        """Read and check the manifest.
-
-        Raises:
-            InputError: the file is not a bundle, or of a version that this package does not read.
-        """
+        """Read and check the manifest."""
         self.path = path
         self._sizes: dict[str, int] = {}
         try:
@@ -322,11 +307,9 @@ class BundleReader:
 
     @property
     def members(self) -> set[str]:
-        """Names of the members."""
         return set(self._sizes)
 
     def error(self, problem: str) -> InputError:
-        """Return an error that names the bundle and the remedy."""
         return InputError(f"{self.path}: {problem}; {REMEDY}")
 
     def _check_members(self, file: zipfile.ZipFile) -> None:
@@ -353,11 +336,7 @@ class BundleReader:
             raise self.error(f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
 
     def check_hashes(self) -> None:
-        """Compare size and hash of every member with the manifest, reading in pieces.
-
-        Raises:
-            InputError: a member differs from the manifest.
-        """
+        """Compare size and hash of every member with the manifest, reading in pieces."""
         for name, stated in self.manifest.members.items():
             digest, size = hashlib.sha256(), 0
             for chunk in self._chunks(name):
@@ -375,20 +354,11 @@ class BundleReader:
             raise self.error(f"{name} cannot be read ({first_line(error)})") from error
 
     def scores(self) -> pl.DataFrame:
-        """Return the rows of ``SCORES`` of all runs; check the hashes first.
-
-        Raises:
-            InputError: the member has another form.
-        """
+        """Return the rows of ``SCORES`` of all runs; check the hashes first."""
         frame = pl.DataFrame(self._table(SCORES_MEMBER, _SCORES))
         return frame.with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
 
     def responses(self, answers: str) -> list[dict[str, Any]]:
-        """Return rows with the columns of :data:`RESPONSES`.
-
-        Raises:
-            InputError: the member has another form.
-        """
         rows: list[dict[str, Any]] = self._table(responses_member(answers), RESPONSES).to_pylist()
         return rows
 
@@ -427,17 +397,12 @@ class BundleReader:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of a reader's error."""
     text = f"no {error}" if isinstance(error, KeyError) else str(error)
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 
 def read_bundle(path: Path) -> list[BundleRun]:
-    """Return all runs of a bundle after checking them.
-
-    Raises:
-        InputError: the bundle is faulty; names the first fault.
-    """
+    """Return all runs of a bundle after checking them; the error names the first fault."""
     reader = BundleReader(path)
     reader.check_hashes()
     rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
@@ -507,7 +472,6 @@ def _check_texts(frame: pl.DataFrame) -> None:
 
 
 def stated_of(run: BundleRun) -> StatedRun:
-    """Return the manifest's entry of a run, with its mean over scored turns and repeats for reviewers."""
     numbers = run.numbers()
     mean = numbers.get(run.row["headline"], math.nan)
     return StatedRun(
@@ -522,7 +486,6 @@ def stated_of(run: BundleRun) -> StatedRun:
 
 
 def _check_stated(run: BundleRun, stated: StatedRun) -> None:
-    """Check that the numbers for human readers in the manifest follow from the scores."""
     now = stated_of(run)
     for name in ("n", "n_scored", "mean"):
         value, given = getattr(now, name), getattr(stated, name)

@@ -37,8 +37,6 @@ _PLACES = ("lct_data_dir", "lct_carriers", "lct_judge")
 
 @dataclass(frozen=True)
 class PackedBundle:
-    """A bundle that was written."""
-
     path: Path  # path of the file
     runs: int
     cases: int  # number of cases with responses
@@ -48,16 +46,7 @@ class PackedBundle:
 
 
 def pack(collected: CollectedRuns, out: Path, *, responses: bool = True) -> list[PackedBundle]:
-    """Write bundles of all runs.
-
-    Args:
-        collected: see :func:`long_context_tasks.results.collect.collect_with_files`.
-        out: file that ends in ``.zip`` for all runs, or folder (created if missing) for one bundle per model.
-        responses: whether to pack responses if the card allows it.
-
-    Raises:
-        InputError: a file is damaged, or a place cannot be written.
-    """
+    """Write bundles of all runs: one if ``out`` ends in ``.zip``, and otherwise one per model into the folder ``out``."""
     runs = {str(row["run"]): row for row in collected.collection.runs.iter_rows(named=True)}
     models: dict[str, list[str]] = {}
     for key, row in runs.items():

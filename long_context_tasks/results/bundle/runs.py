@@ -53,15 +53,13 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
     return Evaluation(stored, run.label, numbers, by_seed=run.by_seed, description=described)
 
 
-# Size and time are part of the key, because the bundle may be packed again.
+# The pages of its runs are made one after the other. The bundle may be packed again, so size and time are part of the key.
 @lru_cache(maxsize=1)
 def _read_once(path: Path, size: int, time: int) -> list[BundleRun]:
-    """Read a bundle; cached, because the pages of its runs are made one after the other."""
     return read_bundle(path)
 
 
 def _cases(path: Path, key: str) -> Iterator[StoredCase]:
-    """Yield the cases of a run, with responses if the bundle has them."""
     try:
         about = path.stat()
     except OSError as error:
@@ -117,11 +115,7 @@ def _labels(text: str | None) -> dict[str, Any]:
 
 
 def find_runs_and_bundles(path: Path) -> FoundRuns:
-    """Find every run under a path, of all hosts and in bundles; a run in a bundle appears once for each judge.
-
-    Raises:
-        InputError: the path does not exist, or is a file that is not a bundle.
-    """
+    """Find the runs of all hosts and in bundles; a run in a bundle appears once for each judge."""
     bundles = bundles_below(path)
     found = FoundRuns((), ()) if path in bundles else find_runs(path)
     runs, problems = list(found.runs), list(found.problems)

@@ -22,8 +22,6 @@ Encode = Callable[[str], Sequence[int]]
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """A prefix cache."""
-
     step: int = BLOCK  # step in which hits grow, in tokens; a multiple of 16
     least: int = 0  # shortest hit in tokens
     size: int | None = None  # capacity in tokens; None if unlimited
@@ -31,11 +29,6 @@ class PrefixCache:
     order: Order = "cases"
 
     def __post_init__(self) -> None:
-        """Check the fields.
-
-        Raises:
-            InputError: the step is not a multiple of 16, or a number is negative.
-        """
         if self.step < BLOCK or self.step % BLOCK or self.least < 0 or (self.size or 0) < 0:
             raise InputError(
                 f"a prefix cache needs a step that is a multiple of {BLOCK} tokens and no negative numbers, not {self.step}:{self.least}"
@@ -47,9 +40,6 @@ class PrefixCache:
 
         >>> PrefixCache.named("openai"), PrefixCache.named("128:0").least
         (PrefixCache(step=128, least=1024, size=None, order='cases'), 0)
-
-        Raises:
-            InputError: the name is unknown, or a number is not possible.
         """
         step, _, least = KINDS.get(text, text).partition(":")
         if not (step.isdecimal() and least.isdecimal()):
@@ -65,14 +55,11 @@ KINDS = {"vllm": f"{BLOCK}:0", "openai": "128:1024"}
 
 @dataclass(frozen=True)
 class Shared:
-    """Tokens of prompts, and how many of them prompts share."""
-
     tokens: int = 0  # number of tokens of all prompts
     unique: int = 0  # number of these in blocks that no earlier prompt began with
     cached: int = 0  # number of these found in the cache
 
     def __add__(self, other: "Shared") -> "Shared":
-        """Add the counts of two sets of prompts."""
         return Shared(self.tokens + other.tokens, self.unique + other.unique, self.cached + other.cached)
 
 
@@ -80,7 +67,6 @@ class Prompts:
     """The prompts of a plan as hashes of blocks: eight bytes for every 16 tokens."""
 
     def __init__(self) -> None:
-        """Start without prompts."""
         self._all: list[tuple[str, int, array[int], bool]] = []
 
     def add(self, task: str, tokens: Sequence[int], *, cacheable: bool = True) -> None:
@@ -116,7 +102,6 @@ class Prompts:
 
 
 def _leading(keys: "array[int]", held: "set[int] | OrderedDict[int, None]") -> int:
-    """Return the number of leading blocks that are held."""
     return next((place for place, key in enumerate(keys) if key not in held), len(keys))
 
 
