@@ -58,6 +58,7 @@ def index_payload(
     options: SiteOptions,
 ) -> dict[str, Any]:
     """Return the data of the leaderboard for index.js, small enough that 200 models x 100 tasks fit in one script."""
+    # Texts from outside are values of lists and never keys, because keys such as __proto__ have a meaning in JavaScript.
     leaves = ordered_leaves(leading)
     groups: dict[tuple[str, ...], int] = {}
     leaf_rows = []
