@@ -196,7 +196,7 @@ def test_orca_without_a_spread_predicts_no_variance(tmp_path: Path, folder: Path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--raters", "good,none"), "no row has a score of none; there are: good, poor"),
+        (("--raters", "good,none"), "no row has a score of none; raters found: good, poor"),
         (("--against", "other"), "--against other: no such rater"),
         (("--orca", "orca=x.jsonl"), "write NAME=PATTERN"),
         (("--orca", "orca=x/{split}.jsonl"), "x/split_0.jsonl: cannot be read"),
