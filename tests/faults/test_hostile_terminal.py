@@ -35,7 +35,7 @@ def test_names_in_results(tmp_path: Path, command: tuple[str, ...]) -> None:
 
 
 def test_names_in_errors(tmp_path: Path) -> None:
-    said = lct("judge", "run", tmp_path, "--judge", tmp_path / HOSTILE)
+    said = lct("judge", "run", tmp_path / HOSTILE)
     assert said.code == 2
     assert_harmless(said)
 
