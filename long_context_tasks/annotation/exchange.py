@@ -65,9 +65,6 @@ def read_questions(path: Path) -> list[Incoming]:
     """Read questions, with or without candidates, from JSON Lines.
 
     A row is a question with a list ``candidates``; or one candidate with its question, as in ORCA's data. Rows of one question must agree.
-
-    Raises:
-        InputError: names file, row and remedy.
     """
     found: dict[str, Incoming] = {}
     for where, row in json_rows(path, f"JSON Lines, {_QUESTION}"):
@@ -118,11 +115,7 @@ class _DocumentRow(Checked):
 
 
 def read_documents(path: Path) -> dict[str, str]:
-    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files named by id.
-
-    Raises:
-        InputError: names file, row and remedy.
-    """
+    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files named by id."""
     found: dict[str, str] = {}
     if path.is_dir():
         for file in sorted(path.glob("*.txt")):
@@ -143,11 +136,7 @@ def read_documents(path: Path) -> dict[str, str]:
 
 
 def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
-    """Write JSON Lines and return the number of rows.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write JSON Lines and return the number of rows."""
     # All rows are made before the file is opened, so an error leaves an earlier file as it was.
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
     write_whole(path, lines, remedy="choose another place with --out")
@@ -160,11 +149,7 @@ def annotation_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
 
 
 def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
-    """Read annotations from JSON Lines and check all of them.
-
-    Raises:
-        InputError: names file, row and remedy.
-    """
+    """Read annotations from JSON Lines and check all of them."""
     found: dict[tuple[str, str], str] = {}
     annotations = []
     for where, row in _rows(path, Annotation, _ANNOTATION):
@@ -215,11 +200,7 @@ def review_rows(study: AnnotationStudy, *, every: bool = False) -> list[dict[str
 
 
 def read_reviews(path: Path) -> list[ExpertReview]:
-    """Read experts' decisions: the rows of :func:`review_rows`, edited.
-
-    Raises:
-        InputError: names file, row and remedy.
-    """
+    """Read experts' decisions: the rows of :func:`review_rows`, edited."""
     reviews: dict[str, ExpertReview] = {}
     remedy = "leave version and flags as `lct annotate review` wrote them; "
     for where, row in _rows(path, ExpertReview, _REVIEW, remedy):
@@ -237,11 +218,7 @@ def history_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
 
 
 def label_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
-    """Return the labels that people wrote about passages, one row per person and passage.
-
-    Raises:
-        InputError: people rate in this study.
-    """
+    """Return the labels that people wrote about passages, one row per person and passage."""
     if not study.scale.writes:
         raise InputError(f"{study.path}: holds ratings and no labels; make a study with --scale labels")
     current = {candidate.id for candidate in study.candidates(current=True)}
@@ -264,7 +241,6 @@ def training_rows(
     The released ORCA code requires a rationale on every row and ratings of 1 to 5; ours reads ``scale``.
 
     Args:
-        study: with ratings.
         without: annotator and document whose ratings are left out; all ratings of the annotator if the document is None.
     """
     ratings = ratings_of(

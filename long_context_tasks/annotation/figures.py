@@ -28,11 +28,7 @@ _BAR = 24
 
 
 def study_tables(study: AnnotationStudy, level: Level = "ordinal") -> list[Table]:
-    """Compute all statistics of a study.
-
-    Raises:
-        InputError: NLTK is not installed.
-    """
+    """Compute all statistics of a study."""
     kept = {candidate.id for candidate in study.candidates(current=True)}
     every = study.annotations()
     after = [annotation for annotation in every if annotation.candidate in kept]
@@ -163,14 +159,11 @@ def _histogram_table(
 
 @dataclass(frozen=True)
 class Alpha:
-    """Agreement of annotators.
+    """Agreement of annotators."""
 
-    Attributes:
-        value: 1 for full agreement, 0 for chance; NaN if no item has two ratings, or all ratings are equal.
-        items, ratings, annotators: counts over the items with two ratings or more.
-    """
-
+    # 1 for full agreement, 0 for chance; NaN if no item has two ratings, or all ratings are equal.
     value: float
+    # items, ratings, annotators: counts over the items with two ratings or more
     items: int
     ratings: int
     annotators: int
@@ -216,28 +209,17 @@ def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], 
 
 @dataclass(frozen=True)
 class GoldAgreement:
-    """Agreement of an annotator with the gold ratings of the answers about one document.
-
-    Attributes:
-        document: id; empty for questions without a document.
-        n: candidates that both have rated.
-        pearson: correlation; NaN if one side is constant.
-        difference: mean rating of the annotator minus the mean gold rating.
-    """
+    """Agreement of an annotator with the gold ratings of the answers about one document."""
 
     annotator: str
-    document: str
-    n: int
-    pearson: float
-    difference: float
+    document: str  # id; empty for questions without a document
+    n: int  # candidates that both have rated
+    pearson: float  # correlation; NaN if one side is constant
+    difference: float  # mean rating of the annotator minus the mean gold rating
 
 
 def agreement_with(study: AnnotationStudy, gold: str) -> list[GoldAgreement]:
-    """Compare every annotator with the gold annotator.
-
-    Raises:
-        InputError: the gold annotator and the others have not rated the same candidates.
-    """
+    """Compare every annotator with the gold annotator."""
     rated = [
         (annotation.annotator, annotation.candidate, annotation.rating)
         for annotation in study.annotations()

@@ -52,15 +52,10 @@ def export_potato(study: AnnotationStudy, folder: Path, annotators: int | None =
     first, because it reads the project only when it starts.
 
     Args:
-        study: with candidates.
-        folder: of the project.
         annotators: people per item; None for everyone, or for the setting of an existing project.
 
     Returns:
         Number of items.
-
-    Raises:
-        InputError: the folder holds something else or cannot be written, or the study has no candidates.
     """
     fields = _fields(study.scale)
     items = _items(study, fields)
@@ -162,11 +157,7 @@ def _items(study: AnnotationStudy, fields: Sequence[Mapping[str, Any]]) -> list[
 
 
 def _existing(study: AnnotationStudy, folder: Path) -> dict[str, Any]:
-    """Return the configuration of a project that an earlier export of this study wrote.
-
-    Raises:
-        InputError: the folder is not such a project.
-    """
+    """Return the configuration of a project that an earlier export of this study wrote."""
     remedy = "name a new folder, or the project of an earlier export of this study"
     items = folder / "data" / "items.jsonl"
     if not items.is_file():
@@ -195,25 +186,17 @@ def _reopen(folder: Path, items: Set[str]) -> None:
 
 @dataclass(frozen=True)
 class PotatoAnswers:
-    """The annotations in a POTATO project.
-
-    Attributes:
-        withdrawn: candidate and annotator of the annotations that people have withdrawn.
-        annotators: everyone who has logged in.
-    """
+    """The annotations in a POTATO project."""
 
     annotations: list[Annotation]
-    withdrawn: list[tuple[str, str]]
-    annotators: list[str]
+    withdrawn: list[tuple[str, str]]  # candidate and annotator of the annotations that people have withdrawn
+    annotators: list[str]  # everyone who has logged in
 
 
 def import_potato(folder: Path, study: AnnotationStudy) -> PotatoAnswers:
     """Read and check the annotations of all annotators from a POTATO project or its output folder.
 
     POTATO writes times without a zone; they are read in the time zone of this machine.
-
-    Raises:
-        InputError: names file, item and remedy.
     """
     output = folder / _OUTPUT if (folder / _OUTPUT).is_dir() else folder
     states = sorted(output.glob("*/user_state.json"))

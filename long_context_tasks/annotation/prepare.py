@@ -48,11 +48,7 @@ def _source(study: AnnotationStudy, asked: StudyQuestion) -> str:
 def rationale_prompt(
     study: AnnotationStudy, asked: StudyQuestion, prompts: str = "text"
 ) -> tuple[Message, ...]:
-    """Return the prompt for the rationale of a question.
-
-    Raises:
-        InputError: the question has no document.
-    """
+    """Return the prompt for the rationale of a question."""
     source = _source(study, asked)
     values = {"question": asked.question, "answer": asked.reference, "document": source, _AUDIO: source}
     name = PROMPTS[prompts]
@@ -63,11 +59,7 @@ def rationale_prompt(
 
 
 def candidate_prompt(study: AnnotationStudy, asked: StudyQuestion) -> tuple[Message, ...]:
-    """Return the prompt for a candidate answer to a question.
-
-    Raises:
-        InputError: the question has no document.
-    """
+    """Return the prompt for a candidate answer to a question."""
     values = {"question": asked.question, "document": _source(study, asked)}
     return (Message("user", fill(prompt_text("candidate_text_user"), values)),)
 
@@ -85,29 +77,18 @@ def without_candidate(study: AnnotationStudy, model: str) -> list[StudyQuestion]
 
 @dataclass(frozen=True)
 class Written:
-    """The result of asking a model.
+    """The result of asking a model."""
 
-    Attributes:
-        wanted: number of texts that were missing.
-        done: number of texts that the model added.
-        problems: a line for each of the others.
-        summary: of the calls.
-    """
-
-    wanted: int
-    done: int
-    problems: Sequence[str]
-    summary: Summary
+    wanted: int  # number of texts that were missing
+    done: int  # number of texts that the model added
+    problems: Sequence[str]  # a line for each of the others
+    summary: Summary  # of the calls
 
 
 def write_missing(
     path: Path, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
 ) -> Written:
-    """Let a model write the missing rationales of a study, or answer the questions whose newest version it has not answered.
-
-    Raises:
-        InputError: the model cannot be reached or loaded or is not a language model, or a question has no document.
-    """
+    """Let a model write the missing rationales of a study, or answer the questions whose newest version it has not answered."""
     # Not locked while the model writes, which may take hours.
     study = open_study(path)
     if what == "rationales":

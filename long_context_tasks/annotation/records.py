@@ -78,27 +78,19 @@ Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """A question in one of its versions.
+    """A question in one of its versions."""
 
-    Attributes:
-        id: the same in all versions.
-        rationale: why the reference is right; None until it is written.
-        transcription: transcript of speech in the source.
-        document: id of the source document.
-        domain, category, source: labels for statistics and splits; ``source`` is the benchmark, for example.
-        version: 1 for the original, one more after each correction.
-    """
-
-    id: Id
+    id: Id  # the same in all versions
     question: Text
     reference: Text
-    rationale: Perhaps = None
-    transcription: Perhaps = None
-    document: Id | None = None
+    rationale: Perhaps = None  # why the reference is right; None until it is written
+    transcription: Perhaps = None  # transcript of speech in the source
+    document: Id | None = None  # id of the source document
+    # domain, category, source: labels for statistics and splits; source is the benchmark, for example
     domain: Words = ""
     category: Words = ""
     source: Words = ""
-    version: int = 1
+    version: int = 1  # 1 for the original, one more after each correction
 
     @property
     def key(self) -> tuple[str, int]:
@@ -127,23 +119,19 @@ class CandidateAnswer:
 
 @dataclass(frozen=True)
 class Annotation:
-    """A person's rating of a candidate, or their feedback on it.
-
-    Attributes:
-        rating: on the study's scale; None if the person could not or would not judge.
-        codes: letters of the feedback codes, in the order of :data:`~long_context_tasks.annotation.scale.CODES`.
-        at: time in UTC, ISO 8601; empty if unknown.
-    """
+    """A person's rating of a candidate, or their feedback on it."""
 
     # A misspelt field would otherwise lose a rating silently.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     candidate: Id
     annotator: Text
+    # On the study's scale; None if the person could not or would not judge.
     rating: Annotated[int | None, BeforeValidator(_whole)] = None
+    # Letters of the feedback codes, in the order of CODES.
     codes: Annotated[str, BeforeValidator(_in_order)] = ""
     comment: Words = ""
-    at: Annotated[Words, AfterValidator(_time)] = ""
+    at: Annotated[Words, AfterValidator(_time)] = ""  # time in UTC, ISO 8601; empty if unknown
 
     @property
     def flag(self) -> tuple[str, str, str, str]:
@@ -159,32 +147,22 @@ class Flag(Checked):
 
 
 class ExpertReview(Checked):
-    """An expert's decision on a question: a row of ``lct annotate review``, edited.
-
-    Attributes:
-        version: the version that was reviewed; None for the newest.
-        question, reference, rationale, transcription: corrected texts; a text that was left out does not change.
-        flags: flags that the expert saw; None for all that there are.
-    """
+    """An expert's decision on a question: a row of ``lct annotate review``, edited."""
 
     question_id: Id
     decision: Literal["keep", "correct", "remove"]
-    version: Annotated[int, Strict()] | None = None
+    version: Annotated[int, Strict()] | None = None  # the version that was reviewed; None for the newest
+    # question, reference, rationale, transcription: corrected texts; a text that was left out does not change
     question: Text = ""
     reference: Text = ""
     rationale: Perhaps = None
     transcription: Perhaps = None
     note: Words = ""
-    flags: tuple[Flag, ...] | None = None
+    flags: tuple[Flag, ...] | None = None  # flags that the expert saw; None for all that there are
 
 
 class AppliedReview(Checked):
-    """An entry of the history.
-
-    Attributes:
-        changes: field to its old and new text.
-        seen: flags that the expert saw when they kept the question; other flags ask for a new review.
-    """
+    """An entry of the history."""
 
     question_id: str
     version: int
@@ -192,7 +170,8 @@ class AppliedReview(Checked):
     editor: str
     note: str
     at: str
-    changes: dict[str, dict[Literal["old", "new"], str | None]]
+    changes: dict[str, dict[Literal["old", "new"], str | None]]  # field to its old and new text
+    # Flags that the expert saw when they kept the question; other flags ask for a new review.
     seen: tuple[tuple[str, str, str, str], ...] = ()
 
 

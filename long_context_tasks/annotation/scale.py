@@ -38,22 +38,16 @@ class Code(Checked):
 
 
 class Scale(Checked):
-    """The question that annotators answer.
-
-    Attributes:
-        source: name of the source for annotators, such as document or audio.
-        writes: text that annotators write about a passage, such as Labels; empty if they rate answers instead.
-        steps: rows of the scale, ascending; ``scale`` in the file.
-        codes: one entry for each of :data:`CODES`, in that order.
-    """
+    """The question that annotators answer."""
 
     model_config = ConfigDict(str_strip_whitespace=True)
 
     title: str = "Annotation"
-    source: str = "document"
+    source: str = "document"  # name of the source for annotators, such as document or audio
+    # Text that annotators write about a passage, such as Labels; empty if they rate answers instead.
     writes: str = ""
-    steps: tuple[Step, ...] = Field(alias="scale")
-    codes: dict[str, Code]
+    steps: tuple[Step, ...] = Field(alias="scale")  # rows of the scale, ascending; scale in the file
+    codes: dict[str, Code]  # one entry for each of CODES, in that order
     guidelines: str = ""
 
     @field_validator("steps")
@@ -93,11 +87,7 @@ class Scale(Checked):
 
 
 def load_scale(name: str = "orca") -> Scale:
-    """Load a scale of the package by name, or one from a YAML file.
-
-    Raises:
-        InputError: the file does not exist or is not a scale.
-    """
+    """Load a scale of the package by name, or one from a YAML file."""
     file = _SCALES / f"{name}.yaml"
     with importlib.resources.as_file(file) if name in SHIPPED else nullcontext(Path(name)) as path:
         found = read_yaml(path, "scale", remedy=f"give a YAML file or one of {', '.join(SHIPPED)}")

@@ -45,22 +45,17 @@ class _StudyFile(Checked):
 
 @dataclass
 class AnnotationStudy:
-    """A study in memory. Methods that change it raise :class:`InputError` for bad input, and then the file does not change.
-
-    Attributes:
-        versions: question to all its versions, oldest first, also of removed questions.
-        answers: candidate by id.
-        given: annotation by candidate and annotator.
-        reviews: the history, oldest first.
-    """
+    """A study in memory. Methods that change it raise :class:`InputError` for bad input, and then the file does not change."""
 
     path: Path
     scale: Scale
     documents: dict[str, str] = field(default_factory=dict)
+    # Question to all its versions, oldest first, also of removed questions.
     versions: dict[str, list[StudyQuestion]] = field(default_factory=dict)
-    answers: dict[str, CandidateAnswer] = field(default_factory=dict)
+    answers: dict[str, CandidateAnswer] = field(default_factory=dict)  # candidate by id
+    # Annotation by candidate and annotator.
     given: dict[tuple[str, str], Annotation] = field(default_factory=dict)
-    reviews: list[AppliedReview] = field(default_factory=list)
+    reviews: list[AppliedReview] = field(default_factory=list)  # the history, oldest first
 
     def questions(self) -> list[StudyQuestion]:
         """Return the newest version of every question that was not removed."""
@@ -168,12 +163,7 @@ class AnnotationStudy:
         withdrawn: Iterable[tuple[str, str]] = (),
         may_replace: bool = True,
     ) -> int:
-        """Store annotations and delete withdrawn ones (candidate and annotator); return the number of changes.
-
-        Raises:
-            InputError: an unknown candidate, a value that the scale does not allow, or a change of an earlier annotation although
-                ``may_replace`` is false.
-        """
+        """Store annotations and delete withdrawn ones (candidate and annotator); return the number of changes."""
         count = 0
         for new in annotations:
             if new.candidate not in self.answers:
@@ -261,11 +251,7 @@ def create(
     incoming: Sequence[Incoming] = (),
     documents: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
-    """Make a study; return the numbers of questions and candidates.
-
-    Raises:
-        InputError: the file exists or cannot be written, or as :meth:`AnnotationStudy.add`.
-    """
+    """Make a study; return the numbers of questions and candidates."""
     # Built first, so that bad input leaves no lock file.
     study = AnnotationStudy(path, scale)
     new = study.add(incoming, documents)
@@ -277,11 +263,7 @@ def create(
 
 
 def open_study(path: Path) -> AnnotationStudy:
-    """Read a study and check all of it.
-
-    Raises:
-        InputError: the file is not a study, or holds contents that this package would not have written.
-    """
+    """Read a study and check all of it."""
     _check_exists(path)
     content = read_json(path, "a study that `lct annotate prepare` made")
     found = validated(_StudyFile, content, str(path), remedy=_EDITED)
@@ -321,11 +303,7 @@ def _inconsistencies(study: AnnotationStudy, found: _StudyFile) -> Iterator[str]
 
 @contextmanager
 def changing(path: Path) -> Iterator[AnnotationStudy]:
-    """Open a study to change it; the file is written if the block ends without an error.
-
-    Raises:
-        InputError: as :func:`open_study`, or the file cannot be written.
-    """
+    """Open a study to change it; the file is written if the block ends without an error."""
     _check_exists(path)  # before a lock file is made next to it
     with _locked(path):
         study = open_study(path)

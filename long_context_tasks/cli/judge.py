@@ -1,7 +1,5 @@
 """`lct judge`: judge stored responses, compare judges with people."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,11 +26,9 @@ from long_context_tasks.schema.report import figure_text, interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
-    from long_context_tasks.judges.ratings import RatingTable
     from long_context_tasks.results import FoundRuns, StoredRun
     from long_context_tasks.results.judging import JudgedRun
     from long_context_tasks.stats.raters import Panel, RaterStudy
-    from long_context_tasks.stats.shortcuts import RankFigures
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
@@ -191,7 +187,8 @@ def compare(
         ),
     ] = "",
     panel: Annotated[
-        str, typer.Option(help="Raters in the ICC, with commas. Default: all of --raters.")
+        str,
+        typer.Option(help="Raters in the ICC, with commas. Default: all, if the rows state their scales."),
     ] = "",
     by: Annotated[str | None, typer.Option(help="Field that splits the means, e.g. the model.")] = None,
     out: Annotated[
@@ -199,7 +196,7 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare judges with people, with each other, and with shortcuts that predict --gold without reading the answers.
+    """Compare judges with people and with each other.
 
     Prints means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and the agreement of the panel
     (ICC). Intervals are 95 % over clusters (meetings); those of the ICC treat items as independent.
@@ -217,82 +214,29 @@ def compare(
         raise InputError(f"--panel {panel}: agreement needs two raters or more")
     study = study_raters(table.ratings, table.clusters, gold, table.labels)
     _print_study(study, gold, by)
-    ranked = _with_shortcuts(table, gold) if gold is not None else []
-    if ranked:
-        print_rank_figures(
-            f"Correlation with {gold}: raters, and shortcuts that do not read the answers", ranked
-        )
-    elif gold is not None:
-        say(
-            "shortcuts left out: add the file of the answers, with id, candidate, reference and candidate_model"
-        )
-    chosen = on_one_scale(table, members or list(table.ratings))
     found: Panel | None = None
     try:
-        if not chosen.alike and not members:
-            raise InputError(f"{chosen.note}; name raters of one scale with --panel")
-        found = study_panel(chosen.ratings, table.clusters)
+        if not members and (unknown := [name for name in table.ratings if name not in table.scales]):
+            raise InputError(
+                f"the rows do not state the scale of {', '.join(unknown)}; add scales, or name raters of one scale with --panel"
+            )
+        scores, note = on_one_scale(table, members or list(table.ratings))
+        found = study_panel(scores, table.clusters)
     except (InputError, ValueError) as error:
         if members:
             raise InputError(f"--panel: {error}") from error
         say(f"ICC left out: {error}")
     if found is not None:
         _print_panel(found)
-        if chosen.note:
-            say(chosen.note if chosen.alike else f"{chosen.note}; the ICC counts that as disagreement")
+        if note:
+            say(note)
     if out is not None:
         content = {
             "study": asdict(study),
             "icc": asdict(found) if found is not None else None,
-            "shortcuts": [asdict(each) for each in ranked],
         }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
-
-
-def _with_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
-    """Return figures of the raters and of shortcuts learned from the gold scores of other clusters; empty if the answers are unknown."""
-    from long_context_tasks.stats.shortcuts import cross_predicted, rank_figures
-
-    rows = [
-        (place, score, traits, table.clusters[place])
-        for place, (score, traits) in enumerate(zip(table.ratings[gold], table.traits, strict=True))
-        if score is not None and traits is not None
-    ]
-    # Predictions for a cluster are learned from the other clusters.
-    if len({row[-1] for row in rows}) < 2:
-        return []
-    places, truth, traits, clusters = (list(column) for column in zip(*rows, strict=True))
-    raters = {
-        name: [scores[place] for place in places] for name, scores in table.ratings.items() if name != gold
-    }
-    raters |= cross_predicted(traits, truth, clusters)
-    return rank_figures(raters, truth, [each.model for each in traits], clusters)
-
-
-def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: bool = False) -> None:
-    """Print raters and shortcuts in one table, with their errors if all are on one scale; and rho for each of several models."""
-    columns = ["rater", "n", "rho", "95 % interval", "rho within models", "95 % interval"]
-    rows = [
-        [
-            *(each.name, str(each.n), _figure(each.rho), interval_text(each.interval, 3)),
-            *(_figure(each.within), interval_text(each.within_interval, 3)),
-            *([_figure(each.mae)] if errors else []),
-        ]
-        for each in figures
-    ]
-    print_table(title, [*columns, *(["MAE"] if errors else [])], rows)
-    models = list(dict.fromkeys(model for each in figures for model in each.by_model))
-    if len(models) > 1:
-        rows = [
-            [each.name, *(_figure(each.by_model.get(model, math.nan)) for model in models)]
-            for each in figures
-        ]
-        print_table("Spearman's rho within the answers of each model", ["rater", *models], rows)
-
-
-def _figure(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"
 
 
 def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:

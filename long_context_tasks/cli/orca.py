@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.judge import print_rank_figures
 from long_context_tasks.cli.options import (
     DataDir,
     Device,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from long_context_tasks.orca.splits import SplitItems
     from long_context_tasks.orca.study.comparison import Comparison, Fusion, SplitSpread
     from long_context_tasks.orca.study.rating import RatingColumn
-    from long_context_tasks.stats.raters import Difference
 
 _FEW = 20
 """Number of questions below which an interval over questions is too narrow."""
@@ -198,30 +196,37 @@ def score(
 
 def _print_agreement(name: str, found: "ScoredFile") -> None:
     """Print the agreement of the scores with the ratings of a file, next to shortcuts and controls."""
-    from long_context_tasks.orca import item_agreement, item_intervals
+    from long_context_tasks.orca import item_agreement
     from long_context_tasks.orca.controls import beside_shortcuts
 
     figures = item_agreement(found.items, found.means, found.variances)
     if not figures.n:
         return
-    ends = item_intervals(found.items, found.means)
     table = [
-        ("mean: Spearman's rho", figures.n, figures.rho, interval_text(ends.rho, 3)),
-        ("mean: Kendall's tau-b", figures.n, figures.tau, interval_text(ends.tau, 3)),
-        ("mean: MAE", figures.n, figures.mae, interval_text(ends.mae, 3)),
-        ("variance: Spearman's rho", figures.n_variance, figures.variance_rho, ""),
-        ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau, ""),
-        ("variance: MAE", figures.n_variance, figures.variance_mae, ""),
+        ("mean: Spearman's rho", figures.n, figures.rho),
+        ("mean: Kendall's tau-b", figures.n, figures.tau),
+        ("mean: MAE", figures.n, figures.mae),
+        ("variance: Spearman's rho", figures.n_variance, figures.variance_rho),
+        ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau),
+        ("variance: MAE", figures.n_variance, figures.variance_mae),
     ]
     print_table(
         f"Agreement with the ratings in {name}, all on 0 to 1",
-        ["figure", "n", "value", f"95 % interval over {ends.questions} questions"],
-        [[figure, str(n), _four_places(value), interval] for figure, n, value, interval in table],
+        ["figure", "n", "value"],
+        [[figure, str(n), _four_places(value)] for figure, n, value in table],
     )
-    if ends.questions < _FEW:
-        say(f"note: {ends.questions} questions are too few for an interval; it is narrower than it should be")
     ranked = beside_shortcuts(found.items, {"orca": found.means, **found.controls})
-    print_rank_figures("Compared with shortcuts that read no answer, on 0 to 1", ranked, errors=True)
+    questions = ranked[0].clusters
+    print_table(
+        "Compared with shortcuts that read no answer: Spearman's rho with people",
+        ["rater", "n", "rho", f"95 % interval over {questions} questions"],
+        [
+            [each.first, str(each.n), _four_places(each.value), interval_text(each.interval, 3)]
+            for each in ranked
+        ],
+    )
+    if questions < _FEW:
+        say(f"note: {questions} questions are too few for an interval; it is narrower than it should be")
 
 
 def _print_clamping(name: str, found: "Clamping") -> None:
@@ -359,9 +364,7 @@ def _write_rated(out: Path, keys: Sequence[tuple[str, str]], columns: "Sequence[
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples("lct orca compare rated.jsonl --splits parts --against qwen:without_transcription")
-)
+@app.command(epilog=examples("lct orca compare rated.jsonl --splits parts"))
 def compare(
     files: Annotated[
         list[Path], typer.Argument(help="Scores, as for `lct judge compare`. Files are joined by id.")
@@ -380,16 +383,12 @@ def compare(
         list[str] | None,
         typer.Option(help="NAME=PATTERN: files of `lct orca score`, {split} means split_0 ...; repeatable."),
     ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Rater that all others are compared with, pair by pair.")
-    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compare judges with people on the test parts of splits, and with shortcuts that predict ratings without reading the answers.
 
     Rank correlation and error of every judge, of their mean and their fusion in each condition, and of ORCA, as in the ORCA paper.
-    Intervals are 95 % and over whole questions.
     """
     from long_context_tasks.judges.ratings import read_ratings
     from long_context_tasks.orca.splits import PARTS, read_splits
@@ -398,17 +397,16 @@ def compare(
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
-    found, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or (), against=against)
+    found, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or ())
     for note in filter(None, (table.note, *notes)):
         _note(f"note: {note}")
-    _print_comparison(found, splits, against)
+    _print_comparison(found, splits)
     for name, learned in fusions.items():
         _print_fusion(name, splits, learned)
     if out is not None:
         counts = [{part: len(getattr(split, part)) for part in PARTS} for split in splits]
         content = {
             "splits": [{"name": split.name, **each} for split, each in zip(splits, counts, strict=True)],
-            "against": against,
             "comparison": asdict(found),
             "fusions": {name: list(map(asdict, learned)) for name, learned in fusions.items()},
         }
@@ -416,7 +414,7 @@ def compare(
         give(None, file=out)
 
 
-def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", against: str | None) -> None:
+def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]") -> None:
     from long_context_tasks.orca.study.comparison import over_wordings
 
     spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
@@ -443,18 +441,6 @@ def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]", again
         )
     else:
         say(f"all {found.total} test answers of the splits; every rater has a score for each")
-    if against is not None:
-        print_table(
-            f"Each rater minus {against}: {found.total - found.left_out} test answers of all splits together, {found.questions} questions; "
-            "95 % intervals over whole questions",
-            ["rater", *("rho", "95 % interval", "by rho"), *("MAE", "95 % interval", "by MAE")],
-            [
-                [each.name, *_difference(each.rho_difference), *_difference(each.mae_difference)]
-                for each in found.figures
-                if each.name != against
-            ],
-            ("by rho", "by MAE"),
-        )
 
 
 def _print_fusion(name: str, splits: "Sequence[SplitItems]", learned: "Sequence[Fusion]") -> None:
@@ -474,9 +460,3 @@ def _spread(figure: "SplitSpread") -> str:
 
 def _four_places(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _difference(each: "Difference | None") -> list[str]:
-    assert each is not None
-    value = "-" if math.isnan(each.value) else f"{each.value:+.4f}"
-    return [value, interval_text(each.interval, 4), each.outcome]

@@ -82,11 +82,7 @@ class EndpointClient:
     """A pool of connections to one judge; use it with ``async with``."""
 
     def __init__(self, config: JudgeConfig) -> None:
-        """Read the key from the environment variable that the judge file names, without opening a connection.
-
-        Raises:
-            InputError: the variable is not set or cannot be a key; the message omits its value.
-        """
+        """Read the key from the environment variable that the judge file names, without opening a connection."""
         self.config = config
         self._key = ""
         if (variable := config.api_key_env) is not None:
@@ -133,8 +129,6 @@ class EndpointClient:
         """Return the reply to a call, after at most as many attempts as the judge file allows.
 
         Args:
-            messages: messages to send.
-            draw: draw with its seed.
             max_tokens: limit of the reply; None for that of the judge file.
 
         Raises:
@@ -215,7 +209,6 @@ class EndpointClient:
         """Return the JSON at an address of the endpoint, in one attempt; None on any failure.
 
         Args:
-            address: complete URL.
             body: JSON to post; None for a GET request.
         """
         try:
@@ -232,11 +225,7 @@ class EndpointClient:
 
 
 def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
-    """Return the JSON body of a call.
-
-    Raises:
-        InputError: a plain text prompt of several messages.
-    """
+    """Return the JSON body of a call."""
     body: dict[str, Any] = {"model": config.model}
     if config.api == "chat":
         body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
@@ -314,11 +303,7 @@ def _read(body: str) -> Reply:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy for an address from the environment (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``); None without one.
-
-    Raises:
-        InputError: the proxy does not use HTTP.
-    """
+    """Return the proxy for an address from the environment (``HTTPS_PROXY`` or ``HTTP_PROXY``, then ``ALL_PROXY``); None without one."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -367,11 +352,7 @@ def _count(value: object) -> int | None:
 
 
 async def probe(config: JudgeConfig) -> None:
-    """Make a tiny call with the judge's settings.
-
-    Raises:
-        InputError: the call was not answered; names the cause and the remedy.
-    """
+    """Make a tiny call with the judge's settings."""
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:

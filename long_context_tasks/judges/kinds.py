@@ -27,41 +27,31 @@ Generate = Callable[[Sequence[Sequence[Message]], Draw], list[Reply]]
 
 @dataclass(frozen=True)
 class Stored:
-    """Functions that read stored verdicts of a kind that predicts ratings, without its model.
+    """Functions that read stored verdicts of a kind that predicts ratings, without its model."""
 
-    Attributes:
-        task: returns a task as these verdicts score it; raises InputError if they cannot.
-        stds: returns the predicted standard deviation of people's ratings for each metric, from a turn's feedback.
-        metrics: metrics that such a judge adds to those of a benchmark.
-    """
-
+    # Returns a task as these verdicts score it; raises InputError if they cannot.
     task: Callable[[LoadedTask], LoadedTask]
+    # Returns the predicted standard deviation of people's ratings for each metric, from a turn's feedback.
     stds: Callable[[str], Mapping[str, float]]
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()  # metrics that such a judge adds to those of a benchmark
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Functions and settings of a kind of judges.
+    """Functions and settings of a kind of judges."""
 
-    Attributes:
-        check: checks the judge before costly work: one tiny call to an endpoint; model and libraries of a local judge.
-        load: loads the model into this process; None for an endpoint.
-        config: class of its configuration.
-        complete: adds values that the judge file omits; the second argument is a prefix for messages.
-        prepare: returns a task with the metrics of this kind; None if the benchmark's own metrics apply.
-        reads_prompts: whether the judge takes any prompt and replies in words.
-        chunk: number of prompts that are generated and stored together; None for ``batch_size``.
-        stored: reads its stored verdicts; None if the benchmark's rubric reads them as words.
-    """
-
+    # Checks the judge before costly work: one tiny call to an endpoint; model and libraries of a local judge.
     check: Callable[[JudgeConfig], None]
+    # Loads the model into this process; None for an endpoint.
     load: Callable[[JudgeConfig], Generate] | None = None
     config: type[JudgeConfig] = JudgeConfig
+    # Adds values that the judge file omits; the second argument is a prefix for messages.
     complete: Callable[[JudgeConfig, str], JudgeConfig] | None = None
+    # Returns a task with the metrics of this kind; None if the benchmark's own metrics apply.
     prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
-    reads_prompts: bool = True
-    chunk: int | None = None
+    reads_prompts: bool = True  # whether the judge takes any prompt and replies in words
+    chunk: int | None = None  # number of prompts that are generated and stored together; None for batch_size
+    # Reads its stored verdicts; None if the benchmark's rubric reads them as words.
     stored: Stored | None = None
 
 

@@ -22,11 +22,7 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
     neither on its batch nor on earlier replies, and a resumed run equals an uninterrupted one.
 
     Args:
-        config: a judge of kind ``local``, engine ``hf``.
         device: a torch device; ``auto`` for the GPU if there is one.
-
-    Raises:
-        InputError: transformers is missing, or the model cannot be loaded.
     """
     with named_failures(config):
         model, tokenizer = _loaded(config.model, device)
@@ -42,11 +38,7 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
 
 
 def check_local_judge(config: JudgeConfig) -> None:
-    """Check the engine and the model's configuration and tokenizer, without loading its weights.
-
-    Raises:
-        InputError: the engine is not installed, or the model is not available.
-    """
+    """Check the engine and the model's configuration and tokenizer, without loading its weights."""
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise InputError(
             f"judge {config.name}: vLLM is not installed; install it in this environment, use engine: hf, or start the model "
@@ -205,12 +197,6 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
     """Load the judge's model with vLLM and return a function that generates its replies.
 
     Every prompt has its own seed, as in :func:`load_hf_judge`.
-
-    Args:
-        config: a judge of kind ``local``, engine ``vllm``.
-
-    Raises:
-        InputError: vLLM is missing, or the model cannot be loaded.
     """
     with named_failures(config):
         model = _loaded_vllm(config.model)

@@ -10,7 +10,6 @@ from typing import Any
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
-from long_context_tasks.stats.shortcuts import Traits
 
 _SCALES = 'scales: give the lowest and the highest score of each rater, such as {"gpt-4": [1, 10]}'
 _NO_RATERS = ("id", "cluster", "turn", "repeat", "version")
@@ -24,23 +23,17 @@ FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "g
 
 @dataclass(frozen=True)
 class RatingTable:
-    """Scores of several raters for the same items.
+    """Scores of several raters for the same items."""
 
-    Attributes:
-        ids, clusters, labels: id, cluster and label of each item; labels are empty if none were requested.
-        ratings: rater to scores in the order of the items; ``None`` marks a missing score.
-        scales: lowest and highest score of the raters whose scale the rows state.
-        passed_over: fields with numbers that their rows do not name as scores.
-        traits: model and lengths of each item that has ``candidate``, ``reference`` and ``candidate_model``; ``None`` for the others.
-    """
-
+    # ids, clusters, labels: id, cluster and label of each item; labels are empty if none were requested
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
     labels: tuple[str, ...]
+    # Rater to scores in the order of the items; None marks a missing score.
     ratings: Mapping[str, tuple[float | None, ...]]
-    traits: tuple[Traits | None, ...]
+    # Lowest and highest score of the raters whose scale the rows state.
     scales: Mapping[str, tuple[float, float]]
-    passed_over: tuple[str, ...]
+    passed_over: tuple[str, ...]  # fields with numbers that their rows do not name as scores
 
     @property
     def note(self) -> str:
@@ -64,10 +57,6 @@ def read_ratings(
 
     A row of a rated answer (with a ``candidate``) needs no cluster if another row of its id has one. If no row of any file has a cluster, an
     answer's cluster is its question. The mean of its ``ratings`` is the rater ``people``.
-
-    Raises:
-        InputError: a file cannot be read, a row is not an object or lacks id or cluster, a score is not a finite number, an id has
-            two clusters, two labels or two scores of one rater, no row has a rater, or ratings have two scales.
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
@@ -108,50 +97,28 @@ def read_ratings(
         clusters=tuple(str(item["cluster"]) for item in items.values()),
         labels=tuple(str(item[label]) for item in items.values()) if label is not None else (),
         ratings={name: tuple(item.get(name) for item in items.values()) for name in chosen},
-        traits=tuple(map(_traits, items.values())),
         scales={name: ends for name, ends in scales.items() if name in chosen},
         passed_over=() if raters else tuple(name for name in numeric if name not in default),
     )
 
 
-@dataclass(frozen=True)
-class OneScale:
-    """Scores of raters for an intraclass correlation.
+def on_one_scale(
+    table: RatingTable, raters: Sequence[str]
+) -> tuple[Mapping[str, Sequence[float | None]], str]:
+    """Return the scores of raters for an intraclass correlation and a note; scores are mapped to 0 to 1 if scales differ.
 
-    Attributes:
-        ratings: scores, mapped to 0 to 1 if all scales are known and differ.
-        note: message about the mapping, or about groups of raters with different scales; empty for one scale.
-        alike: whether the scores have one scale, as far as is known.
+    Scores stay as they are if the scale of a rater is not known.
     """
-
-    ratings: Mapping[str, Sequence[float | None]]
-    note: str
-    alike: bool
-
-
-def on_one_scale(table: RatingTable, raters: Sequence[str]) -> OneScale:
-    """Map the scores of raters to one scale. If scales are unknown, group raters by their highest score: up to 1, 5, 10, or above."""
     ratings = {name: table.ratings[name] for name in raters}
-    if all(name in table.scales for name in raters):
-        scales = {name: table.scales[name] for name in raters}
-        if len(set(scales.values())) == 1:
-            return OneScale(ratings, "", True)
-        note = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in scales.items())
-        mapped = {
-            name: [None if score is None else (score - low) / (high - low) for score in ratings[name]]
-            for name, (low, high) in scales.items()
-        }
-        return OneScale(mapped, f"scores are mapped to 0 to 1 for the ICC: {note}", True)
-    tops: dict[int, list[str]] = {}
-    for name, scores in ratings.items():
-        given = [score for score in scores if score is not None]
-        low, high = min(given, default=1), max(given, default=1)
-        # 1 is also the lowest score of the other scales.
-        tops.setdefault(next((top for top in (1, 5, 10) if high <= top and low < top), 100), []).append(name)
-    groups = "; ".join(f"up to {top}: {', '.join(names)}" for top, names in sorted(tops.items()))
-    return OneScale(
-        ratings, f"scores have different scales ({groups})" if len(tops) > 1 else "", len(tops) == 1
-    )
+    scales = {name: table.scales[name] for name in raters if name in table.scales}
+    if len(scales) < len(raters) or len(set(scales.values())) == 1:
+        return ratings, ""
+    note = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in scales.items())
+    mapped = {
+        name: [None if score is None else (score - low) / (high - low) for score in ratings[name]]
+        for name, (low, high) in scales.items()
+    }
+    return mapped, f"scores are mapped to 0 to 1 for the ICC: {note}"
 
 
 def _check(key: str, item: Mapping[str, Any], raters: Sequence[str], label: str | None) -> None:
@@ -183,13 +150,6 @@ def _cluster_by_question(items: Iterable[dict[str, Any]]) -> None:
     for item in items:
         if "candidate" in item and (question := item.get("question_id") or item.get("question")):
             item["cluster"] = question
-
-
-def _traits(item: Mapping[str, Any]) -> Traits | None:
-    model, candidate, reference = (item.get(name) for name in ("candidate_model", "candidate", "reference"))
-    if not (isinstance(model, str) and isinstance(candidate, str) and isinstance(reference, str)):
-        return None
-    return Traits(model, len(candidate), len(reference))
 
 
 def _is_number(value: object) -> bool:

@@ -127,11 +127,7 @@ def judge_all(
 
 
 def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None:
-    """Check that the judge can take the prompts.
-
-    Raises:
-        InputError: the judge takes plain text, and a prompt has several messages.
-    """
+    """Check that the judge can take the prompts."""
     plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
     for request in requests if plain else ():
         config.plain_prompt(request.messages)
@@ -294,19 +290,12 @@ Prompt = tuple[Message, ...]
 
 @dataclass(frozen=True)
 class TextReply:
-    """Reply of a model to a prompt.
+    """Reply of a model to a prompt."""
 
-    Attributes:
-        text: None without a usable answer.
-        reason: None, ``unparsable`` (no answer was usable) or ``endpoint_failed`` (no answer).
-        cut: the endpoint cut off the answer at ``max_tokens``.
-        error: error of the endpoint.
-    """
-
-    text: str | None
-    reason: str | None = None
-    cut: bool = False
-    error: str | None = None
+    text: str | None  # None without a usable answer
+    reason: str | None = None  # None, unparsable (no answer was usable) or endpoint_failed (no answer)
+    cut: bool = False  # the endpoint cut off the answer at max_tokens
+    error: str | None = None  # error of the endpoint
 
 
 @dataclass(frozen=True)
@@ -329,10 +318,6 @@ def ask_all(
 
     Args:
         prompts: any number of prompts.
-        config: the model; only its first seed is used, and log-probabilities are not requested.
-        store: store of the replies.
-        usable: returns whether an answer is usable, by default whether it is not blank; if not, up to ``asks`` answers are requested.
-        progress: show a progress bar on standard error.
     """
     check_reads_prompts(config)
     config = config.changed(seeds=config.seeds[:1], logprobs=None)

@@ -63,9 +63,6 @@ class TaskJudge:
 
         Args:
             task: task whose prompts the judge must be able to take; None checks no prompt.
-
-        Raises:
-            InputError: see :func:`long_context_tasks.judges.check_judge`; or a prompt cannot be sent to this judge.
         """
         if task is not None:
             case = task.cases.cases[0]
@@ -77,11 +74,6 @@ class TaskJudge:
         self, task: LoadedTask, responses: Mapping[str, Sequence[Response]], *, progress: bool = True
     ) -> tuple[Verdicts, str]:
         """Judge responses, using replies in the store.
-
-        Args:
-            task: task of the responses.
-            responses: case to one response per turn.
-            progress: show a progress bar on standard error.
 
         Returns:
             The verdicts, and one line that summarizes them.
@@ -120,8 +112,6 @@ class BatchedJudge:
         """Wait for the verdicts on each turn of a case and return them; empty if judging fails, which is logged.
 
         Args:
-            case: id of the case.
-            responses: one per turn.
             repeat: number of the repeat, which distinguishes several responses to a case.
         """
         self._waiting[repeat, case] = responses
@@ -143,15 +133,8 @@ class BatchedJudge:
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
     """Return a task as its judge scores it, and the judge that the options or the environment name.
 
-    Args:
-        task: any task.
-        config: judge, if it has been read already.
-
     Returns:
         The task, with the metrics of the judge's kind if it has its own, and its judge; None without a judge, or if the task needs none.
-
-    Raises:
-        InputError: the judge file is invalid, the benchmark lacks the rubric, or the judge cannot judge the task.
     """
     if task.judging is None and task.asked_and_right is None:
         return task, None
@@ -175,10 +158,6 @@ def score_turns(
     """Compute every metric of every turn of a case.
 
     Args:
-        task: task of the case.
-        case: the case.
-        responses: one per turn.
-        verdicts: verdicts on each turn.
         rubric: name of the rubric that was used; None if nothing was judged, and then no turn has points, not even the lowest.
     """
     if task.judging is None:

@@ -19,7 +19,6 @@ from long_context_tasks.orca.metrics import (
     clamp_all,
     find_threshold,
     item_agreement,
-    item_intervals,
 )
 from long_context_tasks.orca.results import read_results, scored_agreement, write_results
 from long_context_tasks.orca.splits import Split, model_splits, unseen_questions
@@ -37,7 +36,6 @@ __all__ = [
     "find_threshold",
     "input_text",
     "item_agreement",
-    "item_intervals",
     "item_of_row",
     "model_splits",
     "read_items",

@@ -46,27 +46,16 @@ MAX_PARENTS = 6
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A loaded checkpoint.
+    """A loaded checkpoint."""
 
-    Attributes:
-        folder: DIR of the layout above.
-        model: in evaluation mode, or in training mode if it was loaded to be trained.
-        tokenizer: of transformers, with a padding token.
-        args: training arguments; empty without ``args.yaml``.
-    """
-
-    folder: Path
-    model: "OrcaModel"
-    tokenizer: Any
-    args: Mapping[str, Any]
+    folder: Path  # DIR of the layout above
+    model: "OrcaModel"  # in evaluation mode, or in training mode if it was loaded to be trained
+    tokenizer: Any  # of transformers, with a padding token
+    args: Mapping[str, Any]  # training arguments; empty without args.yaml
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return the folder DIR of a checkpoint, given DIR or DIR/model.
-
-    Raises:
-        InputError: the checkpoint or a part of it is missing.
-    """
+    """Return the folder DIR of a checkpoint, given DIR or DIR/model."""
     # The released code names DIR/model.
     folder = path.parent if not (path / "model").is_dir() and (path / "config.yaml").is_file() else path
     model = folder.resolve() / "model"
@@ -85,11 +74,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read ``model/config.yaml`` of a checkpoint.
-
-    Raises:
-        InputError: it cannot be read, or does not name a head.
-    """
+    """Read ``model/config.yaml`` of a checkpoint."""
     path = folder / "model" / "config.yaml"
     config = read_yaml_mapping(path)
     if config.get("score_type") not in HEAD_NAMES:
@@ -100,11 +85,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_args(start: Path) -> dict[str, Any]:
-    """Read the first ``args.yaml`` in a folder or in the six folders above it; empty if all lack it.
-
-    Raises:
-        InputError: it is not a YAML mapping.
-    """
+    """Read the first ``args.yaml`` in a folder or in the six folders above it; empty if all lack it."""
     for folder in (start, *list(start.resolve().parents)[:MAX_PARENTS]):
         if (folder / "args.yaml").is_file():
             return read_yaml_mapping(folder / "args.yaml")
@@ -112,11 +93,7 @@ def read_args(start: Path) -> dict[str, Any]:
 
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds names and values.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
+    """Read a YAML file that holds names and values."""
     remedy = "fetch or make it again"
     return validated(dict[str, Any], read_yaml(path, "YAML file", remedy=remedy), str(path), remedy=remedy)
 
@@ -126,13 +103,6 @@ def fingerprint(path: Path, base_model: str | None = None) -> str:
 
     This is the head, the language model or adapter, the tokenizer, the training arguments, and the base model of an adapter: the files of a
     folder, or the name of a hub repository.
-
-    Args:
-        path: of the checkpoint.
-        base_model: replacement for the base model that an adapter names.
-
-    Raises:
-        InputError: the checkpoint does not exist or cannot be read.
     """
     folder = find_checkpoint(path)
     # Without its base an adapter predicts nothing.
@@ -215,11 +185,7 @@ def named_failures(subject: str, remedy: str = "check the folder or the hub id")
 
 
 def choose_device(device: str, dtype: str) -> tuple[str, str]:
-    """Resolve ``auto``: the GPU in bfloat16 if there is one, otherwise the CPU in float32.
-
-    Raises:
-        InputError: the device or the type is not available.
-    """
+    """Resolve ``auto``: the GPU in bfloat16 if there is one, otherwise the CPU in float32."""
     import torch
 
     if device == "auto":
@@ -237,11 +203,7 @@ def choose_device(device: str, dtype: str) -> tuple[str, str]:
 
 
 def load_tokenizer(place: Path | str) -> Any:
-    """Load a tokenizer that pads on the right, with the end-of-sequence token if it has no padding token.
-
-    Raises:
-        InputError: the folder does not exist.
-    """
+    """Load a tokenizer that pads on the right, with the end-of-sequence token if it has no padding token."""
     from transformers import AutoTokenizer
 
     if isinstance(place, Path) and not place.is_dir():
@@ -258,11 +220,7 @@ def load_tokenizer(place: Path | str) -> Any:
 
 
 def load_lm(place: Path | str, dtype: Any) -> Any:
-    """Load a causal language model and check that its files hold every weight that is run.
-
-    Raises:
-        InputError: a weight is missing; transformers would replace it by random numbers.
-    """
+    """Load a causal language model and check that its files hold every weight that is run."""
     from transformers import AutoModelForCausalLM
 
     loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
@@ -347,19 +305,7 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     agreement: "HeldOutAgreement | None" = None,
 ) -> None:
-    """Write a checkpoint, which replaces an earlier one.
-
-    Args:
-        folder: DIR of the layout.
-        model: of a LoRA model only the adapter is written, as in the released checkpoints.
-        tokenizer: of transformers.
-        args: training arguments, plain values; ``score_type`` is added.
-        metrics: for ``metrics.yaml``.
-        agreement: with people, for ``agreement.json``.
-
-    Raises:
-        InputError: the folder holds something else, or cannot be written.
-    """
+    """Write a checkpoint, which replaces an earlier one."""
     import torch
 
     # A run that was killed between two renames has left the old checkpoint aside.

@@ -7,35 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, OrcaItem
+from long_context_tasks.orca.shortcuts import predict_across_questions, predict_by_shortcuts
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, read_json
 from long_context_tasks.schema.validated import Checked, validated
-from long_context_tasks.stats.raters import correlate, correlate_raters, rho_difference
-from long_context_tasks.stats.shortcuts import (
-    SHORTCUTS,
-    RankFigures,
-    Traits,
-    cross_predicted,
-    predict_by,
-    rank_figures,
+from long_context_tasks.stats.raters import (
+    Correlation,
+    correlate,
+    correlate_raters,
+    interval_of_rho_difference,
 )
 
 AGREEMENT = "agreement.json"
 """File of a checkpoint that holds its :class:`HeldOutAgreement`."""
 
 
-def traits_of(item: OrcaItem) -> Traits:
-    """Return the traits of an answer that shortcuts read; all answers without a model's name count as one model's."""
-    return Traits(item.model or "", len(item.candidate or ""), len(item.reference or ""))
-
-
 def with_other_references(items: Sequence[OrcaItem]) -> list[OrcaItem]:
-    """Return the answers, each with the reference of the next question that has a different one.
-
-    Raises:
-        InputError: all references are the same.
-    """
+    """Return the answers, each with the reference of the next question that has a different one."""
     numbers = question_numbers(items)
     references: dict[int, str | None] = {}
     for number, item in zip(numbers, items, strict=True):
@@ -60,37 +49,18 @@ def reference_controls(items: Sequence[OrcaItem]) -> list[tuple[str, list[OrcaIt
     return controls
 
 
-def predicted_by_shortcuts(
-    train: Sequence[OrcaItem], test: Sequence[OrcaItem], *, named: bool
-) -> dict[str, list[float]]:
-    """Predict the mean ratings of answers by each of :data:`SHORTCUTS`, on 0 to 1.
-
-    Unless the answers are ``named``, that is, name their model, only shortcuts by length are returned.
-    """
-    known, asked = ([traits_of(item) for item in items] for items in (train, test))
-    ratings = [float(item.rating_mean or 0) for item in train]
-    return {
-        # A regression may leave the scale, which raters cannot.
-        name: [min(max(mean, 0.0), 1.0) for mean in predict_by(name, known, ratings, asked)]
-        for name, (identity, _) in SHORTCUTS.items()
-        if named or not identity
-    }
-
-
 class HeldOutAgreement(Checked):
-    """Agreement of a judge with people on answers that it did not learn from, next to the best shortcut.
-
-    Attributes:
-        rho: Spearman's correlation with people's mean ratings; None if it does not exist, as for constant predictions.
-        shortcut, shortcut_rho: the best of :data:`SHORTCUTS`, and its correlation; None if none has one.
-        low, high: 95 % interval over questions of ``rho`` minus ``shortcut_rho``, or of ``rho`` without a shortcut.
-    """
+    """Agreement of a judge with people on answers that it did not learn from, next to the best shortcut."""
 
     answers: int
     questions: int
+    # Spearman's correlation with people's mean ratings; None if it does not exist, as for constant
+    # predictions.
     rho: float | None
+    # shortcut, shortcut_rho: the best of SHORTCUTS, and its correlation; None if none has one
     shortcut: str | None
     shortcut_rho: float | None
+    # low, high: 95 % interval over questions of rho minus shortcut_rho, or of rho without a shortcut
     low: float | None
     high: float | None
 
@@ -102,7 +72,7 @@ class HeldOutAgreement(Checked):
         truth = [float(item.rating_mean or 0) for item in held_out]
         questions = question_numbers(held_out)
         named = any(item.model for item in (*train, *held_out))
-        predicted = predicted_by_shortcuts(train, held_out, named=named)
+        predicted = predict_by_shortcuts(train, held_out, named=named)
         rhos = {name: correlate(values, truth, "spearman") for name, values in predicted.items()}
         # A shortcut that predicts a constant has no correlation.
         existing = [name for name, rho in rhos.items() if not math.isnan(rho)]
@@ -110,7 +80,7 @@ class HeldOutAgreement(Checked):
         if best is None:
             interval = correlate_raters(("", means), ("", truth), questions, "spearman").interval
         else:
-            interval = rho_difference(means, predicted[best], truth, questions).interval
+            interval = interval_of_rho_difference(means, predicted[best], truth, questions)
         figures = {
             "answers": len(truth),
             "questions": len(set(questions)),
@@ -142,11 +112,7 @@ class HeldOutAgreement(Checked):
 
 
 def doubt_of(checkpoint: Path) -> str | None:
-    """Return the reason to doubt the scores of a checkpoint, by the agreement with people that it carries.
-
-    Raises:
-        InputError: its ``agreement.json`` cannot be read.
-    """
+    """Return the reason to doubt the scores of a checkpoint, by the agreement with people that it carries."""
     path = checkpoint / AGREEMENT
     if not path.is_file():
         return (
@@ -160,20 +126,23 @@ def doubt_of(checkpoint: Path) -> str | None:
 
 def beside_shortcuts(
     items: Sequence[OrcaItem], scores: Mapping[str, Sequence[float | None]]
-) -> list[RankFigures]:
-    """Measure scores on the rated answers, and shortcuts that learn from the other questions.
+) -> list[Correlation]:
+    """Correlate scores with the ratings of the rated answers, then shortcuts that learn from the other questions.
 
     ``scores`` has the scores of each rater in the order of the items.
     """
-    rated = [place for place, item in enumerate(items) if item.ratings]
-    truth = [float(items[place].rating_mean or 0) for place in rated]
-    questions = question_numbers(items)
-    clusters = [questions[place] for place in rated]
-    traits = [traits_of(items[place]) for place in rated]
+    places = [place for place, item in enumerate(items) if item.ratings]
+    rated = [items[place] for place in places]
+    truth = [item.rating_mean for item in rated]
+    questions = question_numbers(rated)
     raters: dict[str, Sequence[float | None]] = {
-        name: [values[place] for place in rated] for name, values in scores.items()
+        name: [values[place] for place in places] for name, values in scores.items()
     }
     # Shortcuts are tested on questions that they did not learn from.
-    if len(set(clusters)) > 1:
-        raters |= cross_predicted(traits, truth, clusters)
-    return rank_figures(raters, truth, [each.model for each in traits], clusters)
+    if len(set(questions)) > 1:
+        raters |= predict_across_questions(rated, named=any(item.model for item in rated))
+    found = [
+        correlate_raters((name, values), ("people", truth), questions, "spearman")
+        for name, values in raters.items()
+    ]
+    return [each for each in found if each.n]

@@ -75,32 +75,26 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class OrcaItem:
-    """One answer and its ratings.
+    """One answer and its ratings."""
 
-    Attributes:
-        id: from the row, otherwise ``row N``.
-        question, reference, candidate: texts as they came; None only under the ``released`` rules.
-        rationale: context of the question, such as why the reference is right.
-        ratings: the ratings that are not null, on 1 ... 5 (a 0 is possible under the ``released`` rules).
-        masked: number of ratings that were null (or dropped by the ``released`` rules).
-        question_id, model: used for splits.
-        domain, category: strata of splits: the fields of these names (or ``modality`` for the domain), otherwise the two parts of ``source``.
-        row: all fields as they came.
-    """
-
-    id: str
+    id: str  # from the row, otherwise row N
+    # question, reference, candidate: texts as they came; None only under the released rules
     question: str | None
     reference: str | None
     candidate: str | None
-    rationale: str | None = None
+    rationale: str | None = None  # context of the question, such as why the reference is right
     transcription: str | None = None
+    # The ratings that are not null, on 1 ... 5 (a 0 is possible under the released rules).
     ratings: tuple[float, ...] = ()
-    masked: int = 0
+    masked: int = 0  # number of ratings that were null (or dropped by the released rules)
+    # question_id, model: used for splits
     question_id: str | None = None
     model: str | None = None
+    # domain, category: strata of splits: the fields of these names (or modality for the domain), otherwise
+    # the two parts of source
     domain: str = ""
     category: str = ""
-    row: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    row: Mapping[str, Any] = field(default_factory=dict, compare=False)  # all fields as they came
 
     @property
     def unit_ratings(self) -> tuple[float, ...]:

@@ -19,19 +19,15 @@ _AT_ONCE = 256
 
 @dataclass(frozen=True)
 class InputFormat:
-    """Parts that the model reads; a model is scored with the parts that it was trained with.
+    """Parts that the model reads; a model is scored with the parts that it was trained with."""
 
-    Attributes:
-        question, rationale: the released ``--skip_question`` and ``--skip_rationale`` leave them out.
-        transcript: whether the transcription comes before the rationale, if an item has one, even an empty one (``--add_transcript``).
-            It is part of the context, which the rationale opens, so it needs the rationale.
-        prompt: text before everything else; empty in the released models.
-    """
-
+    # question, rationale: the released --skip_question and --skip_rationale leave them out
     question: bool = True
     rationale: bool = True
+    # Whether the transcription comes before the rationale, if an item has one, even an empty one
+    # (--add_transcript). It is part of the context, which the rationale opens, so it needs the rationale.
     transcript: bool = False
-    prompt: str = ""
+    prompt: str = ""  # text before everything else; empty in the released models
 
     def args(self) -> dict[str, Any]:
         return {
@@ -52,11 +48,7 @@ class InputFormat:
         )
 
     def ablated(self, *, no_question: bool, no_rationale: bool, transcript: bool) -> "InputFormat":
-        """Return the format with the changes of the options of the same names.
-
-        Raises:
-            InputError: the transcript is added without the rationale.
-        """
+        """Return the format with the changes of the options of the same names."""
         changed = replace(
             self,
             question=self.question and not no_question,
@@ -88,17 +80,11 @@ _SHORTENED = (1, 3)
 
 @dataclass(frozen=True)
 class Encoded:
-    """An item in tokens.
+    """An item in tokens."""
 
-    Attributes:
-        ids: tokens without special tokens; empty if the item does not fit.
-        dropped: tokens that were cut from the context to fit the window.
-        fits: False if the item is too long without any context.
-    """
-
-    ids: Sequence[int]
-    dropped: int = 0
-    fits: bool = True
+    ids: Sequence[int]  # tokens without special tokens; empty if the item does not fit
+    dropped: int = 0  # tokens that were cut from the context to fit the window
+    fits: bool = True  # False if the item is too long without any context
 
 
 def _template(name: str) -> tuple[str, str]:
@@ -142,9 +128,6 @@ def encode_items(
 
     A text beyond the window loses the end of its transcription, then the end of its rationale. Question, correct answer and candidate answer
     stay whole; an item that is too long without any context does not fit.
-
-    Raises:
-        InputError: a text has no tokens, or is too long and the tokenizer does not report the offsets of its tokens.
     """
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):

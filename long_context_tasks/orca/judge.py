@@ -53,14 +53,12 @@ class OrcaConfig(JudgeConfig):
     """A trained judge, which reads question, reference and response once; ``model`` is the folder of its checkpoint.
 
     It is deterministic and writes no text, so it has no sampling settings, prompt template or rubric.
-
-    Attributes:
-        base_model: folder or hub id of the base model of an adapter, if the adapter names one that does not exist here.
-        threshold: variance up to which a mean near an end becomes that end; None for no clamping.
     """
 
     kind: Literal["orca"] = "orca"  # type: ignore[assignment]
+    # Folder or hub id of the base model of an adapter, if the adapter names one that does not exist here.
     base_model: str | None = None
+    # Variance up to which a mean near an end becomes that end; None for no clamping.
     threshold: Annotated[Number, Field(ge=0, lt=1)] | None = None
 
     @model_validator(mode="before")
@@ -82,21 +80,16 @@ class OrcaConfig(JudgeConfig):
 
 
 class Prediction(Checked):
-    """A prediction for an answer, on 0 ... 1.
-
-    Attributes:
-        std: standard deviation of people's ratings; None from a head that predicts none.
-        low, high: 95 % interval of a single rating; None likewise.
-        dropped_tokens: context tokens that were cut to fit the window.
-    """
+    """A prediction for an answer, on 0 ... 1."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=True)
 
     mean: _Unit
-    std: _Unit | None = None
+    std: _Unit | None = None  # standard deviation of people's ratings; None from a head that predicts none
+    # low, high: 95 % interval of a single rating; None likewise
     low: float | None = None
     high: float | None = None
-    dropped_tokens: int = 0
+    dropped_tokens: int = 0  # context tokens that were cut to fit the window
 
 
 def read_prediction(reply: str) -> Prediction | None:

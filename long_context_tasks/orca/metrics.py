@@ -7,14 +7,9 @@ if the predicted variance is small. The threshold of the variance is found on th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
-
-if TYPE_CHECKING:
-    from long_context_tasks.stats.intervals import Interval
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
@@ -29,21 +24,15 @@ _PATIENCE_DOWN, _PATIENCE_UP = 2, 6
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over items; NaN if they cannot be computed.
+    """Figures over items; NaN if they cannot be computed."""
 
-    Attributes:
-        n: items with a prediction and a rating.
-        rho, tau: Spearman's correlation and Kendall's tau-b of predicted and mean human rating.
-        mae: mean absolute error of the mean.
-        n_variance: items with three ratings or more and a predicted variance.
-        variance_rho, variance_tau, variance_mae: the same figures of the variances.
-    """
-
-    n: int
+    n: int  # items with a prediction and a rating
+    # rho, tau: Spearman's correlation and Kendall's tau-b of predicted and mean human rating
     rho: float
     tau: float
-    mae: float
-    n_variance: int = 0
+    mae: float  # mean absolute error of the mean
+    n_variance: int = 0  # items with three ratings or more and a predicted variance
+    # variance_rho, variance_tau, variance_mae: the same figures of the variances
     variance_rho: float = math.nan
     variance_tau: float = math.nan
     variance_mae: float = math.nan
@@ -91,40 +80,6 @@ def item_agreement(
     )
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """95 % intervals of the figures of the mean, and the number of questions."""
-
-    rho: "Interval"
-    tau: "Interval"
-    mae: "Interval"
-    questions: int
-
-
-def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
-    """Compute intervals over questions; items without a rating or a prediction are left out.
-
-    Raises:
-        ValueError: no items are left, or lengths differ.
-    """
-    from long_context_tasks.stats.means import interval_of_mean
-    from long_context_tasks.stats.raters import correlate_raters
-
-    rows = [
-        (item.rating_mean, mean, number)
-        for item, mean, number in zip(items, means, question_numbers(items), strict=True)
-        if item.rating_mean is not None and mean is not None
-    ]
-    truth, predicted, questions = (list(column) for column in zip(*rows, strict=True))
-    raters = ("human", truth), ("predicted", predicted)
-    rho = correlate_raters(*raters, questions, "spearman")
-    tau = correlate_raters(*raters, questions, "kendall")
-    errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    # Errors have no upper end of the scale that an interval could be cut at.
-    mae = interval_of_mean(errors, questions, scale=None)
-    return Intervals(rho.interval, tau.interval, mae, len(set(questions)))
-
-
 def clamp(mean: float, variance: float, threshold: float) -> float:
     """Clamp a score.
 
@@ -154,18 +109,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class ThresholdSearch:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes:
-        best: the best threshold tried, the earliest of equally good ones.
-        trials: in order.
-        baseline: figures without clamping.
-        composite_baseline, composite_clamped: without clamping, and with ``best``.
-    """
-
-    best: float
-    trials: tuple[Trial, ...]
-    baseline: Agreement
+    best: float  # the best threshold tried, the earliest of equally good ones
+    trials: tuple[Trial, ...]  # in order
+    baseline: Agreement  # figures without clamping
+    # composite_baseline, composite_clamped: without clamping, and with best
     composite_baseline: float
     composite_clamped: float
 

@@ -101,21 +101,16 @@ def _multinomial_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True)
 class Head:
-    """One head.
-
-    Attributes:
-        outputs: number of outputs of the linear layer.
-        loss: parameters and labels -> loss of each label (bernoulli: of each item); the loss of a batch is the sum.
-        moments: parameters -> mean and variance on 0 ... 1.
-        unit_labels: whether labels are on 0 ... 1, not on 1 ... 5 as for the multinomial head.
-        quantiles: parameters and levels -> values on 0 ... 1, shape (levels, items); None for a head that predicts no spread.
-    """
+    """One head."""
 
     name: HeadName
-    outputs: int
+    outputs: int  # number of outputs of the linear layer
+    # Parameters and labels -> loss of each label (bernoulli: of each item); the loss of a batch is the sum.
     loss: Callable[[Tensor, Tensor], Tensor]
-    moments: Callable[[Tensor], tuple[Tensor, Tensor]]
-    unit_labels: bool
+    moments: Callable[[Tensor], tuple[Tensor, Tensor]]  # parameters -> mean and variance on 0 ... 1.
+    unit_labels: bool  # whether labels are on 0 ... 1, not on 1 ... 5 as for the multinomial head.
+    # Parameters and levels -> values on 0 ... 1, shape (levels, items); None for a head that predicts no
+    # spread.
     quantiles: Callable[[Floats, Sequence[float]], Floats] | None
 
     def labels(self, ratings: Sequence[Sequence[float]]) -> Tensor:
@@ -153,11 +148,7 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """Return a head by name.
-
-    Raises:
-        InputError: an unknown name.
-    """
+    """Return a head by name."""
     if name in HEADS:
         return HEADS[name]
     raise InputError(f"head {name!r} is not one of {', '.join(HEADS)}")

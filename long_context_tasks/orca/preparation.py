@@ -34,16 +34,8 @@ def prepare(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Read all sources and convert them to the training format.
 
-    Args:
-        files: rated answers.
-        settings: which answers to take.
-        published: further rows, each with an ``id``, such as a benchmark publishes them.
-
     Returns:
         Rows in the training format, and notes on the answers that were left out.
-
-    Raises:
-        InputError: a file or a row cannot be used, two rows have the same id, or nothing is left.
     """
     sources = [source for path in files for source in _read(path)]
     sources += [(f"published, {row['id']}", row, item_of_row(row, row["id"])) for row in published]
@@ -118,9 +110,6 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
 
     Returns:
         Lines for the user.
-
-    Raises:
-        InputError: the rows cannot be split like this, a training part has only one rating, or the place cannot be written.
     """
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(rows, start=1)]

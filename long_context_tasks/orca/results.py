@@ -54,24 +54,16 @@ class _ResultRow(StrictRow):
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """One scored answer, everything on 0 ... 1.
+    """One scored answer, everything on 0 ... 1."""
 
-    Attributes:
-        id: empty if the row has none.
-        mean, variance: predicted; the variance is 0 from a head that predicts none.
-        truth: mean human rating; None without ratings.
-        truth_variance: None below three ratings.
-        clamped: the clamped mean; None if the answer was not clamped.
-        predicts_variance: False for a head that predicts no spread.
-    """
-
-    id: str
+    id: str  # empty if the row has none
+    # mean, variance: predicted; the variance is 0 from a head that predicts none
     mean: float
     variance: float
-    truth: float | None = None
-    truth_variance: float | None = None
-    clamped: float | None = None
-    predicts_variance: bool = True
+    truth: float | None = None  # mean human rating; None without ratings
+    truth_variance: float | None = None  # None below three ratings
+    clamped: float | None = None  # the clamped mean; None if the answer was not clamped
+    predicts_variance: bool = True  # False for a head that predicts no spread
 
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:

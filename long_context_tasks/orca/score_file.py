@@ -46,34 +46,27 @@ class ScoreSettings(Checked):
 
 @dataclass(frozen=True)
 class Clamping:
-    """The clamping of a file's scores.
+    """The clamping of a file's scores."""
 
-    Attributes:
-        threshold: variance up to which means near an end were clamped.
-        useful: whether it helped on the development part; None if it could not be decided, because all predicted means there are equal.
-        changed: number of means that moved.
-        before, after: figures of the predicted and of the clamped means.
-    """
-
-    threshold: float
+    threshold: float  # variance up to which means near an end were clamped
+    # Whether it helped on the development part; None if it could not be decided, because all predicted means
+    # there are equal.
     useful: bool | None
-    changed: int
+    changed: int  # number of means that moved
+    # before, after: figures of the predicted and of the clamped means
     before: Agreement
     after: Agreement
 
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """The result of scoring a file.
-
-    Attributes:
-        controls: name of a control to its means, in the order of the items.
-    """
+    """The result of scoring a file."""
 
     items: Sequence[OrcaItem]
     rows: JsonRows
     means: Sequence[float | None]
     variances: Sequence[float | None]
+    # Name of a control to its means, in the order of the items.
     controls: Mapping[str, Sequence[float | None]]
     clamping: Clamping | None
 
@@ -92,17 +85,9 @@ def score_file(
     """Score a file of answers.
 
     Args:
-        data: answers, with or without ratings.
-        checkpoint: folder of the judge.
-        settings: of the scoring.
         out: file of the rows, which makes the run resumable; None writes nothing.
-        dev: development part with ratings, for the threshold of clamping.
         device: of torch, or ``auto``.
         window: maximum tokens of an item, to use less than the model's window.
-        report: receives warnings and notes for the user.
-
-    Raises:
-        InputError: a file, an option or the checkpoint cannot be used, or no answer fits the window.
     """
     items = read_items(data)
     dev_items = [] if dev is None else read_items(dev, need_ratings=True)

@@ -24,26 +24,17 @@ from long_context_tasks.schema.response import DOES_NOT_FIT
 
 @dataclass(frozen=True)
 class OrcaScore:
-    """The prediction for one item, on 0 ... 1; all None if the item does not fit.
+    """The prediction for one item, on 0 ... 1; all None if the item does not fit."""
 
-    Attributes:
-        mean: expected rating.
-        variance: of people's ratings; 0 for the bernoulli head, which predicts none.
-        low, high: 95 % interval of a single rating; None for the bernoulli head.
-        params: outputs of the head.
-        dropped_tokens: context tokens that were cut to fit the window.
-        reason: None or :data:`DOES_NOT_FIT`.
-        tokens: number of tokens that the model read.
-    """
-
-    mean: float | None = None
-    variance: float | None = None
+    mean: float | None = None  # expected rating
+    variance: float | None = None  # of people's ratings; 0 for the bernoulli head, which predicts none
+    # low, high: 95 % interval of a single rating; None for the bernoulli head
     low: float | None = None
     high: float | None = None
-    params: tuple[float, ...] | None = None
-    dropped_tokens: int = 0
-    reason: str | None = None
-    tokens: int = 0
+    params: tuple[float, ...] | None = None  # outputs of the head
+    dropped_tokens: int = 0  # context tokens that were cut to fit the window
+    reason: str | None = None  # None or DOES_NOT_FIT
+    tokens: int = 0  # number of tokens that the model read
 
     @property
     def std(self) -> float | None:
@@ -52,16 +43,11 @@ class OrcaScore:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scores in the order of the items.
-
-    Attributes:
-        tokens: read by the model, without padding.
-        window: maximum tokens of an item; None without a limit.
-    """
+    """Scores in the order of the items."""
 
     scores: list[OrcaScore]
-    tokens: int
-    window: int | None
+    tokens: int  # read by the model, without padding
+    window: int | None  # maximum tokens of an item; None without a limit
 
     @property
     def means(self) -> list[float | None]:
@@ -100,15 +86,7 @@ class KeptPredictions:
     """
 
     def __init__(self, result: Path, made_by: str) -> None:
-        """Read the predictions of an earlier run.
-
-        Args:
-            result: place of the scores.
-            made_by: checkpoint and precision; outputs of others are refused.
-
-        Raises:
-            InputError: the file cannot be read, or its outputs were made by something else.
-        """
+        """Read the predictions of an earlier run."""
         self.path = result.with_name(f"{result.name}.part")
         self._head = json.dumps({"made by": made_by}).encode()
         self._outputs: dict[str, list[float]] = {}
@@ -134,11 +112,7 @@ class KeptPredictions:
         return self._outputs.get(_digest(tokens))
 
     def add(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[float]]) -> None:
-        """Keep the finite outputs for the rows of a batch.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
+        """Keep the finite outputs for the rows of a batch."""
         new: dict[str, list[float]] = {}
         for tokens, values in zip(rows, outputs, strict=True):
             digest = _digest(tokens)

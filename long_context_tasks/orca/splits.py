@@ -18,13 +18,9 @@ PARTS = tuple(SHARES)
 
 @dataclass(frozen=True)
 class Split(Generic[T]):
-    """The parts of a split: indices of items, or the rated answers themselves.
+    """The parts of a split: indices of items, or the rated answers themselves."""
 
-    Attributes:
-        name: ``seed 0``, the models that were held out, or the name of a folder.
-    """
-
-    name: str
+    name: str  # seed 0, the models that were held out, or the name of a folder
     train: tuple[T, ...]
     dev: tuple[T, ...]
     test: tuple[T, ...]
@@ -176,12 +172,7 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
 
 
 def read_splits(folder: Path) -> list[SplitItems]:
-    """Read all splits of a folder, by number. A file of rated answers is one split whose answers are all in the test part.
-
-    Raises:
-        InputError: the folder has no split; a part is missing or cannot be read; an answer has no id or no rating, is in two parts of a
-            split, or differs from the answer with its id in another split.
-    """
+    """Read all splits of a folder, by number. A file of rated answers is one split whose answers are all in the test part."""
     if folder.is_file():
         return [SplitItems("all answers", (), (), _read_part(folder))]
     places = [path for path in folder.glob("split_*") if path.is_dir()]

@@ -45,48 +45,33 @@ _MOST_SUMS = 2_000_000
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two models over the cases that both have a score for.
-
-    Attributes:
-        first, second: names of the models.
-        n: number of common cases; means, difference and test use only these.
-        clusters: number of clusters of the common cases.
-        only_first, only_second: number of cases that only one model has a score for; they are left out.
-        neither: number of cases without any score.
-        mean_first, mean_second: means over the common cases.
-        difference: first minus second; nan without common cases.
-        interval: 95 %, over clusters; ends are nan if the spread is unknown.
-        p: two-sided; nan without a test.
-        method: method that gave p; None without a test.
-        p_holm: p adjusted for the chance of any false claim in the family (Holm 1979); set by :func:`adjust`.
-        p_fdr: p adjusted for the share of false claims in the family (Benjamini and Hochberg 1995); set by :func:`adjust`.
-        family: number of tests in the family; 0 before :func:`adjust`.
-        reason: why the models were not tested; None if they were.
-        margin: smallest difference that matters; None if equality was not tested.
-        p_same: p of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a known spread.
-        p_same_holm: the same, adjusted for all tests of a margin in the family.
-    """
+    """Two models over the cases that both have a score for."""
 
     first: str
     second: str
-    n: int
+    n: int  # number of common cases; means, difference and test use only these
     clusters: int
+    # only_first, only_second: number of cases that only one model has a score for; they are left out
     only_first: int
     only_second: int
     neither: int
     mean_first: float
     mean_second: float
-    difference: float
-    interval: Interval
-    p: float
-    method: TestMethod | None
+    difference: float  # first minus second; nan without common cases
+    interval: Interval  # 95 %, over clusters; ends are nan if the spread is unknown
+    p: float  # two-sided; nan without a test
+    method: TestMethod | None  # method that gave p; None without a test
+    # p adjusted for the chance of any false claim in the family (Holm 1979); set by adjust.
     p_holm: float = math.nan
+    # p adjusted for the share of false claims in the family (Benjamini and Hochberg 1995); set by adjust.
     p_fdr: float = math.nan
-    family: int = 0
-    reason: str | None = None
-    margin: float | None = None
+    family: int = 0  # number of tests in the family; 0 before adjust
+    reason: str | None = None  # why the models were not tested; None if they were
+    margin: float | None = None  # smallest difference that matters; None if equality was not tested
+    # p of the hypothesis that the models differ by the margin or more; nan without a margin, a test or a
+    # known spread.
     p_same: float = math.nan
-    p_same_holm: float = math.nan
+    p_same_holm: float = math.nan  # the same, adjusted for all tests of a margin in the family
 
     @property
     def left_out(self) -> int:
@@ -295,18 +280,12 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
 
 @dataclass(frozen=True)
 class WelchTest:
-    """Result of the test of ``first`` against ``second``.
+    """Result of the test of ``first`` against ``second``."""
 
-    Attributes:
-        t: positive if the first mean is higher.
-        df: degrees of freedom after Welch and Satterthwaite.
-        p: p of the alternative; nan if neither group varies.
-        mean_first, mean_second, n_first, n_second: mean and size of each group.
-    """
-
-    t: float
-    df: float
-    p: float
+    t: float  # positive if the first mean is higher
+    df: float  # degrees of freedom after Welch and Satterthwaite
+    p: float  # p of the alternative; nan if neither group varies
+    # mean_first, mean_second, n_first, n_second: mean and size of each group
     mean_first: float
     mean_second: float
     n_first: int
@@ -346,17 +325,11 @@ def welch_test(
 
 @dataclass(frozen=True)
 class Spread:
-    """Variation of the differences of paired scores.
+    """Variation of the differences of paired scores."""
 
-    Attributes:
-        sd: standard deviation of one case.
-        icc: intraclass correlation, 0 to 1: the share of the variance that lies between clusters.
-        cluster_size: mean number of cases in a cluster, weighted by size (sum of squares over sum).
-    """
-
-    sd: float
-    icc: float = 0.0
-    cluster_size: float = 1.0
+    sd: float  # standard deviation of one case
+    icc: float = 0.0  # intraclass correlation, 0 to 1: the share of the variance that lies between clusters
+    cluster_size: float = 1.0  # mean number of cases in a cluster, weighted by size (sum of squares over sum)
 
     @property
     def design_effect(self) -> float:
@@ -391,19 +364,12 @@ def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
 
 @dataclass(frozen=True)
 class Detectable:
-    """Smallest difference of means that a comparison detects.
+    """Smallest difference of means that a comparison detects."""
 
-    Attributes:
-        difference: nan if no difference is detected.
-        n: number of common cases.
-        clusters: number of their clusters.
-        reason: why no difference is detected; None otherwise.
-    """
-
-    difference: float
-    n: int
-    clusters: int
-    reason: str | None = None
+    difference: float  # nan if no difference is detected
+    n: int  # number of common cases
+    clusters: int  # number of their clusters
+    reason: str | None = None  # why no difference is detected; None otherwise
 
 
 def smallest_difference(n: int, clusters: int, spread: Spread, power: float = POWER) -> Detectable:

@@ -46,17 +46,11 @@ _CENTRAL_RELATIVE = (0.2, 0.8)
 
 @dataclass(frozen=True)
 class LengthScores:
-    """Scores of a length, without cases that could not be scored.
-
-    Attributes:
-        values: scores.
-        clusters: cluster of each score.
-        lacking: number of cases that could not be scored.
-    """
+    """Scores of a length, without cases that could not be scored."""
 
     values: Sequence[float]
     clusters: Sequence[Hashable]
-    lacking: int = 0
+    lacking: int = 0  # number of cases that could not be scored
 
     @property
     def complete(self) -> bool:
@@ -66,16 +60,11 @@ class LengthScores:
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar that scores are tested against.
+    """Bar that scores are tested against."""
 
-    Attributes:
-        words: text for tables, such as "85.6 %" or "85 % of the score at the shortest length".
-        heights: height for each length; with ``fraction``, the score of guessing.
-        fraction: fraction of the mean at the shortest length with scores; None for a fixed bar.
-    """
-
-    words: str
-    heights: Mapping[int, float]
+    words: str  # text for tables, such as "85.6 %" or "85 % of the score at the shortest length"
+    heights: Mapping[int, float]  # height for each length; with fraction, the score of guessing
+    # Fraction of the mean at the shortest length with scores; None for a fixed bar.
     fraction: float | None = None
 
 
@@ -104,49 +93,35 @@ def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> 
 
 @dataclass(frozen=True)
 class LengthOutcome:
-    """Result of testing a length against the bar.
+    """Result of testing a length against the bar."""
 
-    Attributes:
-        length: in tokens.
-        n, clusters: number of scores and of their clusters.
-        total: number of all cases; ``n / total`` is the coverage.
-        mean: nan without scores.
-        interval: 95 %, of the mean.
-        bar: height at this length; at the base of a relative bar, chance or 0.
-        margin: 95 % interval of the mean less the bar.
-        outcome: ``holds`` if the margin is above 0, ``fails`` if below, otherwise ``open``. No length holds unless the base of a relative bar
-            does.
-        reason: why the length was not tested; None otherwise.
-    """
-
-    length: int
+    length: int  # in tokens
+    # n, clusters: number of scores and of their clusters
     n: int
-    total: int
+    total: int  # number of all cases; n / total is the coverage
     clusters: int
-    mean: float
-    interval: Interval
-    bar: float
-    margin: Interval
+    mean: float  # nan without scores
+    interval: Interval  # 95 %, of the mean
+    bar: float  # height at this length; at the base of a relative bar, chance or 0
+    margin: Interval  # 95 % interval of the mean less the bar
+    # "holds" if the margin is above 0, "fails" if below, otherwise "open". No length holds unless the base of a
+    # relative bar does.
     outcome: Outcome
-    reason: str | None = None
+    reason: str | None = None  # why the length was not tested; None otherwise
 
 
 @dataclass(frozen=True)
 class EffectiveLength:
-    """Effective length of a model.
+    """Effective length of a model."""
 
-    Attributes:
-        at_least: longest length that holds together with all shorter ones; None if the shortest does not hold.
-        below: shortest length that is shown to fail; None if no length is. Lengths in between are open.
-        lengths: every length, ascending. A length with a case without a score cannot support a claim: "at least" ends before the first
-            one, "below" skips them.
-        definition: description for tables.
-    """
-
+    # Longest length that holds together with all shorter ones; None if the shortest does not hold.
     at_least: int | None
+    # Shortest length that is shown to fail; None if no length is. Lengths in between are open.
     below: int | None
+    # Every length, ascending. A length with a case without a score cannot support a claim: "at least" ends
+    # before the first one, "below" skips them.
     lengths: Sequence[LengthOutcome]
-    definition: str
+    definition: str  # description for tables
 
     @property
     def open(self) -> list[int]:
@@ -273,19 +248,13 @@ def _untested(length: int, scores: LengthScores, rates: bool) -> LengthOutcome:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Scores by cluster, along the last axis; leading axes are separate experiments.
+    """Scores by cluster, along the last axis; leading axes are separate experiments."""
 
-    Attributes:
-        sums: sum of the scores of each cluster, ``(..., k)``.
-        sizes: number of the scores of each cluster, ``(..., k)``, or ``(k,)`` if it is the same in all experiments.
-        hits: all scores are 0 or 1.
-        names: name of each cluster; clusters of the same name are paired.
-    """
-
-    sums: Array
+    sums: Array  # sum of the scores of each cluster, (..., k)
+    # Number of the scores of each cluster, (..., k), or (k,) if it is the same in all experiments.
     sizes: Array
-    hits: bool
-    names: Sequence[Hashable]
+    hits: bool  # all scores are 0 or 1
+    names: Sequence[Hashable]  # name of each cluster; clusters of the same name are paired
 
     @property
     def mean(self) -> Array:

@@ -32,25 +32,18 @@ Z_95 = statistics.NormalDist().inv_cdf(0.975)  # half the width of a 95 % interv
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over the cases that could be scored.
+    """A mean over the cases that could be scored."""
 
-    Attributes:
-        value: the mean; nan if no case was scored.
-        low, high: 95 % interval. It is not the mean plus or minus 1.96 ``se``, because it accounts for few clusters and for the ends
-            of the scale.
-        n: number of cases in the mean.
-        total: number of all cases; ``n / total`` is the coverage.
-        reasons: number of cases by reason, for failures of the model (in the mean) and of ours (not in the mean).
-        se: standard error over clusters, for exports; nan if the spread is unknown.
-    """
-
-    value: float
+    value: float  # the mean; nan if no case was scored
+    # low, high: 95 % interval. It is not the mean plus or minus 1.96 se, because it accounts for few clusters
+    # and for the ends of the scale.
     low: float
     high: float
-    n: int
-    total: int
+    n: int  # number of cases in the mean
+    total: int  # number of all cases; n / total is the coverage
+    # Number of cases by reason, for failures of the model (in the mean) and of ours (not in the mean).
     reasons: Mapping[str, int]
-    se: float = math.nan
+    se: float = math.nan  # standard error over clusters, for exports; nan if the spread is unknown
 
     @property
     def coverage(self) -> float:
@@ -67,8 +60,6 @@ def mean_of_scores(
     the mean of one person's scores.
 
     Args:
-        scores: values, reasons and standard deviations.
-        clusters: cluster of each score.
         scale: lowest and highest possible value of the metric; None if it has no ends.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
@@ -97,8 +88,6 @@ def standard_error(
     If every cluster has one value, it is the sample standard deviation over the root of n.
 
     Args:
-        values: at least one value.
-        clusters: cluster of each value.
         stds: as in :func:`interval_of_mean`.
 
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
@@ -124,8 +113,6 @@ def interval_of_mean(
     with a single cluster or, without a scale, if all clusters have the same mean.
 
     Args:
-        values: at least one value.
-        clusters: cluster of each value.
         scale: lowest and highest possible value; None without a scale.
         stds: if values are expectations, independent standard deviations around them; empty otherwise.
     """
@@ -152,23 +139,14 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, scale: Scale 
 
 @dataclass(frozen=True)
 class GroupMean:
-    """Mean of the scores of one label (question type, answer position, gold score).
+    """Mean of the scores of one label (question type, answer position, gold score)."""
 
-    Attributes:
-        n: number of scores in the mean.
-        total: number of items with this label; ``n / total`` is the coverage.
-        clusters: number of meetings (books, ...) of the scores.
-        mean: nan if no item was scored.
-        sd: sample standard deviation of the scores; nan for fewer than two.
-        interval: 95 %, of the mean, over clusters; its ends are nan for a single cluster.
-    """
-
-    n: int
-    total: int
-    clusters: int
-    mean: float
-    sd: float
-    interval: Interval
+    n: int  # number of scores in the mean
+    total: int  # number of items with this label; n / total is the coverage
+    clusters: int  # number of meetings (books, ...) of the scores
+    mean: float  # nan if no item was scored
+    sd: float  # sample standard deviation of the scores; nan for fewer than two
+    interval: Interval  # 95 %, of the mean, over clusters; its ends are nan for a single cluster
 
 
 def group_mean(
@@ -235,12 +213,7 @@ def task_numbers(
     """Return means, intervals and counts of a task as flat numbers for a host's table and result file.
 
     Args:
-        scores: one mapping per case, each with every metric.
-        clusters: cluster of each case.
-        metrics: names; the first is the headline metric, whose reasons are counted.
-        intervals: metrics that get ``_low`` and ``_high``.
         n_truncated: number of prompts that the host cut; nan if the window is unknown.
-        points: metrics that are points instead of rates, with their scales.
 
     Returns:
         Metric values (rates from 0 to 1; nan if no case counts) and counts, keyed as in :func:`result_keys`.
@@ -328,31 +301,18 @@ _MOST_LEVERAGE = 0.8
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """A judge's mean, and an estimate of the mean that people would give.
+    """A judge's mean, and an estimate of the mean that people would give."""
 
-    Attributes:
-        n: number of answers that the judge scored.
-        n_rated: number of these that a person rated as well.
-        raw: mean of the judge's scores over all answers.
-        corrected: estimate of people's mean over all answers.
-        interval: of ``corrected``, over the clusters with a rating.
-        rated_only: people's mean over the rated answers.
-        rated_interval: of ``rated_only``, over clusters.
-        bias: mean of judge minus person over the rated answers.
-        bias_interval: of ``bias``, over clusters.
-        weight: slope of people's ratings on the judge's scores, over the rated answers.
-    """
-
-    n: int
-    n_rated: int
-    raw: float
-    corrected: float
-    interval: Interval
-    rated_only: float
-    rated_interval: Interval
-    bias: float
-    bias_interval: Interval
-    weight: float
+    n: int  # number of answers that the judge scored
+    n_rated: int  # number of these that a person rated as well
+    raw: float  # mean of the judge's scores over all answers
+    corrected: float  # estimate of people's mean over all answers
+    interval: Interval  # of corrected, over the clusters with a rating
+    rated_only: float  # people's mean over the rated answers
+    rated_interval: Interval  # of rated_only, over clusters
+    bias: float  # mean of judge minus person over the rated answers
+    bias_interval: Interval  # of bias, over clusters
+    weight: float  # slope of people's ratings on the judge's scores, over the rated answers
 
 
 def corrected_mean(
@@ -366,10 +326,8 @@ def corrected_mean(
     The rated answers have to be a random part of all answers of the same model, because the judge's bias differs between models.
 
     Args:
-        judged: scores of the judge.
         rated: a person's rating of the same answer, on the same scale; None if it has no rating.
         clusters: cluster of each answer (meeting, document).
-        level: confidence level.
 
     Raises:
         ValueError: lengths differ; fewer than :data:`MIN_RATED` rated answers or :data:`MIN_CLUSTERS` clusters of them; fewer than

@@ -15,17 +15,16 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats.intervals import LEVEL, Array, Interval, cluster_t, moments, t_quantile
+from long_context_tasks.stats.intervals import LEVEL, Array, Interval, moments, t_quantile
 from long_context_tasks.stats.means import GroupMean, group_mean, group_means, round_half_up
 
 Method = Literal["pearson", "spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
-Outcome = Literal["wins", "loses", "open"]
 Rows = NDArray[np.intp]
 Float = np.floating[Any]  # unlike float, it divides by 0 without an error
 
@@ -111,23 +110,15 @@ def _interval(ends: tuple[Array, Array]) -> Interval:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Correlation of two raters over the items that both scored.
-
-    Attributes:
-        first, second: names of the raters.
-        value: nan if fewer than two items have both scores, or all scores of a rater are equal.
-        interval: 95 %, over clusters.
-        n: number of items with both scores.
-        clusters: number of their clusters.
-    """
+    """Correlation of two raters over the items that both scored."""
 
     first: str
     second: str
     method: Method
-    value: float
-    interval: Interval
-    n: int
-    clusters: int
+    value: float  # nan if fewer than two items have both scores, or all scores of a rater are equal
+    interval: Interval  # 95 %, over clusters
+    n: int  # number of items with both scores
+    clusters: int  # number of their clusters
 
 
 def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Method = "pearson") -> float:
@@ -173,79 +164,10 @@ def correlate_raters(
     return Correlation(first[0], second[0], method, float(found[0]), interval, len(common), len(set(kept)))
 
 
-G = TypeVar("G", bound=Hashable)
-# Fewest answers of a model for a correlation within it.
-FEWEST_WITHIN = 5
-
-
-def rhos_within(x: Sequence[float], y: Sequence[float], groups: Sequence[G]) -> dict[G, float]:
-    """Return Spearman's correlation within each group of at least five items, in order of first occurrence; nan if x or y is constant."""
-    places: dict[G, list[int]] = {}
-    for place, group in enumerate(groups):
-        places.setdefault(group, []).append(place)
-    return {
-        group: correlate([x[p] for p in rows], [y[p] for p in rows], "spearman")
-        for group, rows in places.items()
-        if len(rows) >= FEWEST_WITHIN
-    }
-
-
-def mean_rho_within(x: Sequence[float], y: Sequence[float], groups: Sequence[Hashable]) -> float:
-    """Return the mean of :func:`rhos_within` over the groups that have a correlation; nan without any.
-
-    The author of an answer is the same for all items of a group, so knowing it does not raise this figure.
-    """
-    found = [each for each in rhos_within(x, y, groups).values() if not math.isnan(each)]
-    return math.fsum(found) / len(found) if found else math.nan
-
-
-def rho_within(
-    x: Sequence[float], y: Sequence[float], groups: Sequence[Hashable], clusters: Sequence[Hashable]
-) -> tuple[float, Interval]:
-    """Return :func:`mean_rho_within` and its 95 % interval over clusters.
-
-    Args:
-        x: scores of a rater.
-        y: scores of another rater or of people, in the same order.
-        groups: model that answered each item.
-        clusters: question of each item.
-    """
-
-    def within(rows: Rows) -> float:
-        return mean_rho_within(*([values[row] for row in rows] for values in (x, y, groups)))
-
-    found = jackknife(within, clusters)
-    return float(found[0]), _interval(fisher_ends(found))
-
-
-@dataclass(frozen=True)
-class Difference:
-    """First rater minus second.
-
-    Attributes:
-        value: difference over all items.
-        interval: 95 %, over clusters.
-        outcome: outcome for the first rater: ``open`` if the interval contains 0 or is unknown.
-    """
-
-    value: float
-    interval: Interval
-    outcome: Outcome
-
-
-def _difference(value: float, interval: Interval, *, larger_wins: bool) -> Difference:
-    outcome: Outcome = "open"
-    if interval.low > 0:
-        outcome = "wins" if larger_wins else "loses"
-    elif interval.high < 0:
-        outcome = "loses" if larger_wins else "wins"
-    return Difference(value, interval, outcome)
-
-
-def rho_difference(
+def interval_of_rho_difference(
     first: Sequence[float], second: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable]
-) -> Difference:
-    """Return the difference of two raters' Spearman correlations with the truth.
+) -> Interval:
+    """Return the 95 % interval of the first rater's Spearman correlation with the truth minus the second's; nan if one has none.
 
     Raises:
         ValueError: lengths differ.
@@ -258,26 +180,9 @@ def rho_difference(
         return jackknife(lambda rows: correlate(rater[rows], people[rows], "spearman"), clusters)
 
     one, other = rho(x), rho(y)
-    value = float(one[0] - other[0])
-    if math.isnan(value):
-        return Difference(value, Interval(math.nan, math.nan), "open")
-    return _difference(value, _interval(difference_ends(one, other)), larger_wins=True)
-
-
-def mae_difference(
-    first: Sequence[float],
-    second: Sequence[float],
-    truth: Sequence[float],
-    clusters: Sequence[Hashable],
-) -> Difference:
-    """Return the difference of two raters' mean absolute errors; below 0, the first is closer to the truth.
-
-    Raises:
-        ValueError: no items, or lengths differ.
-    """
-    values = [abs(a - t) - abs(b - t) for a, b, t in zip(first, second, truth, strict=True)]
-    interval = cluster_t(values, clusters, skewed=False)
-    return _difference(math.fsum(values) / len(values), interval, larger_wins=False)
+    if math.isnan(one[0] - other[0]):
+        return Interval(math.nan, math.nan)
+    return _interval(difference_ends(one, other))
 
 
 Ratings = Mapping[str, Sequence[float | None]]
@@ -288,24 +193,19 @@ MIN_TARGETS = 5
 
 @dataclass(frozen=True)
 class Icc:
-    """One form of the intraclass correlation.
+    """One form of the intraclass correlation."""
 
-    Attributes:
-        form: ``ICC(1,1)`` ... ``ICC(3,k)``.
-        value: nan or infinite if nothing varies.
-        interval: 95 %, from the F distribution, with targets as independent; ends are nan if raters agree so much less than by
-            chance that the formula gives no interval.
-        f, df1, df2, p: F test against no agreement.
-        targets, raters: size of the table.
-    """
-
-    form: str
-    value: float
+    form: str  # ICC(1,1) ... ICC(3,k).
+    value: float  # nan or infinite if nothing varies
+    # 95 %, from the F distribution, with targets as independent; ends are nan if raters agree so much less
+    # than by chance that the formula gives no interval.
     interval: Interval
+    # f, df1, df2, p: F test against no agreement
     f: float
     df1: int
     df2: int
     p: float
+    # targets, raters: size of the table
     targets: int
     raters: int
 
@@ -414,41 +314,27 @@ def means_by_gold_bin(
 
 @dataclass(frozen=True)
 class RaterStudy:
-    """Means, correlations and distributions of raters.
-
-    Attributes:
-        items, clusters: number of items and of their clusters.
-        means: mean of each rater over the items that it scored.
-        by_label: label to the means of each rater (Table 4, with the model as label); empty without labels.
-        correlations: every pair of raters by every method.
-        bins: rater to its mean score in each bin of the gold rater (Fig. 2a); empty without a gold rater.
-    """
+    """Means, correlations and distributions of raters."""
 
     items: int
     clusters: int
-    means: Mapping[str, GroupMean]
-    correlations: Sequence[Correlation]
+    means: Mapping[str, GroupMean]  # mean of each rater over the items that it scored
+    correlations: Sequence[Correlation]  # every pair of raters by every method
+    # Label to the means of each rater (Table 4, with the model as label); empty without labels.
     by_label: Mapping[str, Mapping[str, GroupMean]] = field(default_factory=dict)
+    # Rater to its mean score in each bin of the gold rater (Fig. 2a); empty without a gold rater.
     bins: Mapping[str, Mapping[int, GroupMean]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Agreement of several raters (Table 11).
-
-    Attributes:
-        raters: names.
-        items: number of items that all raters scored; the figures use only these.
-        left_out: number of items that lack a score.
-        overall: all forms over all items; read ICC(1,k) if the clusters had different raters.
-        by_cluster: ICC(2,k) of each cluster with at least five such items.
-    """
+    """Agreement of several raters (Table 11)."""
 
     raters: tuple[str, ...]
-    items: int
-    left_out: int
-    overall: Mapping[str, Icc]
-    by_cluster: Mapping[Hashable, Icc]
+    items: int  # number of items that all raters scored; the figures use only these
+    left_out: int  # number of items that lack a score
+    overall: Mapping[str, Icc]  # all forms over all items; read ICC(1,k) if the clusters had different raters
+    by_cluster: Mapping[Hashable, Icc]  # ICC(2,k) of each cluster with at least five such items
 
 
 def study_raters(

@@ -62,16 +62,12 @@ def flag_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of every builder; a subclass adds more.
-
-    Attributes:
-        lengths: in tokens, ascending; from ``--length``.
-    """
+    """Settings of every builder; a subclass adds more."""
 
     SHORTEST: ClassVar[int] = 500  # shortest length, in tokens
     INSTRUCTION: ClassVar[str] = "some 200"  # number of tokens of a prompt without its context, for messages
 
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...]  # in tokens, ascending; from --length
     seed: Annotated[
         Whole, option("Seed of shuffles and choices; equal seeds give equal bytes. Default: 0", ALL_TASKS)
     ] = 0

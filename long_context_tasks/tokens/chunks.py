@@ -13,15 +13,10 @@ JOINT = "\n\n"
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is not joined with its predecessor: a paragraph, a speech, an abstract, a page.
+    """A text that is not joined with its predecessor: a paragraph, a speech, an abstract, a page."""
 
-    Attributes:
-        text: without surrounding white space.
-        part: index of its document, from 0.
-    """
-
-    text: str
-    part: int = 0
+    text: str  # without surrounding white space
+    part: int = 0  # index of its document, from 0
 
 
 @dataclass(frozen=True)

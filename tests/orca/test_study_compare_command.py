@@ -42,7 +42,7 @@ def figures(done: Result, out: Path) -> dict[str, Any]:
 
 def test_judges_average_and_fusion_without_any_option(tmp_path: Path, folder: Path, rated: Path) -> None:
     out = tmp_path / "out.json"
-    done = lct(rated, "--splits", folder, "--out", out, "--against", "poor")
+    done = lct(rated, "--splits", folder, "--out", out)
     found = figures(done, out)
     assert list(found) == ["good", "poor", "average", "fusion", ""]
     assert [found[name]["kind"] for name in ("good", "average", "fusion")] == ["judge", "average", "fusion"]
@@ -50,19 +50,16 @@ def test_judges_average_and_fusion_without_any_option(tmp_path: Path, folder: Pa
     assert (
         found["average"]["variance_mae"]["mean"] is not None and found["good"]["variance_mae"]["mean"] is None
     )
-    assert found["good"]["rho_difference"]["outcome"] == "wins"
-    assert found["poor"]["rho_difference"] is None
     assert found[""]["splits"][0] == {"name": "split_0", "train": 48, "dev": 16, "test": 16}
     assert len(found[""]["fusions"]["fusion"]) == 3
     for text in (
         "all 48 test answers",
-        "Each rater minus poor",
         "fusion: weights",
         "mean ± sd over 3 splits",
     ):
         assert text in done.output
     assert f"{found['good']['rho']['mean']:.4f} ± {found['good']['rho']['sd']:.4f}" in done.output
-    again = lct(rated, "--splits", folder, "--out", tmp_path / "b.json", "--against", "poor")
+    again = lct(rated, "--splits", folder, "--out", tmp_path / "b.json")
     assert again.output == done.output and (tmp_path / "b.json").read_bytes() == out.read_bytes()
 
 
@@ -176,14 +173,13 @@ def orca_files(tmp_path: Path, folder: Path, *, clamped: tuple[int, ...] = (), s
 def test_orca_and_its_clamped_means(tmp_path: Path, folder: Path, rated: Path) -> None:
     out = tmp_path / "out.json"
     pattern = orca_files(tmp_path, folder, clamped=(0, 1, 2))
-    done = lct(rated, "--splits", folder, "--out", out, "--orca", pattern, "--against", "orca")
+    done = lct(rated, "--splits", folder, "--out", out, "--orca", pattern)
     found = figures(done, out)
     assert found["orca"]["mae"]["mean"] == pytest.approx(0) and found["orca"]["rho"]["mean"] == pytest.approx(
         1
     )
     assert found["orca clamped"]["mae"]["mean"] > 0.05
     assert found["orca"]["n_variance"] == 48 and found["orca"]["variance_mae"]["mean"] > 0
-    assert found["poor"]["mae_difference"]["outcome"] == "loses"
 
 
 def test_orca_without_a_spread_predicts_no_variance(tmp_path: Path, folder: Path, rated: Path) -> None:
@@ -197,7 +193,6 @@ def test_orca_without_a_spread_predicts_no_variance(tmp_path: Path, folder: Path
     ("arguments", "message"),
     [
         (("--raters", "good,none"), "no row has a score of none; raters found: good, poor"),
-        (("--against", "other"), "--against other: no such rater"),
         (("--orca", "orca=x.jsonl"), "write NAME=PATTERN"),
         (("--orca", "orca=x/{split}.jsonl"), "x/split_0.jsonl: cannot be read"),
         (("--out", "{here}/no/out.json"), "choose another place with --out"),
@@ -262,13 +257,12 @@ def test_shortcuts_stand_beside_a_judge_that_knows_no_more_than_who_answered(tmp
         for row in rows
     ]
     file, out = write_rows(tmp_path / "r.jsonl", told), tmp_path / "out.json"
-    done = lct(file, "--splits", folder, "--out", out, "--against", "identity + lengths")
+    done = lct(file, "--splits", folder, "--out", out)
     content = json.loads(out.read_text())["comparison"]
     found = {each["name"]: each for each in content["figures"]}
     assert list(found) == ["fan", *SHORTCUTS]
     assert found["fan"]["rho"] == found["identity only"]["rho"] and found["fan"]["rho"]["mean"] > 0.8
     assert found["lengths only"]["rho"]["mean"] < found["identity + lengths"]["rho"]["mean"]
-    assert found["fan"]["rho_difference"]["value"] < 0
     assert "shortcut" in done.output
 
 

@@ -14,9 +14,8 @@ from long_context_tasks.stats.raters import (
     MOST_GROUPS,
     correlate,
     correlate_raters,
+    interval_of_rho_difference,
     jackknife,
-    mae_difference,
-    rho_difference,
     study_raters,
 )
 
@@ -166,38 +165,20 @@ def test_what_has_no_correlation_or_interval():
         assert math.isnan(correlate_raters(("x", x), ("y", y), clusters).interval.low)
 
 
-def drawn(n: int = 60) -> tuple[list[float], list[float], list[float], list[int]]:
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 5, n) / 4
-    good = np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
-    poor = np.clip(truth + rng.normal(0, 0.8, n), 0, 1)
-    return list(good), list(poor), list(truth), [k // 3 for k in range(n)]
-
-
-def test_differences_by_hand() -> None:
+def test_the_interval_of_a_difference_of_raters() -> None:
     import scipy.stats
 
-    good, poor, truth, clusters = drawn()
-    rho = rho_difference(good, poor, truth, clusters)
-    assert rho.value == pytest.approx(
-        scipy.stats.spearmanr(good, truth).statistic - scipy.stats.spearmanr(poor, truth).statistic
-    )
-    assert rho.outcome == "wins" and 0 < rho.interval.low < rho.value < rho.interval.high
-    mae = mae_difference(good, poor, truth, clusters)
-    errors = [np.abs(np.array(each) - truth).mean() for each in (good, poor)]
-    assert mae.value == pytest.approx(errors[0] - errors[1]) and mae.value < 0 and mae.outcome == "wins"
-    assert rho_difference(poor, good, truth, clusters).outcome == "loses"
-    assert mae_difference(poor, good, truth, clusters).outcome == "loses"
-    assert rho_difference(good, poor, truth, clusters) == rho
-
-
-def test_equal_raters_and_too_little_data_are_open() -> None:
-    good, _, truth, clusters = drawn()
-    assert rho_difference(good, good, truth, clusters).outcome == "open"
-    assert mae_difference(good, good, truth, clusters).outcome == "open"
-    flat = rho_difference([0.5] * 60, good, truth, clusters)
-    assert math.isnan(flat.value) and flat.outcome == "open"
-    one = rho_difference(good, good[::-1], truth, [0] * 60)
-    assert math.isnan(one.interval.low) and one.outcome == "open"
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 5, 60) / 4
+    good, poor = (list(np.clip(truth + rng.normal(0, sd, 60), 0, 1)) for sd in (0.1, 0.8))
+    clusters = [k // 3 for k in range(60)]
+    rhos = [scipy.stats.spearmanr(each, truth).statistic for each in (good, poor)]
+    found = interval_of_rho_difference(good, poor, list(truth), clusters)
+    assert 0 < found.low < rhos[0] - rhos[1] < found.high
+    other = interval_of_rho_difference(poor, good, list(truth), clusters)
+    assert (other.low, other.high) == pytest.approx((-found.high, -found.low))
+    flat, one_cluster = ([0.5] * 60, clusters), (good[::-1], [0] * 60)
+    for first, own in (flat, one_cluster):
+        assert math.isnan(interval_of_rho_difference(first, good, list(truth), own).low)
     with pytest.raises(ValueError, match="60 items and 2 clusters"):
-        rho_difference(good, good, truth, [0, 1])
+        interval_of_rho_difference(good, good, list(truth), [0, 1])

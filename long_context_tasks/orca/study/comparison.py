@@ -20,15 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from long_context_tasks.judges.ratings import RatingTable
-from long_context_tasks.orca.controls import predicted_by_shortcuts, traits_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import item_agreement
 from long_context_tasks.orca.results import read_results
+from long_context_tasks.orca.shortcuts import predict_across_questions, predict_by_shortcuts
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, WORDINGS, column_parts
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
-from long_context_tasks.stats.shortcuts import SHORTCUTS, cross_predicted
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
 """A ``control`` is a judge that saw another reference or none; a ``shortcut`` predicts ratings without reading answers."""
@@ -161,9 +159,6 @@ def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> t
 
     Returns:
         The fusion as a rater, which predicts the test parts only, and the fusion of each split.
-
-    Raises:
-        InputError: a part has fewer than two answers with a score of every judge.
     """
     by_split, learned = [], []
     for number, split in enumerate(splits):
@@ -189,9 +184,6 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
     """Read ORCA's predictions from the files of ``NAME=PATTERN``; clamped means form a second rater, ``NAME clamped``.
 
     ``{split}`` in the pattern is the name of a split's folder.
-
-    Raises:
-        InputError: no name or pattern, a file is missing or not a file of scored answers, or only some files are clamped.
     """
     name, _, pattern = (part.strip() for part in text.partition("="))
     if not name or "{split}" not in pattern:
@@ -240,30 +232,21 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
     found: dict[str, list[Estimates]] = {}
     for split in splits:
         if cross:
-            traits = [traits_of(item) for item in split.test]
-            ratings = [float(item.rating_mean or 0) for item in split.test]
-            predicted = cross_predicted(traits, ratings, question_numbers(split.test))
+            predicted = predict_across_questions(split.test, named=named)
         else:
-            predicted = predicted_by_shortcuts(split.train, split.test, named=named)
-        for name, (identity, _) in SHORTCUTS.items():
-            if named or not identity:
-                means = zip(split.test, predicted[name], strict=True)
-                estimates = {item.id: Estimate(min(max(mean, 0.0), 1.0)) for item, mean in means}
-                found.setdefault(name, []).append(estimates)
+            predicted = predict_by_shortcuts(split.train, split.test, named=named)
+        for name, means in predicted.items():
+            estimates = {item.id: Estimate(mean) for item, mean in zip(split.test, means, strict=True)}
+            found.setdefault(name, []).append(estimates)
     return [Rater(name, "shortcut", tuple(by_split)) for name, by_split in found.items()]
 
 
 @dataclass(frozen=True)
 class SplitSpread:
-    """A figure over splits.
+    """A figure over splits."""
 
-    Attributes:
-        mean: NaN unless every split has the figure.
-        sd: of the splits (divisor n - 1); NaN below two.
-    """
-
-    mean: float
-    sd: float
+    mean: float  # NaN unless every split has the figure
+    sd: float  # of the splits (divisor n - 1); NaN below two
     by_split: tuple[float, ...]
 
     @classmethod
@@ -275,57 +258,31 @@ class SplitSpread:
 
 @dataclass(frozen=True)
 class RaterFigures:
-    """Agreement of a rater with people on the test parts.
-
-    Attributes:
-        n: answers in all test parts together.
-        n_variance: those of them with three ratings or more and a predicted variance.
-        rho, tau, mae: Spearman, Kendall's tau-b and mean absolute error of the mean.
-        variance_mae: mean absolute error of the variance.
-        rho_difference, mae_difference: this rater minus the one of ``--against``, over the test answers of all splits together.
-    """
+    """Agreement of a rater with people on the test parts."""
 
     name: str
     kind: Kind
-    n: int
-    n_variance: int
+    n: int  # answers in all test parts together
+    n_variance: int  # those of them with three ratings or more and a predicted variance
+    # rho, tau, mae: Spearman, Kendall's tau-b and mean absolute error of the mean
     rho: SplitSpread
     tau: SplitSpread
     mae: SplitSpread
-    variance_mae: SplitSpread
-    rho_difference: Difference | None = None
-    mae_difference: Difference | None = None
+    variance_mae: SplitSpread  # mean absolute error of the variance
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rows.
-
-    Attributes:
-        total: answers in the test parts; one that is in two test parts counts twice.
-        left_out: those without a score of some rater, which do not count.
-        lacking: rater to the number of test answers without its score, if any.
-        questions: number of questions of the answers that count.
-    """
+    """All rows."""
 
     figures: tuple[RaterFigures, ...]
-    total: int
-    left_out: int
-    lacking: Mapping[str, int]
-    questions: int
+    total: int  # answers in the test parts; one that is in two test parts counts twice
+    left_out: int  # those without a score of some rater, which do not count
+    lacking: Mapping[str, int]  # rater to the number of test answers without its score, if any
 
 
-def compare_raters(
-    splits: Sequence[SplitItems], raters: Sequence[Rater], *, against: str | None = None
-) -> Comparison:
-    """Measure the agreement of raters with people on the test answers that all of them have scored; ``against`` is subtracted from the others.
-
-    Raises:
-        InputError: no answer is left of a split's test part, or ``against`` is not a rater.
-    """
-    by_name = {rater.name: rater for rater in raters}
-    if against is not None and against not in by_name:
-        raise InputError(f"--against {against}: no such rater; there are: {', '.join(by_name)}")
+def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Comparison:
+    """Measure the agreement of raters with people on the test answers that all of them have scored."""
     lacking: Counter[str] = Counter()
     kept = []
     for at, split in enumerate(splits):
@@ -342,42 +299,26 @@ def compare_raters(
                 f"{split.name}: no answer of its test part has a score of every rater; its ids are such as {split.test[0].id} "
                 f"(without a score: {counts})"
             )
-    # Numbered over all splits, because one question may be in several test parts.
-    known = all_items(splits)
-    numbers = dict(zip(known, question_numbers(list(known.values())), strict=True))
-    questions = [numbers[item.id] for items in kept for item in items]
     total = sum(len(split.test) for split in splits)
     return Comparison(
-        tuple(_figures(rater, by_name.get(str(against)), kept, questions) for rater in raters),
+        tuple(_figures(rater, kept) for rater in raters),
         total,
-        total - len(questions),
+        total - sum(map(len, kept)),
         {rater.name: lacking[rater.name] for rater in raters if lacking[rater.name]},
-        len(set(questions)),
     )
 
 
-def _figures(
-    rater: Rater, against: Rater | None, parts: Sequence[Sequence[OrcaItem]], questions: Sequence[int]
-) -> RaterFigures:
-    def estimates(of: Rater) -> list[list[Estimate]]:
-        return [[own[item.id] for item in items] for own, items in zip(of.by_split, parts, strict=True)]
-
-    own = estimates(rater)
-    found = [
-        item_agreement(items, [each.mean for each in part], [each.variance for each in part])
-        for items, part in zip(parts, own, strict=True)
-    ]
-    differences = []
-    if against is not None and against is not rater:
-        truth = [float(item.rating_mean or 0) for items in parts for item in items]
-        x, y = ([each.mean for part in given for each in part] for given in (own, estimates(against)))
-        differences = [each(x, y, truth, questions) for each in (rho_difference, mae_difference)]
+def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]]) -> RaterFigures:
+    found = []
+    for items, by_id in zip(parts, rater.by_split, strict=True):
+        own = [by_id[item.id] for item in items]
+        found.append(item_agreement(items, [each.mean for each in own], [each.variance for each in own]))
     n, n_variance = (sum(getattr(each, name) for each in found) for name in ("n", "n_variance"))
     rho, tau, mae, variance_mae = (
         SplitSpread.of([getattr(each, name) for each in found])
         for name in ("rho", "tau", "mae", "variance_mae")
     )
-    return RaterFigures(rater.name, rater.kind, n, n_variance, rho, tau, mae, variance_mae, *differences)
+    return RaterFigures(rater.name, rater.kind, n, n_variance, rho, tau, mae, variance_mae)
 
 
 def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, SplitSpread, SplitSpread]]:
@@ -403,22 +344,11 @@ def compare_files(
     *,
     named: bool = False,
     orca: Sequence[str] = (),
-    against: str | None = None,
 ) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
     """Compare the raters of files of scores, their averages and fusions by condition, ORCA and the shortcuts.
 
-    Args:
-        table: the files of scores.
-        splits: with people's ratings.
-        named: whether the user named the raters; otherwise people's own mean, which files of rated answers have, is left out.
-        orca: texts for :func:`orca_raters`.
-        against: rater that is subtracted from all others.
-
     Returns:
         The comparison of all raters, the fusions of each condition by split, and notes for the user.
-
-    Raises:
-        InputError: scores and splits share no answer, a score is outside its scale, or an option cannot be used.
     """
     plain = [
         _single_rater(name, dict(zip(table.ids, scores, strict=True)), table.scales.get(name), len(splits))
@@ -449,4 +379,4 @@ def compare_files(
     (name, count), *_ = Counter(rater.name for rater in raters).most_common(1)
     if count > 1:
         raise InputError(f"two raters are called {name}; name ORCA otherwise with --orca NAME=...")
-    return compare_raters(splits, raters, against=against), learned, notes
+    return compare_raters(splits, raters), learned, notes

@@ -131,17 +131,13 @@ RUBRIC = Rubric("correctness", *BOUNDS, judge_score)
 
 @dataclass(frozen=True)
 class RatingColumn:
-    """Scores of one rater, in the order of the answers.
-
-    Attributes:
-        scores: on the rater's own scale, or None; with several seeds the mean of those that gave one.
-        scale: lowest and highest score.
-        by_seed: scores of each answer by each seed; empty with a single one.
-    """
+    """Scores of one rater, in the order of the answers."""
 
     name: str
+    # On the rater's own scale, or None; with several seeds the mean of those that gave one.
     scores: tuple[float | None, ...]
-    scale: tuple[float, float]
+    scale: tuple[float, float]  # lowest and highest score
+    # Scores of each answer by each seed; empty with a single one.
     by_seed: tuple[tuple[float | None, ...], ...] = ()
 
     @property
@@ -151,11 +147,7 @@ class RatingColumn:
 
 
 def chosen_conditions(names: Iterable[str]) -> list[Condition]:
-    """Return the named conditions without repetition; ``all`` means all but the controls.
-
-    Raises:
-        InputError: an unknown condition, or none.
-    """
+    """Return the named conditions without repetition; ``all`` means all but the controls."""
     names = list(names)
     unknown = [name for name in names if name not in (*CONDITIONS, *CONTROLS, "all")]
     if unknown or not names:
@@ -186,9 +178,6 @@ def rate_answers(
 
     Returns:
         Its scores under ``JUDGE:CONDITION`` (with ``:modified`` for that wording), and their cost.
-
-    Raises:
-        InputError: the judge cannot be used; see also :func:`~long_context_tasks.judges.run.judge_all`.
     """
     requests = [
         JudgeRequest(item.id, judge_prompt(item, condition, wording))
@@ -233,11 +222,7 @@ def column_parts(name: str) -> tuple[str, str, str]:
 
 
 def check_raters(configs: Sequence[JudgeConfig]) -> None:
-    """Check judges without calling them.
-
-    Raises:
-        InputError: a judge does not read prompts, two have the same name, or the model of one in this process is missing.
-    """
+    """Check judges without calling them."""
     names = Counter(config.name for config in configs)
     for config in configs:
         if not kind_of(config).reads_prompts:
@@ -260,11 +245,7 @@ def cluster_of(item: OrcaItem) -> str:
 
 
 def rated_rows(keys: Sequence[tuple[str, str]], columns: Sequence[RatingColumn]) -> list[dict[str, Any]]:
-    """Return a row for each answer; ``keys`` has the id and the cluster of each.
-
-    Raises:
-        InputError: two raters have the same name, or one has the name of another key of the rows.
-    """
+    """Return a row for each answer; ``keys`` has the id and the cluster of each."""
     names = Counter(column.name for column in columns)
     if clash := [name for name, count in names.items() if count > 1 or name in ROW_KEYS]:
         raise InputError(f"two columns are called {clash[0]}; give one of the judges another `name`")
@@ -308,9 +289,6 @@ def rouge_l(reference: str, candidate: str) -> float | None:
     """Return the F-measure of ROUGE-L (Lin, 2004) by the package rouge-score, without stemming; the best of several references.
 
     Its words are runs of a-z and 0-9, so a reference in another script cannot be measured (None).
-
-    Raises:
-        InputError: rouge-score is not installed.
     """
     tokenizer, scorer = _rouge()
     counting = [each for each in _references(reference) if tokenizer.tokenize(each)]

@@ -20,18 +20,13 @@ from long_context_tasks.schema import InputError, file_sha256
 
 @dataclass(frozen=True)
 class TrainFiles:
-    """The files of a training.
+    """The files of a training."""
 
-    Attributes:
-        train, judge_train: ratings by people, by judges.
-        dev: development part.
-        exclude: files whose questions are not trained on with judges' ratings.
-    """
-
+    # train, judge_train: ratings by people, by judges
     train: Path | None
     judge_train: Path | None
-    dev: Path
-    exclude: Sequence[Path]
+    dev: Path  # development part
+    exclude: Sequence[Path]  # files whose questions are not trained on with judges' ratings
 
     def described(self) -> dict[str, dict[str, str]]:
         named = {"train": self.train, "judge_train": self.judge_train, "dev": self.dev}
@@ -47,17 +42,10 @@ def run_training(
     """Check everything cheap, then train.
 
     Args:
-        files: rated answers.
-        settings: of the training.
-        output: place of the checkpoint.
         device: of torch, or ``auto``.
-        report: receives lines for the user, in the first process only.
 
     Returns:
         True after a training, False if its result existed, None in every process but the first.
-
-    Raises:
-        InputError: see :func:`long_context_tasks.orca.train.loop.train` and the readers.
     """
     settings = _with_start(settings)
     human = [] if files.train is None else read_items(files.train, need_ratings=True)

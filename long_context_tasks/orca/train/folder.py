@@ -27,29 +27,17 @@ STATE = "state.safetensors"
 
 @dataclass(frozen=True)
 class StageState:
-    """Progress of a stage.
+    """Progress of a stage."""
 
-    Attributes:
-        step: number of finished steps.
-        evaluated: step after which the model was last evaluated; 0 before the first evaluation.
-        best_step: step after which the best checkpoint was made; 0 without one.
-        best: its loss per rating on the development part.
-        done: whether the stage has ended.
-    """
-
-    step: int = 0
-    evaluated: int = 0
-    best_step: int = 0
-    best: float | None = None
-    done: bool = False
+    step: int = 0  # number of finished steps
+    evaluated: int = 0  # step after which the model was last evaluated; 0 before the first evaluation
+    best_step: int = 0  # step after which the best checkpoint was made; 0 without one
+    best: float | None = None  # its loss per rating on the development part
+    done: bool = False  # whether the stage has ended
 
 
 def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]") -> None:
-    """Replace the state of a stage; the tensors are the trained weights and the optimizer's state.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Replace the state of a stage; the tensors are the trained weights and the optimizer's state."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -65,11 +53,7 @@ def write_state(folder: Path, state: StageState, tensors: "Mapping[str, Tensor]"
 
 
 def read_state(folder: Path) -> "tuple[StageState, dict[str, Tensor]]":
-    """Read the state of a stage and its tensors, on the CPU; a new stage has no tensors.
-
-    Raises:
-        InputError: the file was changed or cannot be read.
-    """
+    """Read the state of a stage and its tensors, on the CPU; a new stage has no tensors."""
     from safetensors import SafetensorError, safe_open
 
     if not (folder / STATE).is_file():
@@ -89,11 +73,7 @@ def work_folder(output: Path) -> Path:
 
 
 def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
-    """Return whether the result of this run exists.
-
-    Raises:
-        InputError: the place holds something else.
-    """
+    """Return whether the result of this run exists."""
     if (output / "model" / "config.yaml").is_file():
         try:
             found = read_yaml_mapping(output / "args.yaml")
@@ -117,11 +97,7 @@ def _check_same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Pa
 
 @contextmanager
 def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
-    """Lock the folder of an unfinished run, new or existing.
-
-    Raises:
-        InputError: another process writes there, it belongs to a run with other arguments, or it cannot be written.
-    """
+    """Lock the folder of an unfinished run, new or existing."""
     work = work_folder(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -187,11 +163,7 @@ def add_to_log(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def finish(output: Path, work: Path, stages: list[Path]) -> None:
-    """Move the result to its place; the folder of the run can be removed afterwards.
-
-    Raises:
-        InputError: the result cannot be written.
-    """
+    """Move the result to its place; the folder of the run can be removed afterwards."""
     part = work / "result"
     try:
         # A run that was killed while it copied.

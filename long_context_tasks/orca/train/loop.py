@@ -139,20 +139,10 @@ def train(
     """Train, or continue a training that was stopped; the checkpoint appears at ``output`` when it is finished.
 
     Args:
-        stages: at least one.
-        dev: development part, with ratings.
-        settings: with a head, and with a model or a checkpoint to start from.
         output: place of the checkpoint: free, an empty folder, or the result of the same run.
-        processes: of this run.
-        args: further arguments that distinguish runs and belong in ``args.yaml``, such as hashes of the data.
-        report: receives lines for the user.
 
     Returns:
         False if the result existed.
-
-    Raises:
-        InputError: the model or the place cannot be used, the place belongs to a run with other arguments, no item fits the window, or the
-            loss is not a number.
     """
     output = output.absolute()
     # A run is continued only on the same kind of device, because others round differently.

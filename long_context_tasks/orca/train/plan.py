@@ -53,14 +53,9 @@ _Positive = Annotated[Number, Field(gt=0)]
 
 
 class TrainSettings(Checked):
-    """How a model is trained; the descriptions are the help of the command's options.
+    """How a model is trained; the descriptions are the help of the command's options."""
 
-    Attributes:
-        model: folder or hub id of a language model; None to start from ``init``.
-        window: maximum tokens of an item, to use less than the model's window.
-    """
-
-    model: str | None = None
+    model: str | None = None  # folder or hub id of a language model; None to start from init
     scenario: Scenario = Field(
         "human", description="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md."
     )
@@ -76,7 +71,7 @@ class TrainSettings(Checked):
     no_question: bool = Field(False, description="Do not show the question to the model.")
     no_rationale: bool = Field(False, description="Do not show the context.")
     transcript: bool = Field(False, description="Show the transcript, too.")
-    window: int | None = None
+    window: int | None = None  # maximum tokens of an item, to use less than the model's window
 
     @property
     def form(self) -> InputFormat:
@@ -109,17 +104,8 @@ def make_stages(
 ) -> tuple[list[Stage], list[str]]:
     """Make the stages of a scenario.
 
-    Args:
-        scenario: see the module.
-        human: ratings by people.
-        judge: ratings by judges.
-        held_out: items whose questions must not be trained on with judges' ratings.
-
     Returns:
         The stages in order, and notes for the user.
-
-    Raises:
-        InputError: data that the scenario needs are missing, or none of them may be trained on.
     """
     if scenario != "judge_all" and not human:
         raise InputError(
