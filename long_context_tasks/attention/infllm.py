@@ -19,23 +19,15 @@ from long_context_tasks.schema import InputError
 
 @dataclass(frozen=True)
 class InfLLMSettings:
-    """Settings with the names and values of the reference for Llama 3.
+    """Settings with the names and values of the reference for Llama 3."""
 
-    Attributes:
-        n_init: first tokens, which are always attended to.
-        n_local: tokens of the local window.
-        block_size: tokens of a block of the memory.
-        topk: blocks that are attended to.
-        repr_topk: tokens that represent a block, those that received most attention from their neighbours.
-        exc_block_size: tokens that are read at a time and share the choice of blocks.
-    """
-
-    n_init: int = 128
-    n_local: int = 4096
-    block_size: int = 128
-    topk: int = 16
+    n_init: int = 128  # first tokens, which are always attended to
+    n_local: int = 4096  # tokens of the local window
+    block_size: int = 128  # tokens of a block of the memory
+    topk: int = 16  # blocks that are attended to
+    # Tokens that represent a block, those that received most attention from their neighbours.
     repr_topk: int = 4
-    exc_block_size: int = 512
+    exc_block_size: int = 512  # tokens that are read at a time and share the choice of blocks
 
     def __post_init__(self) -> None:
         """Check what the reference asserts.
@@ -55,12 +47,7 @@ class InfLLMSettings:
 
 @dataclass
 class InfLLM:
-    """InfLLM in one layer, with the memory of one text.
-
-    Attributes:
-        rotary: of the model.
-        settings: sizes.
-    """
+    """InfLLM in one layer, with the memory of one text."""
 
     rotary: Rotary = field(repr=False)
     settings: InfLLMSettings = field(default_factory=InfLLMSettings)

@@ -21,36 +21,25 @@ MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
 
 @dataclass(frozen=True)
 class ReRoPESettings:
-    """Settings of ReRoPE; the reference's values.
+    """Settings of ReRoPE; the reference's values."""
 
-    Attributes:
-        window: distance from which the relative position no longer grows, in tokens.
-        training_length: number of tokens from which queries are scaled; 0 for the window of the model's config.
-    """
-
-    window: int = 512
+    window: int = 512  # distance from which the relative position no longer grows, in tokens
+    # Number of tokens from which queries are scaled; 0 for the window of the model's config.
     training_length: int = 0
 
 
 @dataclass(frozen=True)
 class LeakyReRoPESettings(ReRoPESettings):
-    """Settings of Leaky ReRoPE; the reference's values.
+    """Settings of Leaky ReRoPE; the reference's values."""
 
-    Attributes:
-        factor: number of tokens by which the relative position grows by one, beyond the window.
-    """
-
-    factor: int = 16
+    factor: int = 16  # number of tokens by which the relative position grows by one, beyond the window
 
 
 @dataclass(frozen=True)
 class NTKSettings:
-    """Settings of NTK-aware RoPE.
+    """Settings of NTK-aware RoPE."""
 
-    Attributes:
-        factor: growth of the window; the base grows by ``factor ** (d / (d - 2))``, with d the size of a head.
-    """
-
+    # Growth of the window; the base grows by factor ** (d / (d - 2)), with d the size of a head.
     factor: int = 4
 
 

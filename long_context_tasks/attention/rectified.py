@@ -12,15 +12,10 @@ CHUNK = 512
 
 @dataclass(frozen=True)
 class Positions:
-    """The change of relative positions.
+    """The change of relative positions."""
 
-    Attributes:
-        window: distance from which they are changed, in tokens.
-        slope: growth with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE.
-    """
-
-    window: int
-    slope: float = 0.0
+    window: int  # distance from which they are changed, in tokens
+    slope: float = 0.0  # growth with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE
 
     def of_far(self, queries: Any, keys: Any) -> tuple[Any, Any]:
         """Return the positions to rotate queries and keys to, so that their difference is ``window + slope * (i - j - window)``."""
@@ -101,16 +96,12 @@ def weighted_values(weights: Any, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ReRoPE:
-    """ReRoPE, or Leaky ReRoPE, in one layer.
-
-    Attributes:
-        rotary: of the model.
-        positions: window and slope.
-        training_length: number of tokens from which queries are scaled by ``log(position) / log(training_length)``, as in the reference.
-    """
+    """ReRoPE, or Leaky ReRoPE, in one layer."""
 
     rotary: Rotary = field(repr=False)
     positions: Positions
+    # Number of tokens from which queries are scaled by log(position) / log(training_length), as in the
+    # reference.
     training_length: int
 
     def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:

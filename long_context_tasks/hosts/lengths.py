@@ -37,22 +37,14 @@ class TablePlace:
 
 @dataclass(frozen=True)
 class LengthEntry:
-    """A result that a run should have.
-
-    Attributes:
-        model: its name in the host.
-        dataset: its name in the host.
-        place: its place in the table.
-        result: None if it is missing.
-        task: name of the task.
-        change: difference between its options or judge and today's, in words; such a result is not shown.
-    """
+    """A result that a run should have."""
 
     model: str
     dataset: str
     place: TablePlace
-    result: Result | None
+    result: Result | None  # None if it is missing
     task: str = ""
+    # Difference between its options or judge and today's, in words; such a result is not shown.
     change: str = ""
 
 

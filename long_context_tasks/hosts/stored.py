@@ -109,32 +109,23 @@ _FROM_FILES = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 
 @dataclass(frozen=True, config=_FROM_FILES)
 class StoredCase:
-    """A case of a run with its responses and scores, without prompts.
-
-    Attributes:
-        id: of the case.
-        responses: one per turn; a single one without text in a task by likelihood.
-        scores: metric to its value in each turn (rates from 0 to 1, points on their scale), None without a value; empty if the run was
-            not evaluated.
-        reasons: why the headline metric of each turn has no value or the lowest, None without a reason; empty if the run was not
-            evaluated.
-        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty without a judge.
-        log_likelihoods: of the candidates, in nats, for a task by likelihood; None if the case did not fit, and in other tasks.
-        num_candidate_tokens: tokens of the candidates; None if the host did not write them.
-        repeat: number of earlier answers to the case in a run that answers every case several times.
-        cluster: shared with cases of the same book or meeting; None if the host did not write it.
-        labels: of the case.
-        turn_labels: of its turns.
-    """
+    """A case of a run with its responses and scores, without prompts."""
 
     id: str
-    responses: tuple[Response, ...]
+    responses: tuple[Response, ...]  # one per turn; a single one without text in a task by likelihood
+    # Metric to its value in each turn (rates from 0 to 1, points on their scale), None without a value; empty
+    # if the run was not evaluated.
     scores: Mapping[str, tuple[_Value, ...]] = field(default_factory=dict)
+    # Why the headline metric of each turn has no value or the lowest, None without a reason; empty if the run
+    # was not evaluated.
     reasons: tuple[_Word, ...] = ()
-    verdicts: _Verdicts = ()
+    verdicts: _Verdicts = ()  # of each turn, the judge's rows (see row), one per seed; empty without a judge
+    # Of the candidates, in nats, for a task by likelihood; None if the case did not fit, and in other tasks.
     log_likelihoods: tuple[float, ...] | None = None
+    # Tokens of the candidates; None if the host did not write them.
     num_candidate_tokens: tuple[int, ...] | None = None
-    repeat: int = 0
+    repeat: int = 0  # number of earlier answers to the case in a run that answers every case several times
+    # Shared with cases of the same book or meeting; None if the host did not write it.
     cluster: str | None = None
     labels: _Labels = field(default_factory=dict)
     turn_labels: tuple[_Labels, ...] = ()
@@ -149,42 +140,27 @@ class StoredCase:
 
 @dataclass(frozen=True, config=_FROM_FILES)
 class StoredRun:
-    """A run of one task with one model.
+    """A run of one task with one model."""
 
-    Attributes:
-        host: ``lm_eval``, ``opencompass``, ``inspect`` or ``own``.
-        model: its name in the host.
-        task: task name.
-        options: the ``lct_*`` options of the run; :func:`long_context_tasks.schema.resolve_options` reads them.
-        version: of the task's scores when it ran.
-        folder: the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp).
-        label: distinguishes the runs that share a folder; fit for a file name.
-        made: time of the run, in the host's form.
-        files: with the responses, in order; empty if the host kept none (lm-eval without ``--log_samples``).
-        result_file: with the host's numbers; None if the run was not evaluated.
-        numbers: the host's numbers by key (see :func:`long_context_tasks.stats.means.result_keys`), rates from 0 to 1,
-            not-a-number without a value; empty if the run was not evaluated.
-        headline: the main metric of the task; None if unknown.
-        points: metrics on a scale of points instead of rates; None if unknown.
-        judge: description of the judge of the run; empty without one.
-        provenance: other facts from the host: its version, model arguments, window and so on.
-    """
-
-    host: str
-    model: str
+    host: str  # lm_eval, opencompass, inspect or own
+    model: str  # its name in the host
     task: str
-    options: Mapping[str, Any]
-    version: int
-    folder: Path
-    label: str
-    made: str
+    options: Mapping[str, Any]  # the lct_* options of the run; resolve_options reads them
+    version: int  # of the task's scores when it ran
+    folder: Path  # the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp)
+    label: str  # distinguishes the runs that share a folder; fit for a file name
+    made: str  # time of the run, in the host's form
+    # With the responses, in order; empty if the host kept none (lm-eval without --log_samples).
     files: tuple[Path, ...]
     read: Callable[["StoredRun"], Iterator[StoredCase]] = field(repr=False)
-    result_file: Path | None = None
+    result_file: Path | None = None  # with the host's numbers; None if the run was not evaluated
+    # The host's numbers by key (see result_keys), rates from 0 to 1, not-a-number without a value; empty if
+    # the run was not evaluated.
     numbers: Mapping[str, _Number] = field(default_factory=dict)
-    headline: _Word = None
-    points: tuple[str, ...] | None = None
-    judge: _Labels = field(default_factory=dict)
+    headline: _Word = None  # the main metric of the task; None if unknown
+    points: tuple[str, ...] | None = None  # metrics on a scale of points instead of rates; None if unknown
+    judge: _Labels = field(default_factory=dict)  # description of the judge of the run; empty without one
+    # Other facts from the host: its version, model arguments, window and so on.
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def cases(self) -> Iterator[StoredCase]:
@@ -287,14 +263,11 @@ def metric_names(keys: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Folders of the data of runs, if they have moved.
+    """Folders of the data of runs, if they have moved."""
 
-    Attributes:
-        data_dir: folder of the published files; None for ``LCT_DATA_DIR``, or else the folder in the run's options.
-        cases: folder of built cases, for runs on built cases; None for the folder in the run's options.
-    """
-
+    # Folder of the published files; None for LCT_DATA_DIR, or else the folder in the run's options.
     data_dir: Path | None = None
+    # Folder of built cases, for runs on built cases; None for the folder in the run's options.
     cases: Path | None = None
 
 

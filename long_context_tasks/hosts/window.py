@@ -66,17 +66,12 @@ def _words_after(start: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Window:
-    """The context window of a run.
+    """The context window of a run."""
 
-    Attributes:
-        tokens: its size; None if unknown.
-        count: returns the tokens of a rendered prompt, chat template included; None if they cannot be counted.
-        source: ``lct_window``, ``host`` or ``unchecked``; written into the results.
-    """
-
-    tokens: int | None = None
+    tokens: int | None = None  # its size; None if unknown
+    # Returns the tokens of a rendered prompt, chat template included; None if they cannot be counted.
     count: Counter | None = None
-    source: str = UNCHECKED
+    source: str = UNCHECKED  # lct_window, host or unchecked; written into the results
 
     @property
     def checked(self) -> bool:

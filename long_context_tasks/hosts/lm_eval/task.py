@@ -61,13 +61,11 @@ class CaseInstance(Instance):  # type: ignore[misc]
 
     lm-eval keeps all requests until it ends. Python takes two bytes a character for a text with one typographic quote, so texts are kept
     as UTF-8 and decoded when they are read.
-
-    Attributes:
-        window_is_unchecked: the window was unknown when the request was built.
-        context: returns the context of the case, for models that read it apart from the question; None for a prompt without one.
     """
 
-    window_is_unchecked: bool = False
+    window_is_unchecked: bool = False  # the window was unknown when the request was built
+    # Returns the context of the case, for models that read it apart from the question; None for a prompt
+    # without one.
     context: Callable[[], str] | None = None
 
     @property

@@ -23,17 +23,13 @@ _NOT_LOADED = (ImportError, KeyError, OSError, TypeError, ValueError)
 
 @dataclass(frozen=True)
 class RunWindow:
-    """The window of a run, and the host's own.
+    """The window of a run, and the host's own."""
 
-    Attributes:
-        window: in the form of all hosts; its count is exact only for a prompt that could be too long.
-        cut_at: tokens of prompt and answer beyond which lm-eval cuts; None if it does not, or if unknown.
-        count: returns the tokens of a text by the model's tokenizer; None without one.
-    """
-
+    # In the form of all hosts; its count is exact only for a prompt that could be too long.
     window: Window = field(default_factory=Window)
+    # Tokens of prompt and answer beyond which lm-eval cuts; None if it does not, or if unknown.
     cut_at: int | None = None
-    count: Counter | None = None
+    count: Counter | None = None  # returns the tokens of a text by the model's tokenizer; None without one
 
     def is_cut(self, prompt: str, answer_budget: int) -> bool:
         """Return whether lm-eval cuts a prompt that is sent, which is possible only if ``lct_window`` is larger than its own window."""

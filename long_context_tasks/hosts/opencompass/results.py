@@ -37,18 +37,14 @@ from long_context_tasks.schema.response import from_stored_form
 
 @dataclass(frozen=True)
 class Setup:
-    """The configs of a run.
+    """The configs of a run."""
 
-    Attributes:
-        folder: OpenCompass' folder, named by the time.
-        models: name to the model's config: type, path and so on.
-        datasets: name of a dataset to its config, for our tasks.
-        unsure: models whose arguments of generation differ between configs of the folder.
-    """
-
-    folder: Path
+    folder: Path  # OpenCompass' folder, named by the time
+    # Name to the model's config: type, path and so on.
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Name of a dataset to its config, for our tasks.
     datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Models whose arguments of generation differ between configs of the folder.
     unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:

@@ -52,21 +52,14 @@ _REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 
 @dataclass(frozen=True)
 class Exchange:
-    """A prompt and the response to it.
+    """A prompt and the response to it."""
 
-    Attributes:
-        messages: as sent, or as they would have been.
-        text: the response; empty if nothing was sent.
-        status: None, or ``does_not_fit``.
-        n_prompt_tokens: tokens of the prompt in the model's template; None if the model cannot count.
-        truncated: whether OpenCompass cut the prompt.
-    """
-
-    messages: Sequence[Message]
-    text: str
-    status: str | None
+    messages: Sequence[Message]  # as sent, or as they would have been
+    text: str  # the response; empty if nothing was sent
+    status: str | None  # None, or does_not_fit
+    # Tokens of the prompt in the model's template; None if the model cannot count.
     n_prompt_tokens: int | None
-    truncated: bool = False
+    truncated: bool = False  # whether OpenCompass cut the prompt
 
     @property
     def response(self) -> Response:

@@ -34,30 +34,19 @@ _FEWEST_WORDS = 4  # of a clue
 
 @dataclass(frozen=True)
 class MemoRAGSettings:
-    """Settings; the values of the reference.
+    """Settings; the values of the reference."""
 
-    Attributes:
-        chunk_tokens: tokens of a passage, at most.
-        hits: passages found for each clue.
-        clue_tokens: tokens of each list of clues, at most.
-        compression: n, if every n-th token is kept in memory; 1 keeps all.
-    """
-
-    chunk_tokens: int = 512
-    hits: int = 3
-    clue_tokens: int = 128
-    compression: int = 4
+    chunk_tokens: int = 512  # tokens of a passage, at most
+    hits: int = 3  # passages found for each clue
+    clue_tokens: int = 128  # tokens of each list of clues, at most
+    compression: int = 4  # n, if every n-th token is kept in memory; 1 keeps all
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A chat model of transformers with its tokenizer, on the CPU or the first GPU.
+    """A chat model of transformers with its tokenizer, on the CPU or the first GPU."""
 
-    Attributes:
-        path: folder or hub id.
-    """
-
-    path: str
+    path: str  # folder or hub id
 
     @cached_property
     def tokenizer(self) -> Any:

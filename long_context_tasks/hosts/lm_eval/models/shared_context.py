@@ -26,17 +26,11 @@ _GAP = re.compile(r"\n\n+")
 
 @dataclass(frozen=True)
 class ReadContext:
-    """A context after reading.
+    """A context after reading."""
 
-    Attributes:
-        ids: its tokens.
-        cache: their keys and values, or a part of them.
-        position: of the next token; larger than the length of the cache if a part was dropped.
-    """
-
-    ids: Sequence[int]
-    cache: Any
-    position: int
+    ids: Sequence[int]  # its tokens
+    cache: Any  # their keys and values, or a part of them
+    position: int  # of the next token; larger than the length of the cache if a part was dropped
 
 
 class SharedContextLM(HFLM):  # type: ignore[misc]
