@@ -30,7 +30,7 @@ with read_base():
 # Not an import statement: what those bring cannot be called in a config file.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 datasets = _configs.suite_datasets()
-models = _vllm if os.environ.get('LCT_MODEL_TYPE') == 'vllm' or _configs.preset('vllm') else _local
+models = _vllm if os.environ.get('LCT_MODEL_TYPE') == 'vllm' else _local
 infer, eval = _configs.stages()
 work_dir = 'outputs/all'
 

@@ -2,8 +2,7 @@
 
     LCT_API_BASE   where it is, as http://127.0.0.1:8000/v1; nothing is asked without it
     LCT_API_MODEL  the model's name at the server
-    LCT_PRESET     a model as a paper asked it: a file of elitr_bench/ or ada_leval/ beside this one
-    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes the preset's, or GPT-4's
+    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
     LCT_TEMPERATURE  of sampling (0)
     LCT_BATCH_SIZE   requests side by side (8); LCT_QUERIES_PER_SECOND: how many may begin in a second (8)

@@ -4,7 +4,6 @@ LCT_API_BASE and LCT_API_MODEL: a model behind a server instead; see lct_endpoin
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
 LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
 LCT_ATTENTION=rerope,window=512: another attention (docs/attention.md).
-LCT_PRESET=FILE: a model as a paper ran it, or with a longer window: a file of a folder beside this one; LCT_MODEL then says where it lies.
 """
 
 import os
@@ -15,10 +14,8 @@ from long_context_tasks.hosts.opencompass.task import DemoModel
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_preset = _env.local_preset()
-_path = os.environ.get('LCT_MODEL') or _preset.pop('path', '')
-_type = 'chat' if not _preset or _env.preset().get('apply_chat_template') else 'base'
-_base = os.environ.get('LCT_MODEL_TYPE', _type) == 'base'
+_path = os.environ.get('LCT_MODEL', '')
+_base = os.environ.get('LCT_MODEL_TYPE') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
 _temperature = _env.number('LCT_TEMPERATURE', 0)
@@ -43,12 +40,9 @@ models = [
 ]
 if _env.is_served():
     models = [dict(type=OpenAISDK, **_env.served_model())]
-elif _preset:
-    _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']
-    models[0].update(_preset, path=_path)
 _attention = _env.chosen_attention(not _base) if _path else {}
 if _attention and not _env.is_served():
     models[0].update(abbr=models[0]['abbr'] + _attention.pop('suffix'))
     models[0].update(_attention)
 
-del os, _env, _preset, _attention
+del os, _env, _attention

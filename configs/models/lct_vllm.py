@@ -1,6 +1,5 @@
 """A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1): its layers are split over them.
 
-LCT_PRESET=FILE: a model as a paper ran it, or with a longer window: a file of a folder beside this one, with `model: vllm`.
 LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts handed over at a time (64).
 vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (LCT_API_BASE, see lct_endpoint).
 """
@@ -11,8 +10,7 @@ from opencompass.models import OpenAISDK, VLLMwithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_preset = _env.vllm_preset()
-_path = os.environ.get('LCT_MODEL') or _preset.get('path', '')
+_path = os.environ.get('LCT_MODEL', '')
 _gpus = _env.whole('LCT_GPUS', 1)
 _temperature = _env.number('LCT_TEMPERATURE', 0)
 _top_p = _env.number('LCT_TOP_P', 1, 1)
@@ -35,7 +33,5 @@ models = [
 ]
 if _env.is_served():
     models = [dict(type=OpenAISDK, **_env.served_model())]
-elif _preset:
-    models[0].update(_preset, path=_path, model_kwargs=dict(models[0]['model_kwargs'], **_preset['model_kwargs']))
 
-del os, _env, _preset
+del os, _env

@@ -101,11 +101,6 @@ def test_a_server_replaces_the_model_of_every_config(file: str, monkeypatch: pyt
         monkeypatch.setenv("LCT_MODEL_TYPE", kind)
         [model] = config(file).models
         assert (model["path"], model["openai_api_base"]) == ("m", "http://h/v1"), kind
-    monkeypatch.setenv("LCT_MODEL_TYPE", "")
-    presets = sorted((CONFIGS / "models").glob("*/*.yaml"))
-    monkeypatch.setenv("LCT_PRESET", str(next(path for path in presets if "model: hf" in path.read_text())))
-    with pytest.raises(InputError, match="LCT_API_BASE names a server; leave out one"):
-        config(file)
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,14 @@ def test_one_file_for_every_kind_of_model(
     assert (model["type"].rsplit(".")[-1], model["abbr"]) == (kind, name)
 
 
+def test_another_attention_is_part_of_the_name(read: Read) -> None:
+    variables = {"MODEL": "/models/vicuna", "ATTENTION": "infllm,n_local=1024", "WINDOW": "12345"}
+    [model] = read("models/lct_model.py", **variables)[0].models
+    assert model["type"].endswith("task.AttentionModel") and model["max_seq_len"] == 12345
+    assert dict(model["attention"]) == {"name": "infllm", "n_local": "1024"}
+    assert model["abbr"] == "vicuna-infllm_n_local1024"
+
+
 def test_requests_side_by_side(read: Read) -> None:
     """The host's threads go by the processors, and it begins one query a second, by default."""
     variables = {"API_BASE": "http://h/v1", "BATCH_SIZE": "48", "QUERIES_PER_SECOND": "20"}

@@ -1,4 +1,4 @@
-"""The files of configs/models/rope give a model what they say: type, factor, original length and base, in both hosts and engines."""
+"""The files of configs/models/rope give a model the type, factor, original length and base that they name."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,6 @@ import yaml
 from tiny_model import make_rope_checkpoint
 
 from long_context_tasks.attention.models import use_attention
-from long_context_tasks.hosts.opencompass.configs import local_preset, vllm_preset
 from long_context_tasks.hosts.rope import rope_settings
 
 ROPE = Path(__file__).resolve().parents[2] / "configs" / "models" / "rope"
@@ -39,54 +38,30 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_a_built_model_has_the_settings_of_the_file(
-    name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_built_model_has_the_settings_of_the_file(name: str, checkpoint: Path) -> None:
     from transformers import AutoModelForCausalLM
 
     kind, factor, original, window = WANTED[name]
-    monkeypatch.setenv("LCT_MODEL", str(checkpoint))
-    monkeypatch.setenv("LCT_PRESET", str(ROPE / f"{name}.yaml"))
-    in_lm_eval = {
+    given = {
         key: model_args(name)[key]
         for key in ("rope_scaling", "max_position_embeddings")
         if key in model_args(name)
     }
     # Transformers 5 takes the base from here, 4 from the checkpoint.
-    in_lm_eval["rope_scaling"]["rope_theta"] = BASE
-    in_opencompass = local_preset()
-    assert in_opencompass["max_seq_len"] == model_args(name)["max_length"]
-    for given in (in_lm_eval, in_opencompass["model_kwargs"]):
-        given = {key: given[key] for key in in_lm_eval}
-        model = AutoModelForCausalLM.from_pretrained(checkpoint, **given)
-        found = rope_settings(model.config)[""]
-        assert (found["rope_type"], found["factor"], found.get("original_max_position_embeddings")) == (
-            kind,
-            factor,
-            original,
-        )
-        assert (found["rope_theta"], model.config.max_position_embeddings) == (BASE, window)
-        assert model.model.rotary_emb.rope_type == kind
-        slowest = BASE ** -(7 / 8)  # of a head of size 16
-        assert model.model.rotary_emb.inv_freq[-1] == pytest.approx(
-            slowest / (1 if kind == "dynamic" else factor), rel=1e-3
-        )
-
-
-@pytest.mark.parametrize("name", WANTED)
-def test_vllm_gets_the_base_of_the_model(
-    name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LCT_MODEL", str(checkpoint))
-    monkeypatch.setenv("LCT_PRESET", str(ROPE / f"{name}_vllm.yaml"))
-    kind, factor, original, _ = WANTED[name]
-    rope = vllm_preset()["model_kwargs"]["hf_overrides"]["rope_parameters"]
-    assert (rope["rope_type"], rope["factor"], rope.get("original_max_position_embeddings")) == (
+    given["rope_scaling"]["rope_theta"] = BASE
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, **given)
+    found = rope_settings(model.config)[""]
+    assert (found["rope_type"], found["factor"], found.get("original_max_position_embeddings")) == (
         kind,
         factor,
         original,
     )
-    assert rope["rope_theta"] == BASE
+    assert (found["rope_theta"], model.config.max_position_embeddings) == (BASE, window)
+    assert model.model.rotary_emb.rope_type == kind
+    slowest = BASE ** -(7 / 8)  # of a head of size 16
+    assert model.model.rotary_emb.inv_freq[-1] == pytest.approx(
+        slowest / (1 if kind == "dynamic" else factor), rel=1e-3
+    )
 
 
 def test_yarn_is_that_of_the_official_script() -> None:

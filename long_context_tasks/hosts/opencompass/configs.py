@@ -10,31 +10,24 @@ again at the end of the run, when all of its tasks are known. A name that is not
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-from long_context_tasks.attention.models import attention_settings, describe, read_attention, setting_names
+from long_context_tasks.attention.models import attention_settings, describe, read_attention
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec, nano_tasks, synthetic_tasks
 from long_context_tasks.hosts.messages import warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
-from long_context_tasks.hosts.rope import own_base
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.card import Source
-from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
-PRESET = "LCT_PRESET"
-"""Names a file below configs/models: a model as a paper ran it, in the form of lm-eval's ``--config``."""
 OFFICIAL = "official"
 """In LCT_TASKS: all tasks on the published files."""
 OTHERS = "other_packages_gen"
 """Name of the dataset file of benchmarks from other packages."""
 ATTENTION = "LCT_ATTENTION"
 """Names one of our attentions with its settings: ``rerope,window=512``."""
-_SERVED = "openai-chat-completions"
-_KINDS = ("hf", "lct_hf", "vllm", _SERVED)
 _OURS = "long_context_tasks.hosts.opencompass"
 show_input_errors_in_one_line()  # a mistake in a variable is found while a config file is read
 
@@ -73,16 +66,8 @@ def _number(
 
 
 def is_served() -> bool:
-    """Return whether LCT_API_BASE names a server.
-
-    Raises:
-        InputError: LCT_API_MODEL or the preset names a model on a server, and LCT_API_BASE is not set.
-    """
+    """Return whether LCT_API_BASE names a server."""
     base, model = os.environ.get("LCT_API_BASE"), os.environ.get("LCT_API_MODEL")
-    if not base and preset(_SERVED):
-        raise InputError(
-            f"{PRESET}={os.environ[PRESET]}: is a model on a server; set LCT_API_BASE, such as https://api.openai.com/v1"
-        )
     if model and not base:
         raise InputError(
             f"LCT_API_MODEL={model}: no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1, "
@@ -91,47 +76,16 @@ def is_served() -> bool:
     return bool(base)
 
 
-def preset(kind: str = "") -> dict[str, Any]:
-    """Return the content of the file in LCT_PRESET; empty without one, or for a model of another kind than ``kind``.
-
-    Raises:
-        InputError: the file cannot be read, names no model, or one that OpenCompass does not have; LCT_MODEL_TYPE=vllm with a file
-            for another engine, or LCT_API_BASE with a file for a model that is loaded here.
-    """
-    if not (name := os.environ.get(PRESET)):
-        return {}
-    remedy = "name one of the files configs/models/*/*.yaml"
-    content = read_yaml(Path(name), f"{PRESET}, file", remedy=remedy)
-    if not isinstance(content, dict) or not isinstance(content.get("model_args"), dict):
-        raise InputError(f"{PRESET}={name}: names no model; {remedy}")
-    by_vllm = os.environ.get("LCT_MODEL_TYPE") == "vllm"
-    if content.get("model") not in _KINDS or (by_vllm and content["model"] != "vllm"):
-        raise InputError(
-            f"{PRESET}={name}: only models of the kinds {' and '.join(_KINDS)} run here; use lm-eval for others"
-        )
-    if content["model"] != _SERVED and os.environ.get("LCT_API_BASE"):
-        raise InputError(
-            f"{PRESET}={name}: is a model that is loaded here, and LCT_API_BASE names a server; leave out one of them"
-        )
-    found: dict[str, Any] = {**content, "name": Path(name).stem}
-    return found if kind in ("", found.get("model")) else {}
-
-
 def served_model() -> dict[str, Any]:
-    """Return the arguments of OpenCompass' class for the model on the server in LCT_API_BASE.
-
-    Raises:
-        InputError: see :func:`is_served`; or LCT_API_BASE is not set.
-    """
+    """Return the arguments of OpenCompass' class for the model on the server in LCT_API_BASE."""
     if not is_served():
         raise InputError("no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1")
-    found = preset(_SERVED)
-    name = os.environ.get("LCT_API_MODEL") or found.get("model_args", {}).get("model", "model")
-    sampling = dict(found.get("gen_kwargs", {}))
-    temperature = number("LCT_TEMPERATURE", sampling.pop("temperature", 0))
-    if "seed" in found or "LCT_RUN_SEED" in os.environ:
-        sampling["seed"] = whole("LCT_RUN_SEED", found.get("seed", 0), 0)
+    name = os.environ.get("LCT_API_MODEL") or "model"
+    temperature = number("LCT_TEMPERATURE", 0)
+    seed = {"seed": whole("LCT_RUN_SEED", 0, 0)} if "LCT_RUN_SEED" in os.environ else None
     side_by_side = whole("LCT_BATCH_SIZE", 8)
+    provide_table("cl100k_base")  # from a package: OpenCompass would load it from the network
+    tokenizer = os.environ.get("LCT_TOKENIZER")
     return {
         # Reports take runs of the same name for repeats, so a sampling model gets another name.
         "abbr": name.replace("/", "_") + (f"_t{temperature:g}" if temperature else ""),
@@ -139,7 +93,8 @@ def served_model() -> dict[str, Any]:
         "openai_api_base": os.environ["LCT_API_BASE"],
         # OpenCompass writes the config to disk, so it must not hold the key itself.
         "key": "ENV" if os.environ.get("OPENAI_API_KEY") else "EMPTY",
-        "tokenizer_path": served_tokenizer(found),
+        # OpenCompass calls cl100k by the name of GPT-4, which is also its default.
+        "tokenizer_path": "gpt-4" if tokenizer == CL100K else tokenizer,
         "meta_template": {
             "round": [
                 {"role": "HUMAN", "api_role": "HUMAN"},
@@ -148,7 +103,7 @@ def served_model() -> dict[str, Any]:
             "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
         },
         "temperature": temperature,
-        "openai_extra_kwargs": sampling or None,
+        "openai_extra_kwargs": seed,
         "query_per_second": whole("LCT_QUERIES_PER_SECOND", 8),
         "retry": 3,
         "max_out_len": 64,  # required, but each task has an answer budget of its own
@@ -156,50 +111,6 @@ def served_model() -> dict[str, Any]:
         "batch_size": side_by_side,
         "max_workers": side_by_side,
         "run_cfg": {"num_gpus": 0},
-    }
-
-
-def served_tokenizer(found: dict[str, Any]) -> str | None:
-    """Return the tokenizer with which OpenCompass counts prompts for a server: LCT_TOKENIZER, or that of the preset.
-
-    OpenCompass calls cl100k by the name of GPT-4, which is also its default. Its table comes from a package, not from the network.
-    """
-    provide_table("cl100k_base")
-    name = os.environ.get("LCT_TOKENIZER") or found.get("metadata", {}).get("lct_tokenizer")
-    return "gpt-4" if name == CL100K else name
-
-
-def local_preset() -> dict[str, Any]:
-    """Return the arguments of OpenCompass' class for a preset of a model in this process; empty without one."""
-    if not (found := preset("hf") or preset("lct_hf")):
-        return {}
-    loading = _with_own_base(dict(found["model_args"]))
-    trust = {"trust_remote_code": loading.pop("trust_remote_code", False)}
-    own = {"max_length": "max_seq_len", "tokenizer": "tokenizer_path", "pretrained": "path"}
-    attention = {name: loading.pop(name) for name in sorted(setting_names() & loading.keys())}
-    if "attention" in loading:
-        attention = _attention(loading.pop("attention"), attention, bool(found.get("apply_chat_template")))
-    return {
-        "abbr": found["name"],
-        "generation_kwargs": found["gen_kwargs"],
-        **{theirs: loading.pop(name) for name, theirs in own.items() if name in loading},
-        **attention,
-        "tokenizer_kwargs": trust,
-        "model_kwargs": trust | {"torch_dtype": f"torch.{loading.pop('dtype')}"} | loading,
-    }
-
-
-def vllm_preset() -> dict[str, Any]:
-    """Return the arguments of OpenCompass' class for a preset of a vLLM model; empty without one."""
-    if not (found := preset("vllm")):
-        return {}
-    loading = _with_own_base(dict(found["model_args"]))
-    return {
-        "abbr": found["name"],
-        "path": loading.pop("pretrained"),
-        "generation_kwargs": found["gen_kwargs"],
-        "max_seq_len": loading["max_model_len"],
-        "model_kwargs": loading,
     }
 
 
@@ -216,26 +127,11 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
     name, settings = read_attention(text)
     window = catalogue.resolve_options({}).window
     return {
-        **_attention(name, settings, chat),
+        "type": f"{_OURS}.task.Attention{'' if chat else 'Base'}Model",
+        "attention": {"name": name, **settings},
         **({} if window is None else {"max_seq_len": window}),
         "suffix": f"-{describe(name, attention_settings(name, settings))}",
     }
-
-
-def _attention(name: str, settings: dict[str, Any], chat: bool) -> dict[str, Any]:
-    kind = f"{_OURS}.task.Attention{'' if chat else 'Base'}Model"
-    return {"type": kind, "attention": {"name": name, **settings}}
-
-
-def _with_own_base(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Put the RoPE base of LCT_MODEL into rotary settings that name the base of the preset's model."""
-    for key in ("rope_scaling", "hf_overrides"):
-        held = arguments.get(key) or {}
-        rope = held.get("rope_parameters", held)
-        plain = rope.get("rope_type") == "default"  # NTK-aware scaling is a change of the base
-        if "rope_theta" in rope and not plain and os.environ.get("LCT_MODEL"):
-            rope["rope_theta"] = own_base(os.environ["LCT_MODEL"], rope["rope_theta"])
-    return arguments
 
 
 def group_of(spec: TaskSpec) -> str:
@@ -343,8 +239,7 @@ def not_run(tasks: Iterable[str]) -> list[str]:
 def dataset(task: str, **options: Any) -> dict[str, Any]:
     """Return OpenCompass' config of a task, with the options of the environment, so that ``-r`` finds them in the stored config."""
     task = full_name(task, options.pop("lct_variant", None))
-    of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
-    given = catalogue.task_options(task, {**of_preset, **options})
+    given = catalogue.task_options(task, options)
     # Without the judge: a resumed run may use another.
     written = {key: value for key, value in given.resolved().items() if key[4:] in given.given - {"judge"}}
     likely = catalogue.parse_task(task).scoring == "likelihood"
@@ -462,7 +357,7 @@ def stages() -> tuple[dict[str, Any], dict[str, Any]]:
         InputError: a bad number.
     """
     workers = whole("LCT_WORKERS", 1)
-    runner: dict[str, Any] = {"type": f"{_OURS}.runner.FollowedRunner", "max_num_workers": workers}
+    runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):
         sequential = "Sequential" if os.environ.get("LCT_SLURM_SEQUENTIAL") else ""
         runner |= {

@@ -19,6 +19,7 @@ from datasets import Dataset
 from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS
+from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass.rows import CASE
 from long_context_tasks.hosts.opencompass.send import find_window, model_facts
@@ -155,15 +156,12 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
             )
         scorer = Scorer(self.model.model, self.model.tokenizer)
         window = find_window(self.model, task.options.window, self.max_seq_len)
-        cases, store, progress = begin_task(
-            self, task, retriever.test_ds, output_json_filepath, output_json_filename
-        )
+        cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = model_facts(self.model)
-        for case in cases:
+        for case in tqdm(cases, desc=task.name, disable=not self.is_main_process):
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
             store.add([{CASE: case, **self._score(scorer, tokens, window), **facts}])
-            progress.step()
         store.finish()
         return [row["prediction"] for row in store.rows]
 

@@ -24,6 +24,7 @@ from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET, MODELS
 from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
+from tqdm import tqdm
 
 import long_context_tasks
 from long_context_tasks.attention.models import use_attention
@@ -31,7 +32,7 @@ from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
-from long_context_tasks.hosts.opencompass.console import CaseProgress, show_input_errors_in_one_line
+from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Exchange, Sender, check_roles, find_window, model_facts
 from long_context_tasks.hosts.stored import CASES_SHA256, cases_digest
@@ -151,8 +152,8 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
 
 def begin_task(
     inferencer: Any, task: LoadedTask, rows: Dataset, folder: str | None, name: str | None
-) -> tuple[list[str], RowStore, CaseProgress]:
-    """Return the cases that are still to run, the store with the rows of an earlier, killed run, and the progress.
+) -> tuple[list[str], RowStore]:
+    """Return the cases that are still to run, and the store with the rows of an earlier, killed run.
 
     Raises:
         InputError: the rows of the earlier run belong to other cases or options.
@@ -166,11 +167,7 @@ def begin_task(
     )
     cases = list(rows[CASE])
     done = store.restore(cases)
-    return (
-        cases[done:],
-        store,
-        CaseProgress(task.name, len(cases), done, shown=inferencer.is_main_process),
-    )
+    return cases[done:], store
 
 
 def ask_cases(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Exchange]]:
@@ -236,14 +233,13 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
         sender = Sender(self.model, window, task.answer_budget, options, task.received)
-        cases, store, progress = begin_task(
-            self, task, retriever.test_ds, output_json_filepath, output_json_filename
-        )
+        cases, store = begin_task(self, task, retriever.test_ds, output_json_filepath, output_json_filename)
         facts = {"lct_window": window.describe(), **model_facts(self.model), **_built_cases_facts(task)}
-        for batch in batched(cases, self.batch_size or 1):
-            for case, exchanges in zip(batch, ask_cases(task, batch, sender), strict=True):
-                store.add([self._row(task, case, exchanges) | facts])
-                progress.step()
+        with tqdm(total=len(cases), desc=task.name, disable=not self.is_main_process) as progress:
+            for batch in batched(cases, self.batch_size or 1):
+                for case, exchanges in zip(batch, ask_cases(task, batch, sender), strict=True):
+                    store.add([self._row(task, case, exchanges) | facts])
+                    progress.update()
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
