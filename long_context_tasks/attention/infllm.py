@@ -30,11 +30,7 @@ class InfLLMSettings:
     exc_block_size: int = 512  # tokens that are read at a time and share the choice of blocks
 
     def __post_init__(self) -> None:
-        """Check what the reference asserts.
-
-        Raises:
-            InputError: more tokens at a time than the local window has, or more representatives than a block has.
-        """
+        """Check what the reference asserts."""
         if self.exc_block_size > self.n_local:
             raise InputError(
                 f"infllm: exc_block_size={self.exc_block_size} is more than n_local={self.n_local}; lower it"
@@ -58,11 +54,7 @@ class InfLLM:
     """For each block (heads, size): the mean of the keys that represent it."""
 
     def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:
-        """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result.
-
-        Raises:
-            InputError: several texts at a time, or a cache that another text has filled.
-        """
+        """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result."""
         import torch
 
         # The memory belongs to one text, and padding would become a part of it.

@@ -30,15 +30,11 @@ class ReRoPESettings:
 
 @dataclass(frozen=True)
 class LeakyReRoPESettings(ReRoPESettings):
-    """Settings of Leaky ReRoPE; the reference's values."""
-
     factor: int = 16  # number of tokens by which the relative position grows by one, beyond the window
 
 
 @dataclass(frozen=True)
 class NTKSettings:
-    """Settings of NTK-aware RoPE."""
-
     # Growth of the window; the base grows by factor ** (d / (d - 2)), with d the size of a head.
     factor: int = 4
 
@@ -61,9 +57,6 @@ def attention_settings(name: str, given: Mapping[str, Any]) -> Settings:
 
     >>> attention_settings("rerope", {"window": "256"})
     ReRoPESettings(window=256, training_length=0)
-
-    Raises:
-        InputError: an unknown method or setting, or a value that is not a whole number.
     """
     if name not in METHODS:
         raise InputError(f"attention={name}: unknown; take one of {', '.join(METHODS)}")
@@ -108,14 +101,7 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
-    """Give a loaded model another attention.
-
-    Returns:
-        The method with its settings, which is also ``lct_attention`` in the model's config.
-
-    Raises:
-        InputError: an unknown method or setting, or a model that cannot take the method.
-    """
+    """Give a loaded model another attention, and return the method with its settings: ``lct_attention`` in the model's config."""
     settings = attention_settings(name, given)
     config = model.config
     decoder: Any = getattr(model, "model", None)

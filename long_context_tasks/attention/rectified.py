@@ -12,8 +12,6 @@ CHUNK = 512
 
 @dataclass(frozen=True)
 class Positions:
-    """The change of relative positions."""
-
     window: int  # distance from which they are changed, in tokens
     slope: float = 0.0  # growth with each token beyond it; 0 for ReRoPE, 1/k for Leaky ReRoPE
 
@@ -23,8 +21,6 @@ class Positions:
 
 
 class Rotary:
-    """The rotation of queries and keys of a model."""
-
     def __init__(self, embedding: Any) -> None:
         """Take the model's own module of rotary embeddings, with its base and scaling."""
         self._embedding = embedding
@@ -96,8 +92,6 @@ def weighted_values(weights: Any, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ReRoPE:
-    """ReRoPE, or Leaky ReRoPE, in one layer."""
-
     rotary: Rotary = field(repr=False)
     positions: Positions
     # Number of tokens from which queries are scaled by log(position) / log(training_length), as in the

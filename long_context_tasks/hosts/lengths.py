@@ -119,7 +119,6 @@ def _headline_of(result: Result) -> str:
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown, with columns of equal width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     heading, *body = ([text.ljust(width) for text, width in zip(row, widths, strict=True)] for row in rows)
     lines = [heading, ["-" * width for width in widths], *body]

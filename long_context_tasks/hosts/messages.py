@@ -30,7 +30,6 @@ _SIMILARITY = 0.8
 
 
 def known_variables() -> tuple[str, ...]:
-    """Return every variable that this package reads."""
     of_benchmarks = (
         name for each in catalogue.benchmark_names() for name in catalogue.benchmark(each).variables
     )
@@ -86,15 +85,7 @@ def _show_error(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
-    """Name the cases that got no answer.
-
-    Args:
-        task: of the run.
-        ids: of the cases without an answer.
-        n: number of cases in the run.
-        why: the verb phrase, "do not fit the window".
-        window: described, for the results.
-    """
+    """Name the cases that got no answer; ``why`` is a verb phrase, "do not fit the window"."""
     part = " from the first turn that does not fit" if task.is_conversation else ""
     shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
     return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{part}: {shown}"
@@ -104,11 +95,5 @@ NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 
 def not_judged_hint(name: str, results: str, why: str = NO_JUDGE) -> str:
-    """Return how to judge the responses of a task that has no verdicts.
-
-    Args:
-        name: of the task.
-        results: folder with the responses, in the words of a shell.
-        why: the reason.
-    """
+    """Return how to judge the responses of a task that has no verdicts; ``results`` is quoted for a shell."""
     return f"{name}: not judged: {why}; the responses can be judged later: lct judge run {results} --judge judge.yaml"

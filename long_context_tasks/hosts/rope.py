@@ -18,9 +18,6 @@ def describe_rope(model: Any) -> str:
     """Return the rotary settings of a host's model, ``yarn, factor 4, original length 32768, base 1e+06``; empty if they are unknown.
 
     A base that differs from the checkpoint's own config is logged as a warning. An attention of this package is named, too.
-
-    Args:
-        model: the host's model object, over transformers or vLLM.
     """
     config, checkpoint = _config(model)
     if config is None:

@@ -21,12 +21,7 @@ _PROMISED = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
 
 
 def mend_answers(client: Any) -> None:
-    """Mend all further answers to a client of the package; a second call does nothing.
-
-    Args:
-        client: an ``openai.OpenAI`` or ``openai.AsyncOpenAI``. Any other client, or one of a version with other internals, is left as it
-            is, with a warning.
-    """
+    """Mend all further answers to a client of the package openai; any other client is left as it is, with a warning."""
     try:
         hooks = client._client.event_hooks
         added = _mend_async if hasattr(client._client, "aclose") else _mend

@@ -41,11 +41,7 @@ Responses = Mapping[str, list[Response]]
 
 
 def value_of(value: Any) -> float | None:
-    """Return a score from a host's file; None for not-a-number, null and an empty text.
-
-    Raises:
-        ValueError, TypeError: another value that is not a finite number.
-    """
+    """Return a score from a host's file; None for not-a-number, null and an empty text."""
     if value is None or value == "" or math.isnan(value):
         return None
     if math.isinf(value):
@@ -59,22 +55,14 @@ def number_of(value: Any) -> float:
 
 
 def labels_of(value: Any) -> dict[str, Any]:
-    """Return the labels of a case or turn from a host's file; empty without any.
-
-    Raises:
-        ValueError: another value.
-    """
+    """Return the labels of a case or turn from a host's file; empty without any."""
     if not isinstance(value or {}, dict):
         raise ValueError("not an object")
     return dict(value or {})
 
 
 def word_of(value: Any) -> str | None:
-    """Return a name from a host's file; None if it is empty.
-
-    Raises:
-        ValueError: another value.
-    """
+    """Return a name from a host's file; None if it is empty."""
     if not isinstance(value, str | None):
         raise ValueError(f"{str(value)[:40]} in the place of a name")
     return value or None
@@ -86,7 +74,6 @@ def single(value: Any) -> Any:
 
 
 def short(error: Exception) -> str:
-    """Return the message of an error in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{' '.join(map(str, first['loc']))} {first['msg']}".strip()[:200]
@@ -164,11 +151,7 @@ class StoredRun:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def cases(self) -> Iterator[StoredCase]:
-        """Read the cases one by one, in the order of the files.
-
-        Raises:
-            InputError: no responses were kept, or a file is damaged (the message names it, and the line).
-        """
+        """Read the cases one by one, in the order of the files."""
         return self.read(self)
 
     @property
@@ -198,7 +181,6 @@ def cases_digest(task: LoadedTask) -> str:
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return :func:`cases_digest` of the manifest of a case folder."""
     hashes = {name: row["sha256"] for name, row in manifest["tasks"].items()}
     made_from = json.dumps([hashes, manifest["documents_sha256"]], sort_keys=True)
     return hashlib.sha256(made_from.encode()).hexdigest()[:16]
@@ -277,11 +259,7 @@ AS_IN_THE_RUN = Places()
 def options_of(
     run: StoredRun, places: Places = AS_IN_THE_RUN, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Return the options of a run, without its judge; variables of today's environment other than LCT_DATA_DIR are ignored.
-
-    Raises:
-        InputError: an option that this version does not have.
-    """
+    """Return the options of a run, without its judge; variables of today's environment other than LCT_DATA_DIR are ignored."""
     environ = os.environ if environ is None else environ
     options = {key: value for key, value in run.options.items() if key != "lct_judge"}
     if place := places.data_dir or environ.get("LCT_DATA_DIR"):
@@ -296,7 +274,6 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
 
     Raises:
         NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
-        InputError: an unknown task or option, missing data, or built cases with another hash than those of the run.
     """
     spec = catalogue.parse_task(run.task)
     options = options_of(run, places)
@@ -329,11 +306,7 @@ def _check_cases(run: StoredRun, root: Path) -> None:
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
-    """Return all responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases).
-
-    Raises:
-        InputError: see :func:`cases_of`.
-    """
+    """Return all responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases)."""
     return list(in_repeats((case, list(case.responses)) for case in cases_of(run, task)))
 
 
@@ -348,11 +321,7 @@ def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
 
 
 def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
-    """Read the cases of a run one by one, and check that the task has them with the same turns.
-
-    Raises:
-        InputError: a damaged file; at the end, responses to cases or turns that the task does not have, or no responses.
-    """
+    """Read the cases of a run one by one, and check that the task has them with the same turns."""
     foreign: list[str] = []
     number = 0
     for case in run.cases():

@@ -75,7 +75,6 @@ class Window:
 
     @property
     def checked(self) -> bool:
-        """Whether prompts are compared with the window."""
         return self.tokens is not None and self.count is not None
 
     def describe(self) -> str:
@@ -93,11 +92,6 @@ def at_most(count: Counter, margin: int, room: int) -> Counter:
     """Return a counter that encodes a prompt only if it could exceed the room; encoding long prompts takes time.
 
     Otherwise it returns an upper bound: a token has at least one byte.
-
-    Args:
-        count: the exact one.
-        margin: tokens to add, because a server puts a template around a prompt.
-        room: tokens that are free for prompts.
     """
 
     def bounded(text: str) -> int:

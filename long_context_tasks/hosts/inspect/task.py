@@ -59,15 +59,7 @@ _CHAT = TypeAdapter(list[ChatMessage])
 
 
 def case_task(name: str, **options: Any) -> Task:
-    """Make the inspect_ai task of one of our tasks.
-
-    Args:
-        name: see ``lct tasks``.
-        options: ``lct_*`` options; those that are not given come from the environment.
-
-    Raises:
-        PrerequisiteError: bad options or data, or a judge that does not answer; inspect_ai prints its message without a traceback.
-    """
+    """Make the inspect_ai task of one of our tasks; ``lct_*`` options that are not given come from the environment."""
     try:
         return _case_task(name, options)
     except InputError as error:
@@ -154,7 +146,6 @@ def ask(task: LoadedTask) -> Solver:
 
 
 async def _answer(state: TaskState, generate: Generate, task: LoadedTask) -> tuple[TaskState, Response]:
-    """Return the state after the model's answer to its messages, and the answer."""
     try:
         state = await generate(state, tool_calls="none", max_tokens=task.answer_budget)
     except Exception as error:
@@ -214,9 +205,6 @@ def find_window(options: Options, model: Model, answer_budget: int) -> Window:
 
     Both are unknown for a model on a server, and inspect_ai's own count of tokens is an estimate: without ``lct_window`` the server
     decides.
-
-    Raises:
-        InputError: a tokenizer that cannot be loaded.
     """
     tokenizer = _own_tokenizer(model)
     tokens, source = options.window, "lct_window"
@@ -254,7 +242,6 @@ def _own_tokenizer(model: Model) -> Any | None:
 
 
 def says_too_long(error: Exception) -> bool:
-    """Return whether a provider's exception is a server's refusal of a prompt for its length."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return isinstance(status, int) and is_length_refusal(status, str(error))
 

@@ -36,12 +36,6 @@ def extend_task_manager(module: ModuleType) -> None:
 
     Our folder comes after lm-eval's own and before ``include_path``, so that users can override a task of ours. Nothing heavy is imported:
     this runs in every program that imports lm-eval.
-
-    Args:
-        module: ``lm_eval.tasks.manager``.
-
-    Raises:
-        TypeError: ``TaskManager`` no longer takes ``include_path``.
     """
     manager = module.TaskManager
     original = manager.__init__
@@ -97,7 +91,7 @@ def register_models() -> None:
 
 
 def extend_table(utils: Any) -> None:
-    """Shorten the table that lm-eval prints of our tasks, and add one of scores by length; see :mod:`.table`."""
+    """Shorten the table that lm-eval prints of our tasks, and add one of scores by length."""
     original = utils.make_table
     if hasattr(original, "__wrapped__"):
         return
@@ -121,12 +115,10 @@ def extend_table(utils: Any) -> None:
 
 
 def is_ours(request: object) -> bool:
-    """Return whether a request of lm-eval comes from a task of ours."""
     return hasattr(request, "window_is_unchecked")
 
 
 def is_api_model(model: object) -> bool:
-    """Return whether a model of lm-eval sends its prompts to a server."""
     # Without its module no such model can exist; importing it would load HTTP clients for every local model.
     module = sys.modules.get("lm_eval.models.api_models")
     return module is not None and isinstance(model, module.TemplateAPI)
@@ -225,12 +217,7 @@ def _with_thinking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
 
 
 def _checked(output: Any) -> dict[str, Any]:
-    """Return the body of a response as the protocol defines it.
-
-    Raises:
-        NoCompletion: the body holds no completion, which lm-eval would score as an empty response. lm-eval tries again, and ends the
-            run with this error after its last try.
-    """
+    # lm-eval would score a body without a completion as an empty response. It tries again, and ends the run after its last try.
     from long_context_tasks.schema.completion import NoCompletion, mended
 
     try:

@@ -46,9 +46,6 @@ _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
 def model_name(row: Mapping[str, Any]) -> str:
     """Return the model of a run, the same for the terminal and for reports.
 
-    Args:
-        row: the run's results. A model that keeps or attends in another way (``lct_method``) is another model.
-
     >>> model_name({"config": {"model": "hf", "model_args": {"pretrained": "some/model", "dtype": "auto"}}})
     'some/model'
     >>> model_name({"config": {"model": "dummy", "model_args": ""}, "model_name": "qdpv68r5"})
@@ -64,11 +61,11 @@ def model_name(row: Mapping[str, Any]) -> str:
     name = str(row.get("model_name") or given)
     if not given and (not name or _RANDOM_NAME.fullmatch(name)):
         name = str(settings.get("model") or name)
+    # A model that keeps or attends in another way is another model.
     return f"{name} ({settings['lct_method']})" if settings.get("lct_method") else name
 
 
 def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """Return the runs whose files, given by name, are in a folder."""
     found: list[Found] = []
     samples = {(match["time"], match["task"]): name for name in files if (match := _SAMPLES.fullmatch(name))}
     times = set()
@@ -253,12 +250,6 @@ def sample_record(
     """Return what the sample log holds in place of a response in tasks with a judge or several turns.
 
     A JSON text, because lm-eval writes other objects in Python's notation.
-
-    Args:
-        responses: one per turn.
-        conversation: whether all turns belong to one conversation.
-        prompts: a hash of the prompt of each turn that was sent.
-        verdicts: of the judge on each turn.
     """
     text, status = stored_form(responses, conversation=conversation)
     record = {
@@ -271,7 +262,6 @@ def sample_record(
 
 
 def _record_in(text: str) -> dict[str, Any] | None:
-    """Return the content of a :func:`sample_record`; None for a plain response."""
     if not text.startswith("{"):
         return None
     try:

@@ -21,12 +21,7 @@ from long_context_tasks.schema import InputError, format_length
 
 
 def with_main_metrics(results: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Return the results of a run with the main numbers only, for lm-eval's table.
-
-    Args:
-        results: of the whole run, tasks of other packages included.
-        column: the part of the results that is printed, ``results`` or ``groups``.
-    """
+    """Return the results of a run with the main numbers only; ``column`` is the part that is printed, results or groups."""
     shown = {}
     for name, numbers in results[column].items():
         main = _main_metrics(name, results)

@@ -89,11 +89,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     """
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
-        """Load the cases.
-
-        Raises:
-            InputError: bad options or data.
-        """
         if _is_command(sys.argv) and os.environ.get("LMEVAL_LOG_LEVEL", "").upper() != "DEBUG":
             end_in_one_line()
         # lm-eval passes the key of our class on, and its own constructor refuses it.
@@ -173,7 +168,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return self.loaded.by_id[doc["case"]]
 
     def doc_to_text(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
-        """Return the prompt without a chat template."""
         return "\n\n".join(message.content for message in self.loaded.messages(self._case(doc)))
 
     def doc_to_target(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
@@ -187,11 +181,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         chat_template: Callable[..., str] | None = None,
         **_: Any,
     ) -> Any:
-        """Return the prompt of a case: its messages through the chat template, or their text.
-
-        Raises:
-            InputError: examples are requested (``--num_fewshot``); these tasks have none.
-        """
         if num_fewshot:
             raise InputError(f"{self.loaded.name}: has no few-shot examples; leave --num_fewshot out")
         if self.loaded.by_likelihood:
@@ -205,12 +194,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._run_seed = seed
 
     def build_all_requests(self, **kwargs: Any) -> None:
-        """Build the requests; cases that do not fit the window are named, counted and never sent.
-
-        Raises:
-            InputError: a conversation without a chat template, prompts that mark the roles themselves for a server that takes
-                messages only, or a judge that does not answer.
-        """
+        """Build the requests; cases that do not fit the window are named, counted and never sent."""
         template = kwargs.get("chat_template")
         self._check_template(template, kwargs.get("system_instruction"))
         self._describe_model(template)
@@ -317,7 +301,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return fits
 
     def _context(self, case: Case) -> str:
-        """Return the context of a case, as its benchmark separates it from the question."""
         parts = catalogue.benchmark_of(self.loaded.name).split(case, 0, self.loaded.cases.documents)
         if parts is None:
             raise InputError(
@@ -367,13 +350,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return [Response(None if text is None or text == nothing else self.loaded.received(text))]
 
     def _later_turns(self) -> dict[str, list[str]]:
-        """Ask the later turns, all conversations together, with the model's own answers as history.
-
-        They go to the model that lm-eval has made, right after its own pass, which sends one prompt for each case.
-
-        Returns:
-            Case to a hash of the prompt of each of its turns.
-        """
+        """Ask the later turns, all conversations together; return the hashes of each case's prompts."""
         assert self._ask is not None
         instances = self._instances or []
         hashes: dict[str, list[str]] = {}
@@ -503,13 +480,7 @@ def context_of(
     system_instruction: str | None = None,
     chat_template: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return messages through the chat template, or their texts with a blank line between.
-
-    Args:
-        sent: the messages of a case.
-        system_instruction: of ``--system_instruction``; precedes a system message of the case.
-        chat_template: of the model, with ``--apply_chat_template``.
-    """
+    """Return messages through the chat template, or their texts with a blank line between."""
     if chat_template is not None and sent[0].role == "system" and not _takes_system(chat_template):
         sent = folded(sent)
     messages = [asdict(message) for message in sent]
@@ -569,12 +540,7 @@ def typed_command(words: Sequence[str]) -> list[str]:
 
 
 def _aggregation_of(key: str, points: Mapping[str, Scale | None]) -> Callable[[Any], float]:
-    """Return the function from the values of a result key in all cases to one number.
-
-    Args:
-        key: a metric, the end of its interval, its standard error or a count.
-        points: metrics that are not rates, with their scales.
-    """
+    """Return the function from the values of a result key in all cases to one number."""
     metric, _, end = key.rpartition("_")
     if key.endswith(STDERR):
         return partial(_over_cases, figure=standard_error)

@@ -81,11 +81,7 @@ def _made(folder: Path) -> Path:
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:
-    """Write each file whole; several processes that do so at once write the same.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write each file whole; several processes that do so at once write the same."""
     remedy = "point LCT_CACHE_DIR at another folder"
     make_folder(folder, remedy=remedy)
     # The marker comes last: a killed process leaves a folder that is made again.
@@ -95,11 +91,7 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
 
 @cache
 def _temporary(key: str, files: tuple[tuple[str, str], ...]) -> Path:
-    """Return a folder that this process removes when it ends.
-
-    Raises:
-        InputError: temporary files cannot be written either.
-    """
+    """Return a folder that this process removes when it ends."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"lm_eval_tasks_{key}_"))
     except OSError as error:

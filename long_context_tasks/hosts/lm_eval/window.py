@@ -38,7 +38,6 @@ class RunWindow:
         return self.count(prompt) + answer_budget > self.cut_at
 
     def fits_whole(self, texts: list[str]) -> bool:
-        """Return whether each text can be scored in one window."""
         count = self.count or self.window.count
         if self.window.tokens is None or count is None:
             return True
@@ -48,17 +47,7 @@ class RunWindow:
 def find_window(
     options: Options, arguments: Mapping[str, Any], model: Any | None, answer_budget: int = 0
 ) -> RunWindow:
-    """Return the window, and how to count a prompt in it.
-
-    Args:
-        options: of the run.
-        arguments: lm-eval's metadata, which holds the model arguments.
-        model: lm-eval's model; None without a chat template, when it cannot be reached.
-        answer_budget: number of tokens that the model may generate.
-
-    Raises:
-        InputError: lm-eval would cut prompts to a default of its own without a message.
-    """
+    """Return the window, and how to count a prompt in it; ``model`` is None without a chat template, when it cannot be reached."""
     if _sends_tokens(arguments) and "max_length" not in arguments:
         raise InputError(
             "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "

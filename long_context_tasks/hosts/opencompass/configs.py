@@ -33,20 +33,10 @@ show_input_errors_in_one_line()  # a mistake in a variable is found while a conf
 
 
 def whole(name: str, default: int, least: int = 1) -> int:
-    """Return the whole number in a variable.
-
-    Raises:
-        InputError: another value.
-    """
     return int(_number(name, default, int, (least, math.inf), f"a whole number of {least} or more"))
 
 
 def number(name: str, default: float, most: float = math.inf) -> float:
-    """Return the number of 0 or more in a variable.
-
-    Raises:
-        InputError: another value.
-    """
     wanted = "a number of 0 or more" if math.isinf(most) else f"a number of 0 to {most:g}"
     return _number(name, default, float, (0, most), wanted)
 
@@ -66,7 +56,6 @@ def _number(
 
 
 def is_served() -> bool:
-    """Return whether LCT_API_BASE names a server."""
     base, model = os.environ.get("LCT_API_BASE"), os.environ.get("LCT_API_MODEL")
     if model and not base:
         raise InputError(
@@ -77,7 +66,6 @@ def is_served() -> bool:
 
 
 def served_model() -> dict[str, Any]:
-    """Return the arguments of OpenCompass' class for the model on the server in LCT_API_BASE."""
     if not is_served():
         raise InputError("no server is named; set LCT_API_BASE, such as http://127.0.0.1:8000/v1")
     name = os.environ.get("LCT_API_MODEL") or "model"
@@ -118,9 +106,6 @@ def chosen_attention(chat: bool) -> dict[str, Any]:
     """Return class and arguments for the attention in LCT_ATTENTION; empty without one.
 
     With LCT_WINDOW, OpenCompass does not cut prompts to the window of the model's config.
-
-    Raises:
-        InputError: an unknown attention or setting.
     """
     if not (text := os.environ.get(ATTENTION)):
         return {}
@@ -185,11 +170,7 @@ def small_synthetic_tasks(benchmark: str) -> list[str]:
 
 
 def wanted_names() -> list[str]:
-    """Return the names in LCT_TASKS; empty if it is not set.
-
-    Raises:
-        InputError: a name that is not a task; similar names are given.
-    """
+    """Return the names in LCT_TASKS; empty if it is not set."""
     warn_of_misspelt_variables()
     names = []
     for name in os.environ.get(VARIABLE, "").replace(",", " ").split():
@@ -201,11 +182,7 @@ def wanted_names() -> list[str]:
 
 
 def full_name(task: str, variant: str | None = None) -> str:
-    """Return the full name of a task with a variant, by default that in LCT_VARIANT.
-
-    Raises:
-        InputError: an unknown task or variant.
-    """
+    """Return the full name of a task with a variant, by default that in LCT_VARIANT."""
     catalogue.parse_task(task)
     return catalogue.with_variant(task, catalogue.resolve_options({"lct_variant": variant}))[0]
 
@@ -268,11 +245,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
 
 
 def datasets(group: str) -> list[dict[str, Any]]:
-    """Return the datasets of a dataset file: those in LCT_TASKS, or all without it.
-
-    Raises:
-        InputError: LCT_TASKS names an unknown task.
-    """
+    """Return the datasets of a dataset file: those in LCT_TASKS, or all without it."""
     names = wanted_names()
     # Another file may hold the names that this one does not; not_run() checks them at the end.
     everything = not names or (OFFICIAL in names and group in official_groups())
@@ -281,31 +254,19 @@ def datasets(group: str) -> list[dict[str, Any]]:
 
 
 def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_<benchmark>.py``: the tasks in LCT_TASKS, or a few cases of the default tasks.
-
-    Raises:
-        InputError: a name that is not a task of the benchmark, or a bad number.
-    """
+    """Return the datasets of ``eval_<benchmark>.py``: the tasks in LCT_TASKS, or a few cases of the default tasks."""
     if wanted_names():
         return _chosen(_specs_of(benchmark), ())
     return _chosen(_specs_of(benchmark), default_tasks(benchmark), lct_n=whole("LCT_N", 5))
 
 
 def suite_datasets() -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_all.py``: the tasks in LCT_TASKS, or all on the published files.
-
-    Raises:
-        InputError: an unknown task, or a bad number.
-    """
+    """Return the datasets of ``eval_all.py``: the tasks in LCT_TASKS, or all on the published files."""
     return _chosen(catalogue.task_specs(), [OFFICIAL])
 
 
 def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_synthetic.py`` or ``eval_recast.py``: tasks of any length, those in LCT_TASKS or the plain ones of this package.
-
-    Raises:
-        InputError: a name that is not such a task, or a bad number.
-    """
+    """Return the datasets of ``eval_synthetic.py`` or ``eval_recast.py``: tasks of any length, those in LCT_TASKS or the plain ones of this package."""
     seeded = [s for s in catalogue.task_specs() if s.source == source and s.length in ("", catalogue.ANY)]
     length = os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k")
     return _chosen(
@@ -314,11 +275,7 @@ def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
 
 
 def nano_datasets() -> list[dict[str, Any]]:
-    """Return the datasets of ``eval_nano.py``: tasks with many questions on each document, those in LCT_TASKS or all of this package.
-
-    Raises:
-        InputError: a name that is not such a task, or a bad number.
-    """
+    """Return the datasets of ``eval_nano.py``: tasks with many questions on each document, those in LCT_TASKS or all of this package."""
     number_of_cases = {"lct_n": whole("LCT_N", 1)} if os.environ.get("LCT_N") else {}
     length = os.environ.get("LCT_LENGTH") or "8k"
     return _chosen(nano_tasks(), _of_this_package(nano_tasks()), lct_length=length, **number_of_cases)
@@ -351,11 +308,7 @@ def _repeated(chosen: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stages() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set.
-
-    Raises:
-        InputError: a bad number.
-    """
+    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs if LCT_SLURM_PARTITION is set."""
     workers = whole("LCT_WORKERS", 1)
     runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
     if partition := os.environ.get("LCT_SLURM_PARTITION"):

@@ -40,11 +40,7 @@ _STEP = 512
 
 
 def prefix_token(tokenizer: Any) -> int:
-    """Return the token before the first one, as lm-eval chooses it.
-
-    Raises:
-        InputError: the tokenizer has neither BOS nor EOS.
-    """
+    """Return the token before the first one, as lm-eval chooses it."""
     for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:
             return int(token)
@@ -82,16 +78,12 @@ class _Path:
 
 
 class Scorer:
-    """Log-likelihoods of texts by a Hugging Face causal model.
-
-    Attributes:
-        n_read: number of tokens that the model has read, for tests of the sharing.
-    """
+    """Log-likelihoods of texts by a Hugging Face causal model."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
         self.prefix = prefix_token(tokenizer)
-        self.n_read = 0
+        self.n_read = 0  # tokens that the model has read; tests check how many are shared
         self._keeps_cache = True
 
     def log_likelihoods(self, texts: Sequence[Sequence[int]]) -> list[float]:
@@ -140,12 +132,6 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Run all cases of the retriever's test set; for the arguments see OpenCompass. The templates are not used.
-
-        Raises:
-            InputError: the model gives no log-likelihoods, or the task has no candidates; missing data; rows of an
-                earlier run that belong to other cases.
-        """
         task = task_of(retriever.test_ds)
         if task.candidates is None:
             raise InputError(f"{task.name}: a task that is answered, not scored; use CaseGenInferencer")
@@ -196,11 +182,6 @@ class CasePPLEvaluator(CheckedEvaluator):
         lct_window: Sequence[str],
         lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """Return metrics, counts and details of a task; for the parameters see :meth:`~.task.CaseEvaluator.score`.
-
-        Raises:
-            InputError: a task that is not scored by likelihood.
-        """
         task = task_of(test_set)
         if task.score_candidates is None:
             raise InputError(f"{task.name}: not scored by likelihood; use CaseEvaluator")

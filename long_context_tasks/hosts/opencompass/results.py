@@ -120,10 +120,6 @@ _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, Any]:
     """Return a model's config under lm-eval's names, for the provenance of a run; empty for an empty config.
 
-    Args:
-        row: the config of a model in a :class:`Setup`.
-        unsure: leave out the arguments of generation, which differ between configs of the folder.
-
     >>> model_facts({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
     {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {'temperature': 0.6}}
     """

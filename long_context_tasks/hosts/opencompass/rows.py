@@ -46,12 +46,7 @@ def difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 class RowStore:
-    """Prediction rows of one task, or of one part if OpenCompass splits it.
-
-    Attributes:
-        path: the finished file, ``X.json``: place in the test set to row.
-        rows: the rows so far, in order.
-    """
+    """Prediction rows of one task, or of one part if OpenCompass splits it."""
 
     def __init__(
         self,
@@ -59,18 +54,9 @@ class RowStore:
         name: str,
         given: Mapping[str, Any] | None = None,
         resolved: Mapping[str, Any] | None = None,
-        writes: bool = True,
+        writes: bool = True,  # False in all processes but the first if several share one model
     ) -> None:
-        """Prepare; nothing is read or written yet.
-
-        Args:
-            folder: for the predictions of a model.
-            name: of the finished file.
-            given: see :data:`GIVEN`; written into every row.
-            resolved: see :data:`RESOLVED`; ``given`` by default.
-            writes: False in all processes but the first if several share one model.
-        """
-        self.path = Path(folder) / name
+        self.path = Path(folder) / name  # the finished file: place in the test set to row
         self._log = Path(folder) / f"tmp_{Path(name).stem}.jsonl"
         self._given = dict(given or {})
         self._resolved = dict(resolved or self._given)
@@ -78,14 +64,7 @@ class RowStore:
         self.rows: list[Row] = []
 
     def restore(self, cases: Sequence[str]) -> int:
-        """Take over the rows of an earlier, killed run; a line that was cut is dropped.
-
-        Returns:
-            The number of finished cases.
-
-        Raises:
-            InputError: the rows were made with other options or belong to other cases.
-        """
+        """Take over the rows of an earlier, killed run, without a line that was cut, and return their number."""
         if not self._log.is_file():
             return 0
         whole = 0
@@ -110,7 +89,6 @@ class RowStore:
         return len(self.rows)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Append finished rows, also on disk."""
         added = [{**row, GIVEN: self._given, RESOLVED: self._resolved} for row in rows]
         self.rows += added
         if self._writes and rows:

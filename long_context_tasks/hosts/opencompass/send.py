@@ -52,8 +52,6 @@ _REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 
 @dataclass(frozen=True)
 class Exchange:
-    """A prompt and the response to it."""
-
     messages: Sequence[Message]  # as sent, or as they would have been
     text: str  # the response; empty if nothing was sent
     status: str | None  # None, or does_not_fit
@@ -63,7 +61,6 @@ class Exchange:
 
     @property
     def response(self) -> Response:
-        """The response in the form that all hosts score."""
         return Response(self.text if self.status is None else None, self.status)
 
 
@@ -76,18 +73,6 @@ class Sender:
         options: dict[str, Any],
         received: Callable[[str], str] = writable,
     ) -> None:
-        """Prepare for a model.
-
-        Args:
-            model: OpenCompass' model.
-            window: of the run.
-            answer_budget: number of tokens that the model may generate.
-            options: arguments of the model's ``generate``; those that it does not have are left out.
-            received: turns a text of the model into the text of a response.
-
-        Raises:
-            InputError: the class ``OpenAI``, which sends a refused prompt again without end.
-        """
         if type(model) is OpenAI:
             raise InputError(
                 "the class OpenAI sends a prompt that the server refuses again without end; take OpenAISDK, "
@@ -110,11 +95,7 @@ class Sender:
         self._options = {key: value for key, value in options.items() if key in known}
 
     def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Exchange]:
-        """Yield the exchange of each list of messages, in order; those that succeeded come before an error is raised.
-
-        Raises:
-            Exception: any error of a model or endpoint that is not a refusal for length.
-        """
+        """Yield the exchange of each list of messages, in order; those that succeeded come before an error is raised."""
         prompts = [self._prompt(messages) for messages in batch]
         counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
         texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
@@ -254,13 +235,7 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
 
 
 def find_window(model: Any, option: int | None, configured: int | None) -> Window:
-    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user, or that of the model's config.
-
-    Args:
-        model: OpenCompass' model.
-        option: ``lct_window``.
-        configured: ``max_seq_len`` in the model's config file; None if the user gave none.
-    """
+    """Return the window of a run: ``lct_window``, or ``max_seq_len`` from the user (``configured``), or that of the model's config."""
 
     def count(prompt: Any) -> int:
         return count_tokens(model, prompt) or 0
@@ -314,11 +289,7 @@ def model_facts(model: Any) -> dict[str, str]:
 
 
 def check_roles(model: Any, task: LoadedTask) -> None:
-    """Check that the model gets the roles of a conversation, and no template around a text that marks the roles itself.
-
-    Raises:
-        InputError: it does not.
-    """
+    """Check that the model gets the roles of a conversation, and no template around a text that marks the roles itself."""
     takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
     if task.own_template and takes_roles:
         raise InputError(

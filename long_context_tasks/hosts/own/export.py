@@ -17,11 +17,7 @@ from long_context_tasks.schema.thinking import without_thinking
 
 
 def load(name: str, options: Options) -> LoadedTask:
-    """Load a task that has cases.
-
-    Raises:
-        InputError: an unknown task, a bad option, or missing data.
-    """
+    """Load a task that has cases."""
     task = load_task(name, options)
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
@@ -29,11 +25,7 @@ def load(name: str, options: Options) -> LoadedTask:
 
 
 def check_gold(name: str, options: Options) -> None:
-    """Check that gold answers may be written into a file.
-
-    Raises:
-        InputError: the benchmark's card does not allow it for its published data.
-    """
+    """Check that gold answers may be written into a file."""
     if not _allowed(name, options, "gold"):
         raise InputError(
             f"{name}: the data's owners do not allow gold answers to be passed on; leave out --with-gold, `lct runs score` reads them from "
@@ -66,10 +58,6 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
 
     >>> fill([{"role": "assistant", "content": "{{answer_0}}"}], ["<think>A or B?</think>B"])
     [{'role': 'assistant', 'content': 'B'}]
-
-    Args:
-        messages: of a row.
-        answers: to the earlier turns; the message of an answer that is None is left out.
     """
     given = {placeholder(turn): answer for turn, answer in enumerate(answers)}
     filled = []
@@ -85,11 +73,7 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
 
 
 def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a task; the text of a case is rendered with its row.
-
-    Raises:
-        InputError: a conversation whose prompts mark the roles themselves: an earlier answer changes the text around it.
-    """
+    """Yield the rows of a task; the text of a case is rendered with its row."""
     # Such templates leave out tags around an empty answer, for example.
     if task.own_template and _holds_placeholders(task):
         raise InputError(
@@ -140,13 +124,6 @@ def _is_open(messages: Iterable[Message], turn: int) -> bool:
 
 
 def write_export(task: LoadedTask, out: Path, *, gold: bool = False) -> int:
-    """Write the rows as JSON Lines, whole or not at all; one case is in memory at a time.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        InputError: see :func:`export_rows`; or the file cannot be written.
-    """
+    """Write the rows as JSON Lines, whole or not at all, and return their number."""
     write_whole(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in export_rows(task, gold=gold)))
     return sum(len(case.turns) for case in task.cases.cases)

@@ -50,7 +50,6 @@ class Reader:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The model's tokenizer, loaded at first use."""
         from transformers import AutoTokenizer
 
         return self._loaded(AutoTokenizer)
@@ -152,11 +151,7 @@ def clues(reader: Reader, context: str, query: str, settings: MemoRAGSettings) -
 
 
 def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) -> list[str]:
-    """Return the passages of a text that BM25 finds for any query, in the order of the text.
-
-    Raises:
-        InputError: bm25s is not installed.
-    """
+    """Return the passages of a text that BM25 finds for any query, in the order of the text."""
     require("memorag", "MemoRAG", "bm25s")
     import bm25s
 
@@ -176,12 +171,7 @@ def passages(context: str, queries: Sequence[str], settings: MemoRAGSettings) ->
 
 
 def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> Iterator[dict[str, Any]]:
-    """Answer each case of a task, as rows for ``lct runs score`` with the clues and the number of passages.
-
-    Raises:
-        InputError: a task by likelihood, with several turns or with a template of its own; or a case whose prompt does not hold its
-            context as one text.
-    """
+    """Answer each case of a task, as rows for ``lct runs score`` with the clues and the number of passages."""
     benchmark = catalogue.benchmark_of(task.name)
     for row in export_rows(task):
         case = task.by_id[row["id"]]
@@ -209,11 +199,6 @@ def responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings) -> It
 
 
 def write_responses(task: LoadedTask, reader: Reader, settings: MemoRAGSettings, out: Path) -> None:
-    """Write the responses to a task as JSON Lines; whole or not at all.
-
-    Raises:
-        InputError: see :func:`responses`; or the file cannot be written.
-    """
     write_whole(
         out, (json.dumps(row, ensure_ascii=False) + "\n" for row in responses(task, reader, settings))
     )

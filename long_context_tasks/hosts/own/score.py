@@ -45,11 +45,6 @@ _KIND = "own run"
 
 
 def file_name(task: str, made: str) -> str:
-    """Return the name of the file of a run.
-
-    >>> file_name("toy_sort_2k", "20260101T120000")
-    'own_toy_sort_2k_20260101T120000.json'
-    """
     return f"own_{task}_{made}.json"
 
 
@@ -119,10 +114,6 @@ def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
     """Read the responses to the cases of a task, in the order of the task; cases without a row are left out.
 
     A row has ``id``, ``response`` and, in a conversation, ``turn`` (from 0). A response that is null needs a ``status``.
-
-    Raises:
-        InputError: a file that cannot be read, a row of another form, of an unknown case or turn, a second row for one turn, or a
-            conversation without one of its turns.
     """
     found: dict[str, dict[int, Response]] = {}
     for place, row in json_rows(path, _EXPECTED):
@@ -178,18 +169,7 @@ def score_own(
     folder: Path,
     pipeline: str = "",
 ) -> StoredRun:
-    """Score responses, write them as a run and return it; a judged task gets its scores from ``lct judge run``.
-
-    Args:
-        task: of the responses.
-        responses: case to its responses, one per turn.
-        model: its name on boards.
-        folder: gets a folder of the model.
-        pipeline: description of the pipeline, for the provenance.
-
-    Raises:
-        InputError: a task by likelihood, or the files cannot be written.
-    """
+    """Score responses, write them as a run and return it; a judged task gets its scores from ``lct judge run``."""
     if task.by_likelihood:
         raise InputError(
             f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"

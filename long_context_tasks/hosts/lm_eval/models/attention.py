@@ -8,19 +8,8 @@ from long_context_tasks.attention.models import setting_names, use_attention
 
 
 class AttentionLM(HFLM):  # type: ignore[misc]
-    """lm-eval's model ``hf`` with one of the attentions of this package."""
-
     def __init__(self, pretrained: Any, attention: str, **options: Any) -> None:
-        """Load the model, then change its attention.
-
-        Args:
-            pretrained: as for ``hf``.
-            attention: ``rerope``, ``leaky_rerope``, ``infllm`` or ``ntk``.
-            options: settings of the attention; all others as for ``hf``.
-
-        Raises:
-            InputError: an unknown attention or setting, or a model that cannot take it.
-        """
+        """Load the model, then change its attention; ``options`` are the settings of the attention and arguments of ``hf``."""
         settings = {name: options.pop(name) for name in sorted(setting_names() & options.keys())}
         super().__init__(pretrained=pretrained, **options)
         self.method = use_attention(self.model, attention, settings)

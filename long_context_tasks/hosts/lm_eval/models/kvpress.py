@@ -27,17 +27,7 @@ class KVPressLM(SharedContextLM):
     def __init__(
         self, pretrained: Any, press: str | None = None, ratio: float | None = None, **arguments: Any
     ) -> None:
-        """Load the model.
-
-        Args:
-            pretrained: as for ``hf``.
-            press: see :func:`make_press`; ``none`` keeps the whole cache.
-            ratio: likewise.
-            arguments: settings of the press, which begin with ``press_``; all others as for ``hf``.
-
-        Raises:
-            InputError: see :func:`make_press`.
-        """
+        """Load the model; ``press`` and ``ratio`` as in :func:`make_press`, settings of the press begin with ``press_``."""
         settings = {key[6:]: arguments.pop(key) for key in list(arguments) if key.startswith("press_")}
         self._press, self.method = None, ""
         # The whole cache is the baseline to which presses are compared, in the same code.
@@ -62,11 +52,6 @@ class KVPressLM(SharedContextLM):
         return replace(read, position=read.cache.get_seq_length()) if moves_keys(self._press) else read
 
     def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
-        """Score texts with the whole cache.
-
-        Raises:
-            InputError: there is a press, which needs a context and a question.
-        """
         if self._press is not None:
             raise InputError(
                 "tasks by likelihood have no question apart from the context: use press=none or leave them out"
@@ -81,9 +66,6 @@ def make_press(name: str, ratio: float | None, settings: Mapping[str, Any]) -> A
         name: of a press, or of one around another: ``key_rerotation+streaming_llm``.
         ratio: share of the context's cache that is dropped, at least 0 and below 1; None for presses that take other settings instead.
         settings: of the press, or of the inner one.
-
-    Raises:
-        InputError: kvpress is missing, an unknown name or setting, a ratio that the press does not take, or a missing ratio.
     """
     if ratio is not None and not 0 <= ratio < 1:
         raise InputError(f"ratio={ratio}: the share of the cache that is dropped is from 0 below 1")
@@ -144,15 +126,7 @@ def _required(kind: Any) -> set[str]:
 
 
 def find_press(name: str, known: Mapping[str, Any]) -> Any:
-    """Return the class of a press.
-
-    Args:
-        name: of the class, with or without ``Press``; capitals, ``_`` and ``-`` do not matter.
-        known: classes by name.
-
-    Raises:
-        InputError: an unknown name.
-    """
+    """Return the class of a press, named with or without ``Press``; capitals, ``_`` and ``-`` do not matter."""
     by_plain = {plain(key): kind for key, kind in known.items()}
     if plain(name) not in by_plain:
         names = ", ".join(sorted((key.removesuffix("Press") for key in known), key=str.lower))

@@ -26,8 +26,6 @@ _GAP = re.compile(r"\n\n+")
 
 @dataclass(frozen=True)
 class ReadContext:
-    """A context after reading."""
-
     ids: Sequence[int]  # its tokens
     cache: Any  # their keys and values, or a part of them
     position: int  # of the next token; larger than the length of the cache if a part was dropped
@@ -38,21 +36,13 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
 
     @torch.no_grad()
     def read(self, ids: Sequence[int]) -> ReadContext:
-        """Read a context and keep its keys and values.
-
-        Args:
-            ids: at least one token.
-        """
+        """Read a context of at least one token and keep its keys and values."""
         cache = DynamicCache()
         self.model(input_ids=self._row(ids), past_key_values=cache, use_cache=True, logits_to_keep=1)
         return ReadContext(ids, cache, len(ids))
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        """Answer requests of our tasks, those with the same context one after the other.
-
-        Raises:
-            InputError: a request of another task, a prompt without the context of its case or beyond the window, or sampling.
-        """
+        """Answer requests of our tasks, those with the same context one after the other."""
         # All ends first: a request that cannot be split is refused before the first context is read.
         ends = [self._context_end(request) for request in requests]
         together: dict[int, list[int]] = {}
@@ -97,14 +87,7 @@ class SharedContextLM(HFLM):  # type: ignore[misc]
         return torch.tensor([list(ids)], device=self.device)
 
     def _answer(self, read: ReadContext, ids: Sequence[int], settings: dict[str, Any], *, keep: bool) -> str:
-        """Return the greedy answer to a prompt.
-
-        Args:
-            read: its context.
-            ids: tokens of the whole prompt.
-            settings: of generation.
-            keep: leave the cache of the context as it is, for another question.
-        """
+        """Return the greedy answer to a prompt; with ``keep``, leave the cache of the context for another question."""
         given = normalize_gen_kwargs(settings, self.max_gen_toks)
         stop = handle_stop_sequences(
             given.pop("until", None), eos=self.tok_decode(self.eot_token_id, skip_special_tokens=False)
@@ -175,10 +158,6 @@ def context_end(prompt: str, context: str) -> int | None:
 
     A prompt may have words between the texts of its context, such as the designation of an answer. Therefore the longest end of the context,
     of whole paragraphs, that occurs in the prompt is looked for, and its last occurrence counts.
-
-    Args:
-        prompt: as sent, with the chat template.
-        context: texts with a blank line between.
 
     >>> context_end("Read. A1: One. A2: Two. Which?", "One.\\n\\nTwo.")
     23
