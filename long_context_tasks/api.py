@@ -75,7 +75,7 @@ class Task:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """The cases, in the order in which they run."""
+        """In the order in which they run."""
         return self.loaded.cases.cases
 
     @property
@@ -108,10 +108,6 @@ class Task:
     def score(self, case: Case, response: ResponseText) -> list[CaseScores]:
         """Score the response to a case by rule. Metrics of a judge are ``not_judged``; see :meth:`judge`.
 
-        Args:
-            case: a case of this task.
-            response: see :data:`ResponseText`.
-
         Returns:
             The scores of each turn by metric; a task without a conversation has one turn.
 
@@ -123,12 +119,9 @@ class Task:
         return score_turns(self.loaded, case, self._responses(case, response))
 
     def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
-        """Score responses with the judge that ``load_task(..., judge=...)`` or ``LCT_JUDGE`` names.
+        """Score responses, by case id, with the judge that ``load_task(..., judge=...)`` or ``LCT_JUDGE`` names.
 
         Replies in the store are not requested again.
-
-        Args:
-            responses: responses by case id.
 
         Returns:
             The scores of each case, as :meth:`score` returns them, by case id.
@@ -154,8 +147,7 @@ class Task:
     def summary(self, scores: Mapping[str, Sequence[CaseScores]]) -> dict[str, float]:
         """Return means, 95 % intervals over clusters and counts, under the keys that both hosts use.
 
-        Args:
-            scores: scores of the turns by case id; other cases are not counted.
+        ``scores`` are those of the turns by case id; other cases are not counted.
         """
         from long_context_tasks.stats.means import task_numbers
 
@@ -170,7 +162,7 @@ class Task:
     def save(
         self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""
     ) -> Path:
-        """Write responses and their scores as a run that ``lct report`` and ``lct judge run`` read.
+        """Write responses by case id and their scores as a run that ``lct report`` and ``lct judge run`` read.
 
         Args:
             responses: responses by case id.
@@ -180,9 +172,6 @@ class Task:
 
         Returns:
             The path of the file with the numbers.
-
-        Raises:
-            InputError: an unknown case, an error of :meth:`score`, or files that cannot be written.
         """
         from long_context_tasks.hosts.own.score import score_own
 
@@ -220,9 +209,6 @@ def build(builder: str, *, length: str, out: str | Path = "cases", jobs: int = 1
 
     Returns:
         The folder of the builder.
-
-    Raises:
-        InputError: an unknown builder or option, a value that does not fit, or raw data that cannot be used.
     """
     from long_context_tasks.benchmarks.building import (
         Work,
@@ -250,9 +236,6 @@ def inject_noise(
 
     Returns:
         The noisy ``text`` and its ``measured_wer``.
-
-    Raises:
-        InputError: a target outside 0 to 1, an unknown mode, a text without words, or one in another language than the rules.
     """
     from long_context_tasks.noise import default_rules, inject
 
@@ -269,13 +252,10 @@ def word_error_rate(reference: str, hypothesis: str) -> float:
 def load_results(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
 
-    The columns are those of ``results.parquet``. Each skipped run or file causes a warning.
+    The columns are those of ``results.parquet``. Each skipped run or file causes a warning. Polars comes with the extra ``report``.
 
     Args:
         *paths: folders of results or bundles, or folders that contain them.
-
-    Raises:
-        InputError: a folder that is missing, or Polars, which the extra ``report`` installs.
     """
     _need_polars("load_results")
     from long_context_tasks.results.tables import joined
@@ -284,16 +264,10 @@ def load_results(*paths: str | Path) -> "pl.DataFrame":
 
 
 def leaderboard(*paths: str | Path) -> "pl.DataFrame":
-    """Read stored runs as a Polars frame with a row per model, task, judge and settings.
+    """Read stored runs, as :func:`load_results` does, as a Polars frame with a row per model, task, judge and settings.
 
     The columns are those of ``leaderboard.parquet``: ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval,
     ``coverage`` the share of turns with a score, ``ranked`` whether the row may be compared with others of its task.
-
-    Args:
-        *paths: as in :func:`load_results`.
-
-    Raises:
-        InputError: a folder that is missing, or Polars, which the extra ``report`` installs.
     """
     _need_polars("leaderboard")
     from long_context_tasks.benchmarks import catalogue

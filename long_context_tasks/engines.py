@@ -32,15 +32,10 @@ _AHEAD = 2
 
 
 class Engine(Protocol):
-    """Runs a function over items."""
-
     def mapped(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield the result for each item, in order; only a few items and results are in memory at the same time.
 
-        Args:
-            function: a function of a module or a ``functools.partial`` of one, which can be pickled. Its result depends on the item
-                only.
-            items: small objects that can be pickled.
+        The function, of a module or a ``functools.partial`` of one, and the items can be pickled. A result depends on its item only.
         """
 
 
@@ -63,8 +58,6 @@ def kept_ahead(
 
 
 class Processes:
-    """Runs the function in processes on this machine; made by :func:`processes`."""
-
     def __init__(self, pool: ProcessPoolExecutor, jobs: int) -> None:
         self._pool, self._jobs = pool, jobs
 
@@ -137,10 +130,7 @@ _TRIES_AGAIN = 5
 
 
 class RayCluster:
-    """Runs the function on a Ray cluster, one task per item; made by :func:`cluster`.
-
-    Ray restarts a task whose worker or machine is lost.
-    """
+    """Runs the function on a Ray cluster, one task per item; Ray restarts a task whose worker or machine is lost."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray

@@ -10,28 +10,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Server:
-    """What the server does, and what it was asked.
+    """The behaviour of the server, and the requests that it received."""
 
-    Attributes:
-        content: what every path gives that ``files`` does not name; a path with ``missing`` in it gives nothing.
-        files: path to content.
-        breaks: bytes after which the next connections die.
-        ranges: whether it heeds them.
-        statuses: answers to the next requests, instead of data.
-        etag: version of all files.
-        redirects: path to where it is sent on.
-        asked: the paths and ranges that came in.
-        url: its base.
-    """
-
-    content: bytes = b""
-    files: dict[str, bytes] = field(default_factory=dict)
-    breaks: list[int] = field(default_factory=list)
-    ranges: bool = True
-    statuses: list[int] = field(default_factory=list)
+    content: bytes = b""  # of every path that files does not name; a path with "missing" in it gets nothing
+    files: dict[str, bytes] = field(default_factory=dict)  # path to content
+    breaks: list[int] = field(default_factory=list)  # bytes after which the next connections die
+    ranges: bool = True  # whether it heeds them
+    statuses: list[int] = field(default_factory=list)  # answers to the next requests, instead of data
     etag: str = '"one"'
     redirects: dict[str, str] = field(default_factory=dict)
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)  # paths and ranges
     url: str = ""
 
 

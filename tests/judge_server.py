@@ -39,21 +39,13 @@ Behave = Callable[[dict[str, Any], int], Answer]
 
 @dataclass
 class JudgeServer:
-    """A running server.
+    """A running server with the calls that it received, in the order of their arrival."""
 
-    Attributes:
-        url: its base, ending in /v1.
-        bodies: of all calls, in order of arrival.
-        headers: of all calls.
-        paths: of all calls.
-        most_in_flight: calls that were answered at the same time.
-    """
-
-    url: str
+    url: str  # ends in /v1
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    most_in_flight: int = 0
+    most_in_flight: int = 0  # calls that were answered at the same time
 
 
 def completions(texts: Sequence[str | None], chat: bool) -> bytes:

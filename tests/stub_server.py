@@ -14,17 +14,9 @@ Reply = Callable[[list[dict[str, str]]], str]
 
 @dataclass
 class Stub:
-    """What the server was asked and where it is.
-
-    Attributes:
-        url: its base, ending in /v1.
-        requests: messages of every request, in order of arrival.
-        refused: number of requests refused for their length.
-    """
-
-    url: str
-    requests: list[list[dict[str, str]]] = field(default_factory=list)
-    refused: int = 0
+    url: str  # ends in /v1
+    requests: list[list[dict[str, str]]] = field(default_factory=list)  # messages, in order of arrival
+    refused: int = 0  # requests refused for their length
 
 
 def messages_hash(messages: list[dict[str, str]]) -> str:
@@ -66,12 +58,7 @@ def judge_by_hash(messages: list[dict[str, str]]) -> str:
 
 @contextmanager
 def stub_server(answer: Reply = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
-    """Serve until the block ends.
-
-    Args:
-        answer: messages to the text of the response.
-        refuse_over: refuse prompts of more characters, as vLLM refuses what exceeds its window.
-    """
+    """Serve until the block ends; prompts of more than ``refuse_over`` characters are refused, as vLLM refuses long ones."""
     stub = Stub("")
 
     def behave(body: dict[str, Any], _: int) -> Answer:

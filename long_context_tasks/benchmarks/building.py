@@ -122,26 +122,22 @@ class TaskReport:
 
 
 class Builder(ABC):
-    """Base class of a builder, which writes cases of one task at any length.
+    """Base class of a builder, which writes cases of one task at any length."""
 
-    Attributes:
-        name: an argument of ``lct build``, and the name of the case folder.
-        task: the task of the card that the cases belong to.
-        settings: class of its settings, whose fields are options of ``lct build``.
-        source: option that names the raw data; None if the cases are written from a seed.
-        lengths: lengths that replace ``...`` in ``--length 2k,...,16k``; if empty, those of the task's card.
-        sharded: whether every case depends only on the settings and its number and is made by :meth:`Work.cases`, so that shards
-            can be made separately.
-    """
-
-    settings: type[BuildSettings]
-    source: SourceOption | None = None
-    lengths: tuple[str, ...] = ()
+    settings: type[BuildSettings]  # class of its settings, whose fields are options of ``lct build``
+    source: SourceOption | None = (
+        None  # option that names the raw data; None if the cases are written from a seed
+    )
+    lengths: tuple[
+        str, ...
+    ] = ()  # replace ``...`` in ``--length 2k,...,16k``; if empty, those of the task's card do
+    # Whether every case depends only on the settings and its number and is made by Work.cases, so that shards can be
+    # made separately.
     sharded: bool = False
 
     def __init__(self, name: str, task: str) -> None:
-        self.name = name
-        self.task = task
+        self.name = name  # an argument of ``lct build``, and the name of the case folder
+        self.task = task  # the task of the card that the cases belong to
 
     @abstractmethod
     def write(
@@ -245,17 +241,13 @@ class ReadyBuild:
     source: Path | None  # folder or file of the raw data; None if the cases are written from a seed
 
     def write(self, folder: Path, work: Work | None = None) -> Sequence[TaskReport]:
-        """Build the cases into a folder, all or nothing."""
         return self.builder.write(self.source, self.settings, folder, work or Work())
 
 
 def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
     """Check a user's settings of a build; common settings that are not given come from the environment.
 
-    Args:
-        name: name of a builder.
-        length: lengths separated by commas, see :func:`parse_lengths`.
-        given: settings and source by their names in `lct build`; text is read as the command reads it.
+    ``given`` has settings and source by their names in `lct build`; text is read as the command reads it.
     """
     builder = catalogue.builder(name)
     source = None if builder.source is None else given.get(builder.source.name)

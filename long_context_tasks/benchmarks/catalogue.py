@@ -108,7 +108,6 @@ def _joined(variants: tuple[Variant, ...]) -> str:
 # Cards and entry points are read once per process; installing a package needs a new one anyway.
 @lru_cache
 def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
-    """Return the usable benchmarks by name, and why others cannot be used."""
     benchmarks: dict[str, Benchmark] = {}
     broken: dict[str, str] = {}
     for name, path in _paths():
@@ -244,7 +243,6 @@ def resolve_options(
 def task_options(
     name: str, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Resolve the options that a task's benchmark has."""
     name, options = with_variant(name, resolve_options(given, environ))
     return benchmark(parse_task(name).benchmark).options.of(options)
 
@@ -370,7 +368,6 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
 
 
 def members_of(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the tasks of a group and of the groups in it; for a task, the task."""
     if name not in groups:
         return [name]
     return [task for member in groups[name] for task in members_of(member, groups)]

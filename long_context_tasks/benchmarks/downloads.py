@@ -48,11 +48,7 @@ def fetch_file(
     """Download a file from the first of several addresses that has it; only a complete, checked file replaces ``path``.
 
     Args:
-        urls: addresses of the same file, tried in this order.
-        path: path of the file.
-        sha256: expected checksum, if known.
         check: returns an error in the finished file, or None.
-        on_bytes: for a progress bar.
         attempts: tries for each address after breaks and overload; wrong addresses are not tried again.
         wait: seconds before the second try; longer before later ones.
     """

@@ -89,11 +89,9 @@ class Benchmark(ABC, Generic[TaskOptions]):
         return type(self).sections is not Benchmark.sections
 
     def sections(self, runs: "Sequence[ScoredRun]", bins: int | None = None) -> "list[Section]":
-        """Return the paper's own analyses of scored runs, for ``lct report`` and the site.
+        """Return the paper's own analyses of scored runs of any model, task and setting, for ``lct report`` and the site.
 
-        Args:
-            runs: of any model, task and setting.
-            bins: number of parts into which contexts are split; None for the benchmark's choice.
+        ``bins`` is the number of parts into which contexts are split; None for the benchmark's choice.
         """
         return []
 
@@ -110,12 +108,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
         return type(self).paper_tables is not Benchmark.paper_tables
 
     def paper_tables(self, options: Options, only: str) -> "list[Section]":
-        """Recompute the paper's tables from the files that its authors published.
-
-        Args:
-            options: name the data folder and the tokenizer.
-            only: keys of tables, separated by commas; empty for all.
-        """
+        """Recompute the paper's tables from its published files; ``only`` has keys of tables, separated by commas, or is empty for all."""
         return []
 
     def judge_agreement(self, model: str) -> str:
@@ -135,9 +128,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
     def rated_answers(self, options: Options, raters: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
         """Return the published responses with people's ratings, as rows that ``lct orca data`` reads.
 
-        Args:
-            options: name the data folder.
-            raters: names of the raters whose scores are the ratings; empty for all.
+        The scores of ``raters`` are the ratings; of all raters if it is empty.
         """
         return ()
 

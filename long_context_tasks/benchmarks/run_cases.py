@@ -51,12 +51,7 @@ def cached_cases(
 ) -> CaseSet:
     """Return the cases of a task that ``write`` makes, written once into the user's cache.
 
-    Args:
-        task: name of the file of cases that ``write`` makes.
-        settings: everything that the cases depend on.
-        version: version of the benchmark's card.
-        write: writes the case folder.
-        source: folder of texts that the cases are made from; the cache distinguishes its contents.
+    ``settings`` and the card's ``version`` determine the cases, and so do the texts in ``source``, if they are made from any.
     """
     # A change of the card's version changes the key, so that corrected cases replace cached ones.
     made_from = {

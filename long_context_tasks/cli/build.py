@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from long_context_tasks.benchmarks.shards import merge_shards, sharded
 from long_context_tasks.cli.options import (
     EngineName,
     Jobs,
@@ -22,7 +23,7 @@ from long_context_tasks.cli.options import (
 )
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.case_folder import Shard, merge_shards, read_manifest, sharded
+from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, TypeVar
@@ -45,7 +44,6 @@ MANIFEST = "manifest.json"
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
@@ -59,7 +57,7 @@ def text_key(text: str) -> str:
 
 
 def stable_seed(*parts: object) -> str:
-    """Return a seed for ``random.Random`` that depends only on the parts, not on the process or the Python version."""
+    """Return a seed for ``random.Random`` that does not depend on the process or the Python version."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -97,13 +95,7 @@ class Documents:
 
 
 class CaseSet:
-    """The cases of one task, with the texts they refer to.
-
-    Attributes:
-        cases: in official order.
-        documents: key to text.
-        manifest: the folder's record of the build (package version, options, counts).
-    """
+    """The cases of one task, in official order, with the texts they refer to and the folder's record of the build."""
 
     def __init__(self, cases: Iterable[Case], documents: Documents, manifest: Mapping[str, Any]) -> None:
         self.cases = tuple(cases)
@@ -208,10 +200,8 @@ def cached_only(refusal: str) -> Iterator[None]:
 def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
     """Return a case folder in the user's cache and write it at first use.
 
-    Args:
-        name: readable beginning of the folder's name.
-        made_from: everything on which the content depends, in addition to the version of this package; its hash completes the name.
-        write: writes a folder, whole or not at all, as :class:`CaseWriter` does.
+    The hash of ``made_from``, everything on which the content depends in addition to this package's version, completes the name.
+    ``write`` writes a folder, whole or not at all, as :class:`CaseWriter` does.
     """
     from filelock import FileLock
 
@@ -304,7 +294,6 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> "Shard":
-        """Parse a shard such as ``2/7``."""
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
             raise InputError(f"--shard {text}: give its number and the number of shards, from 1/7 to 7/7")
@@ -393,7 +382,6 @@ class CaseWriter:
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
-        """Write the cases of a task and return their number."""
         return self.add_lines(task, (case.to_json() + "\n" for case in cases))
 
     def add_lines(self, task: str, lines: Iterable[str]) -> int:
@@ -465,109 +453,3 @@ class CaseWriter:
         self._temporary.chmod(0o755)
         with _alone_in(self.folder.parent):
             put_in_place(self._temporary, self.folder)
-
-
-_PATTERN = ".shard-*-of-*"
-_AGAIN = "build this shard again"
-
-
-def sharded(root: Path) -> list[Path]:
-    """Return the case folders in a root that have shards, merged or not."""
-    # Hidden ones are unfinished or about to be replaced.
-    return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"[!.]*{_PATTERN}")})
-
-
-def merge_shards(folder: Path) -> Mapping[str, int]:
-    """Write a case folder from the shards next to it, which stay; return the number of cases of each task."""
-    shards = _complete(folder)
-    first = next(iter(shards.values()))
-    with CaseWriter(folder, first["options"]) as writer:
-        for path in shards:
-            writer.add_documents(_documents(path))
-        return {task: writer.add_lines(task, _lines(shards, task)) for task in first["tasks"]}
-
-
-def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
-    """Return the manifests of all shards in order, or raise if the set is not complete and equal."""
-    found: dict[int, Path] = {}
-    manifests: dict[Path, Mapping[str, Any]] = {}
-    for path in sorted(folder.parent.glob(f"{folder.name}{_PATTERN}")):
-        manifests[path] = manifest = read_manifest(path)
-        try:
-            shard = Shard(manifest["shard"]["number"], manifest["shard"]["of"])
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path}: holds no shard; remove it, or {_AGAIN} with --shard") from error
-        if shard.number in found:
-            raise InputError(
-                f"{path}: holds shard {shard}, as does {found[shard.number]}; remove one of them"
-            )
-        if path != shard.folder(folder):
-            raise InputError(f"{path}: holds shard {shard}; rename it to {shard.folder(folder).name}")
-        found[shard.number] = path
-        _check_equal(manifests, path)
-        _check_content(path, manifest)
-    if not found:
-        raise InputError(f"{folder}: there are no shards of it; build them with --shard 1/2 and so on")
-    of = manifests[found[min(found)]]["shard"]["of"]
-    if missing := [number for number in range(1, of + 1) if number not in found]:
-        raise InputError(
-            f"{folder}: {len(missing)} of {of} shards are missing; build them with --shard "
-            + ", ".join(str(Shard(number, of)) for number in missing[:10])
-        )
-    return {found[number]: manifests[found[number]] for number in sorted(found)}
-
-
-def _check_equal(manifests: Mapping[Path, Mapping[str, Any]], path: Path) -> None:
-    start = next(iter(manifests))
-    for one, other in zip(_made_from(manifests[start]), _made_from(manifests[path]), strict=True):
-        if one != other:
-            names = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
-            raise InputError(
-                f"{path}: another {', '.join(names)} than in {start} ({other.get(names[0])}, not {one.get(names[0])}); build all "
-                "shards with the same settings and version"
-            )
-
-
-def _made_from(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    facts = {name: manifest[name] for name in ("format", "long_context_tasks")}
-    parts = {f"parts of {task}": len(row["parts"]) for task, row in manifest["tasks"].items()}
-    return facts | {"number of shards": manifest["shard"]["of"]}, manifest["options"], parts
-
-
-def _check_content(path: Path, manifest: Mapping[str, Any]) -> None:
-    hashes = {DOCUMENTS: manifest["shard"]["documents"]}
-    hashes |= {f"{task}.jsonl": row["sha256"] for task, row in manifest["tasks"].items()}
-    for name, sha256 in hashes.items():
-        file = path / name
-        if not file.is_file():
-            raise InputError(f"{file}: is missing; {_AGAIN}")
-        if file_sha256(file) != sha256:
-            raise InputError(f"{file}: was changed after it was built; {_AGAIN}")
-
-
-def _documents(path: Path) -> Iterator[tuple[str, str]]:
-    uri = f"{(path / DOCUMENTS).resolve().as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(uri, uri=True)) as table:
-        yield from table.execute("SELECT key, text FROM documents")
-
-
-def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
-    """Yield the lines of a task part by part, and within a part shard by shard: the order of a build without shards."""
-    at = dict.fromkeys(shards, 0)
-    seen: set[str] = set()
-    parts: Sequence[Sequence[int]] = [manifest["tasks"][task]["parts"] for manifest in shards.values()]
-    for counts in zip(*parts, strict=True):
-        for path, count in zip(shards, counts, strict=True):
-            with (path / f"{task}.jsonl").open("rb") as file:
-                file.seek(at[path])
-                for line in islice(file, count):
-                    name = loads(line)["id"]
-                    if name in seen:
-                        raise InputError(f"{file.name}: case {name} is in another shard, too; {_AGAIN}")
-                    seen.add(name)
-                    yield line.decode()
-                at[path] = file.tell()
-    # Lines beyond the counted parts would be lost without a word.
-    for path, read in at.items():
-        if read != (path / f"{task}.jsonl").stat().st_size:
-            raise InputError(f"{path}: has more cases of {task} than its manifest says; {_AGAIN}")

@@ -124,7 +124,6 @@ def make_folder(folder: Path, *, remedy: str) -> None:
 
 
 def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
-    """Write a value atomically as indented JSON, with ``null`` for numbers that are not finite."""
     text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text, remedy=remedy)
 

@@ -21,8 +21,6 @@ from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.thinking import marks_of
 from long_context_tasks.schema.validated import Whole, validated
 
-LENGTH_POLICIES = ("same_information", "same_tokens")
-
 
 def parse_length(text: str | int) -> int:
     """Parse a number of tokens: ``2k`` is 2,000, ``1m`` is a million, and plain numbers are allowed.
@@ -73,41 +71,32 @@ class Options:
     """Resolved options of every benchmark, which every result records. A benchmark adds its own in a subclass.
 
     The field types convert a user's text or value.
-
-    Attributes:
-        cases: a folder of built cases to run on, instead of the official files.
-        length: number of tokens, for tasks that end in ``_any`` and for builders.
-        length_policy: ``same_information``: lengths are cl100k tokens, as in the papers, so every model reads the same
-            text; ``same_tokens``: lengths are tokens of the model's own tokenizer.
-        tokenizer: cl100k, or a Hugging Face folder or hub id, which counts lengths in addition to cl100k.
-        window: context window in tokens; if not given, the host's; if the host does not report it, unknown.
-        seed: seed of generated cases and shuffles.
-        n: number of cases.
-        subset: 1000, 200 or 50: the official subsets, in file order.
-        judge: a judge file.
-        data_dir: folder with one folder per benchmark that holds the published files.
-        carriers: folder of real texts from which recast cases are made; by default ``carriers`` in ``data_dir``.
-        answer_budget: tokens that the model may generate; by default the task's number.
-        thinking: an opening and a closing mark around the model's thinking, such as ``<plan> </plan>``, if
-            :mod:`long_context_tasks.schema.thinking` does not list them.
-        variant: suffix of a task's name for a changed form of the task, e.g. czech_wer40; loading moves it into the name.
-        given: names of the options that were set, also to their default; not an option itself.
     """
 
-    cases: UserPath | None = None
-    length: Tokens | None = None
+    cases: UserPath | None = None  # a folder of built cases to run on, instead of the official files
+    length: Tokens | None = None  # number of tokens, for tasks that end in ``_any`` and for builders
+    # ``same_information``: lengths are cl100k tokens, as in the papers, so every model reads the same text; ``same_tokens``:
+    # lengths are tokens of the model's own tokenizer.
     length_policy: Literal["same_information", "same_tokens"] = "same_information"
+    # cl100k, or a Hugging Face folder or hub id, which counts lengths in addition to cl100k.
     tokenizer: Text | None = None
+    # Context window in tokens; if not given, the host's; if the host does not report it, unknown.
     window: Tokens | None = None
-    seed: Whole = 0
+    seed: Whole = 0  # seed of generated cases and shuffles
     n: Positive | None = None
+    # The official subsets, in file order.
     subset: Annotated[Literal[1000, 200, 50], BeforeValidator(_number)] | None = None
     judge: UserPath | None = None
-    data_dir: UserPath | None = None
+    data_dir: UserPath | None = None  # folder with one folder per benchmark that holds the published files
+    # Folder of real texts from which recast cases are made; by default ``carriers`` in ``data_dir``.
     carriers: UserPath | None = None
-    answer_budget: Positive | None = None
+    answer_budget: Positive | None = None  # tokens that the model may generate; by default the task's number
+    # An opening and a closing mark around the model's thinking, such as ``<plan> </plan>``, if
+    # :mod:`long_context_tasks.schema.thinking` does not list them.
     thinking: Marks | None = None
+    # Suffix of a task's name for a changed form of the task, e.g. czech_wer40; loading moves it into the name.
     variant: Text | None = None
+    # Names of the options that were set, also to their default; not an option itself.
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -151,9 +140,6 @@ class Options:
             recorded: ``options`` of the folder's manifest; a missing key leaves the option unchanged.
             folder: the case folder, for messages.
             same_tokenizer: whether the given and the recorded name denote the same tokenizer.
-
-        Raises:
-            InputError: a given option contradicts the build; all contradictions in one message.
         """
         # A benchmark's own options are part of the build if its builder records them.
         own = set(self.names()) - set(Options.names())
@@ -192,11 +178,6 @@ def resolve_options(
     """Resolve options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
 
     Keys without the prefix are ignored, since hosts mix their own in; ``None`` and empty strings count as not given.
-
-    Args:
-        given: keys and values.
-        environ: the environment; by default that of the process.
-        kind: class of the options.
 
     Raises:
         InputError: an unknown ``lct_*`` key or a wrong value.

@@ -183,7 +183,6 @@ TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "
 
 
 def test_cells(test: Any) -> tuple[str, ...]:
-    """Format a :class:`long_context_tasks.stats.WelchTest` for :data:`TEST_COLUMNS`."""
     # Four places would show a small p as 0.0000.
     p = f"{test.p:.1e}" if test.p < 0.0001 else figure_text(test.p, 4)
     return (

@@ -14,49 +14,37 @@ from long_context_tasks.schema.thinking import in_known_marks
 
 @dataclass(frozen=True)
 class LoadedTask:
-    """A task with its cases and the benchmark's functions for them, made by each benchmark's ``load_task``.
-
-    Attributes:
-        name: task name.
-        version: version of the task's scores.
-        options: resolved options, which every result records.
-        cases: the cases to run, in order.
-        metrics: names, headline first.
-        intervals: the metrics that get an interval.
-        answer_budget: tokens that the model may generate; 0 for a task by likelihood.
-        render: renders a case with its documents as messages.
-        score: scores a case's response (None if it is missing) and status (a failure of ours such as ``does_not_fit``, or None).
-        candidates: for tasks by likelihood only: case and documents to candidate texts.
-        score_candidates: for tasks by likelihood only: scores the log-likelihoods (nats) and token counts of the candidates, with a
-            status as above.
-        render_turn: for conversations only: renders a turn after the model's own earlier answers.
-        judging: a :class:`long_context_tasks.judges.Judging`, for tasks that a judge scores.
-        points: metrics that are points instead of shares from 0 to 1, each with the ends of its scale, if it has any.
-        own_template: name of the prompt style of prompts that mark the roles themselves, to which a chat template must not be
-            applied. Empty for chat messages.
-        asked_and_right: for tasks answered in words: case and turn to the question and the reference answer, all that a judge of
-            correctness needs.
-        n_all: number of cases without ``lct_n`` and ``lct_subset``, if the benchmark reports it.
-    """
+    """A task with its cases and the benchmark's functions for them, made by each benchmark's ``load_task``."""
 
     name: str
-    version: int
-    options: Options
-    cases: CaseSet
-    metrics: tuple[str, ...]
-    intervals: tuple[str, ...]
-    answer_budget: int
-    render: Callable[[Case, Documents], list[Message]]
+    version: int  # version of the task's scores
+    options: Options  # resolved options, which every result records
+    cases: CaseSet  # the cases to run, in order
+    metrics: tuple[str, ...]  # names, headline first
+    intervals: tuple[str, ...]  # the metrics that get an interval
+    answer_budget: int  # tokens that the model may generate; 0 for a task by likelihood
+    render: Callable[[Case, Documents], list[Message]]  # renders a case with its documents as messages
+    # Scores a case's response (None if it is missing) and status (a failure of ours such as ``does_not_fit``, or None).
     score: Callable[[Case, str | None, str | None], CaseScores]
+    # For tasks by likelihood only: case and documents to candidate texts.
     candidates: Callable[[Case, Documents], list[str]] | None = None
+    # For tasks by likelihood only: scores the log-likelihoods (nats) and token counts of the candidates, with a status as
+    # above.
     score_candidates: (
         Callable[[Case, Sequence[float] | None, Sequence[int] | None, str | None], CaseScores] | None
     ) = None
+    # For conversations only: renders a turn after the model's own earlier answers.
     render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
-    judging: Any = None
+    judging: Any = None  # a :class:`long_context_tasks.judges.Judging`, for tasks that a judge scores
+    # Metrics that are points instead of shares from 0 to 1, each with the ends of its scale, if it has any.
     points: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
+    # Name of the prompt style of prompts that mark the roles themselves, to which a chat template must not be applied. Empty
+    # for chat messages.
     own_template: str = ""
+    # For tasks answered in words: case and turn to the question and the reference answer, all that a judge of correctness
+    # needs.
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
+    # Number of cases without ``lct_n`` and ``lct_subset``, if the benchmark reports it.
     n_all: int | None = None
 
     @property
@@ -68,13 +56,7 @@ class LoadedTask:
         return self.render_turn is not None
 
     def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[Message]:
-        """Return the messages to send for a turn of a case.
-
-        Args:
-            case: of this task.
-            turn: counted from 0; above 0 only in a conversation.
-            answers: the model's own answers to the previous turns.
-        """
+        """Return the messages to send for a turn, counted from 0, after the model's own answers to the previous ones."""
         if self.render_turn is not None:
             return self.render_turn(case, self.cases.documents, turn, answers)
         return self.render(case, self.cases.documents)

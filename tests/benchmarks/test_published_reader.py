@@ -2,8 +2,6 @@
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.published import PublishedScore, parse_published, published
@@ -96,33 +94,6 @@ def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(InputError, match=message):
         parse(GOOD.replace(old, new, 1))
-
-
-TASKS = [spec.name for spec in catalogue.task_specs() if spec.benchmark == "ada_leval"]
-
-
-@settings(max_examples=50, deadline=None)
-@given(data=st.data())
-def test_every_figure_comes_back_in_its_place(data: st.DataObject) -> None:
-    tasks = data.draw(st.lists(st.sampled_from(TASKS), min_size=1, max_size=5, unique=True))
-    figure = st.none() | st.integers(0, 1000).map(lambda tenths: str(tenths / 10))
-    row = st.lists(figure, min_size=len(tasks), max_size=len(tasks))
-    rows = data.draw(st.dictionaries(st.text("abc: 1#'", min_size=1), row, max_size=4))
-    entry = {
-        "table": "Table 1",
-        "metric": "official_accuracy",
-        "unit": "percent",
-        "columns": tasks,
-        "rows": rows,
-    }
-    found = {(s.model, s.task): s.printed for s in parse(yaml.safe_dump({"tables": [entry]}))}
-    expected = {
-        (model, task): value
-        for model, values in rows.items()
-        for task, value in zip(tasks, values, strict=True)
-        if value is not None
-    }
-    assert found == expected
 
 
 def test_an_unknown_benchmark() -> None:

@@ -159,7 +159,6 @@ def _case_file(spec: TaskSpec, length: str) -> str:
 
 
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
-    """Write the cases from a seed, or from a seed and carriers, once into the cache."""
     from long_context_tasks.benchmarks.ada_leval.builders import BUILDERS, SYNTHETIC_CASES
     from long_context_tasks.benchmarks.building import Work
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
@@ -193,7 +192,6 @@ def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list
 
 
 def _moved(case: Case, position: str) -> Case:
-    """Move the accepted answer of a BestAnswer case to the front, middle or rear; the others keep their order."""
     answers = list(case.inputs["answers"])
     gold = int(str(case.turns[0].gold)[1:]) - 1
     target = {"front": 0, "mid": len(answers) // 2, "rear": len(answers) - 1}[position]
@@ -208,7 +206,6 @@ def _moved(case: Case, position: str) -> Case:
 
 
 def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
-    """Check that the segments of all cases can be separated, before any model is loaded."""
     for case in cases:
         try:
             prompts.arrangements(case, documents)

@@ -71,8 +71,7 @@ def extract_tsort_official(prediction: str) -> object:
 def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
     """Compare two orders by the official rule, up to the length of the shorter one.
 
-    Raises:
-        TypeError: the extracted value is a number, a bool or null, which ends the official run.
+    A number, a bool or null raises the TypeError that ends the official run.
     """
     return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 

@@ -214,25 +214,6 @@ def test_paragraphs_that_are_too_long_are_counted(tmp_path):
     assert reports[0].dropped["the paragraph before or after the segments is longer than its cap"] >= 2
 
 
-@pytest.mark.parametrize("fault", [RuntimeError("broken"), KeyboardInterrupt()])
-def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
-    from long_context_tasks.benchmarks.ada_leval.build import tsort as tsort_builder
-
-    source = write_books(tmp_path, {"b": plain_book(300)})
-    build(FAMILY, source, TSortSettings((2000,)), tmp_path / "out" / FAMILY)
-    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
-
-    def broken(self, task, num_tokens, length):
-        raise fault
-
-    monkeypatch.setattr(tsort_builder.TSortDraft, "to_case", broken)
-    for folder in (tmp_path / "new" / FAMILY, tmp_path / "out" / FAMILY):
-        with pytest.raises(type(fault)):
-            build(FAMILY, source, TSortSettings((2000,)), folder)
-    assert not (tmp_path / "new").exists()
-    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [

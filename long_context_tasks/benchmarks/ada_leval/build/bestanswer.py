@@ -76,8 +76,6 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
 
 
 class _Answers:
-    """The answers that may be shown with each question of a pool, in the order in which they are added."""
-
     def __init__(self, pool: Pool, texts: PoolTexts, settings: "BestAnswerSettings") -> None:
         self._pool, self._texts, self._settings = pool, texts, settings
         self._tag_counts = np.diff(pool.tag_offsets)
@@ -143,13 +141,7 @@ class _ChosenQuestion:
 
 
 class _Selection:
-    """Chooses questions and turns them into cases.
-
-    Attributes:
-        bounds: most tokens of a prompt, by length to build.
-        dropped: for each length the reasons why questions gave no case, with counts.
-        used: keys of the posts that cases show.
-    """
+    """Chooses questions and turns them into cases."""
 
     def __init__(
         self,
@@ -168,14 +160,16 @@ class _Selection:
         def bound(length: int) -> int:
             return length if settings.bounds == "round" else bound_of(task, length)
 
+        # Most tokens of a prompt, by length to build.
         self.bounds = {length: bound(length) for length in settings.lengths}
         self._relaxed = frozenset(length for length in settings.lengths if length >= border)
         # Lengths below 32k with their bounds, ascending; the questions must be the same at all of them.
         same_as = map(parse_length, task.lengths) if settings.same_as is None else settings.same_as
         deciding = sorted({*settings.lengths, *same_as})
         self._same = [(length, bound(length)) for length in deciding if length < border]
+        # Why questions gave no case, with counts.
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
-        self.used: set[str] = set()
+        self.used: set[str] = set()  # keys of the posts that cases show
         # Longer cases show the answers of shorter ones again.
         self._words_of = lru_cache(maxsize=4096)(lambda post: _words(texts.store[post]))
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)

@@ -134,7 +134,6 @@ def _letters(text: str) -> str:
 
 
 def _is_label(text: str) -> bool:
-    """Return whether a paragraph begins like the heading of a chapter."""
     line = text[:_MOST_LINE].lstrip(_BEFORE)
     closing = _CLOSING.fullmatch(text.strip("[]() "))
     found = read(closing["label"] if closing else line)
@@ -157,7 +156,6 @@ def _is_label(text: str) -> bool:
 
 
 def _may_be_title(beside: re.Match[str], number: Numbered) -> bool:
-    """Return whether the text next to a number is empty or a title."""
     title = beside["title"] or beside["shouted"]
     if title is None or title.isupper():
         return True

@@ -130,7 +130,6 @@ class CountedBook:
 
     @classmethod
     def of(cls, book: Book, tokenizer: Tokenizer) -> "CountedBook":
-        """Encode every paragraph of a book once."""
         # A fresh tokenizer forgets the counts, so that memory does not grow with the number of books.
         counts = tokenizer.fresh().count_many([f"{text}{_JOINT}" for text in book.paragraphs])
         return cls(book, np.array(counts, dtype=np.int64))
@@ -158,7 +157,6 @@ class CountedBook:
 
     @property
     def document(self) -> str:
-        """The text that spans refer to."""
         return _JOINT.join(self.book.paragraphs)
 
     @cached_property
@@ -332,7 +330,6 @@ class TSortCounter:
         return self._measure.count(f" {word}") - self._measure.count(word)
 
     def count(self, draft: TSortDraft) -> int:
-        """Count a prompt in the tokenizer of the caps."""
         if self._measure.name != CL100K:
             return self._measure.count(draft.prompt)
         sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs

@@ -1,0 +1,123 @@
+"""Merge the shards of a build, which ran separately, into the case folder that one build would have written."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.schema.case_folder import (
+    DOCUMENTS,
+    CaseWriter,
+    Shard,
+    file_sha256,
+    read_manifest,
+)
+from long_context_tasks.schema.files import InputError, loads
+
+_PATTERN = ".shard-*-of-*"
+_AGAIN = "build this shard again"
+
+
+def sharded(root: Path) -> list[Path]:
+    """Return the case folders in a root that have shards, merged or not."""
+    # Hidden ones are unfinished or about to be replaced.
+    return sorted({root / path.name.partition(".shard-")[0] for path in root.glob(f"[!.]*{_PATTERN}")})
+
+
+def merge_shards(folder: Path) -> Mapping[str, int]:
+    """Write a case folder from the shards next to it, which stay; return the number of cases of each task."""
+    shards = _complete(folder)
+    first = next(iter(shards.values()))
+    with CaseWriter(folder, first["options"]) as writer:
+        for path in shards:
+            writer.add_documents(_documents(path))
+        return {task: writer.add_lines(task, _lines(shards, task)) for task in first["tasks"]}
+
+
+def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
+    """Return the manifests of all shards in order, or raise if the set is not complete and equal."""
+    found: dict[int, tuple[Path, Mapping[str, Any]]] = {}
+    first: tuple[Path, Mapping[str, Any]] | None = None
+    for path in sorted(folder.parent.glob(f"{folder.name}{_PATTERN}")):
+        manifest = read_manifest(path)
+        try:
+            shard = Shard(manifest["shard"]["number"], manifest["shard"]["of"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path}: holds no shard; remove it, or {_AGAIN} with --shard") from error
+        # Names in the right form cannot hold a shard twice.
+        if path != shard.folder(folder):
+            raise InputError(
+                f"{path}: holds shard {shard}; remove it or rename it to {shard.folder(folder).name}"
+            )
+        first = first or (path, manifest)
+        _check_equal(*first, path, manifest)
+        _check_content(path, manifest)
+        found[shard.number] = path, manifest
+    if first is None:
+        raise InputError(f"{folder}: there are no shards of it; build them with --shard 1/2 and so on")
+    of = first[1]["shard"]["of"]
+    if missing := [number for number in range(1, of + 1) if number not in found]:
+        raise InputError(
+            f"{folder}: {len(missing)} of {of} shards are missing; build them with --shard "
+            + ", ".join(str(Shard(number, of)) for number in missing[:10])
+        )
+    return dict(found[number] for number in sorted(found))
+
+
+def _check_equal(first: Path, manifest: Mapping[str, Any], path: Path, other: Mapping[str, Any]) -> None:
+    expected, found = _made_from(manifest), _made_from(other)
+    if names := sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name)):
+        raise InputError(
+            f"{path}: another {', '.join(names)} than in {first} ({found.get(names[0])}, not {expected.get(names[0])}); build all "
+            "shards with the same settings and version"
+        )
+
+
+def _made_from(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        **{name: manifest[name] for name in ("format", "long_context_tasks")},
+        "number of shards": manifest["shard"]["of"],
+        **manifest["options"],
+        **{f"parts of {task}": len(row["parts"]) for task, row in manifest["tasks"].items()},
+    }
+
+
+def _check_content(path: Path, manifest: Mapping[str, Any]) -> None:
+    hashes = {DOCUMENTS: manifest["shard"]["documents"]}
+    hashes |= {f"{task}.jsonl": row["sha256"] for task, row in manifest["tasks"].items()}
+    for name, sha256 in hashes.items():
+        file = path / name
+        if not file.is_file():
+            raise InputError(f"{file}: is missing; {_AGAIN}")
+        if file_sha256(file) != sha256:
+            raise InputError(f"{file}: was changed after it was built; {_AGAIN}")
+
+
+def _documents(path: Path) -> Iterator[tuple[str, str]]:
+    uri = f"{(path / DOCUMENTS).resolve().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(uri, uri=True)) as table:
+        yield from table.execute("SELECT key, text FROM documents")
+
+
+def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
+    """Yield the lines of a task part by part, and within a part shard by shard: the order of a build without shards."""
+    at = dict.fromkeys(shards, 0)
+    seen: set[str] = set()
+    parts: Sequence[Sequence[int]] = [manifest["tasks"][task]["parts"] for manifest in shards.values()]
+    for counts in zip(*parts, strict=True):
+        for path, count in zip(shards, counts, strict=True):
+            with (path / f"{task}.jsonl").open("rb") as file:
+                file.seek(at[path])
+                for line in islice(file, count):
+                    name = loads(line)["id"]
+                    if name in seen:
+                        raise InputError(f"{file.name}: case {name} is in another shard, too; {_AGAIN}")
+                    seen.add(name)
+                    yield line.decode()
+                at[path] = file.tell()
+    # Lines beyond the counted parts would be lost without a word.
+    for path, read in at.items():
+        if read != (path / f"{task}.jsonl").stat().st_size:
+            raise InputError(f"{path}: has more cases of {task} than its manifest says; {_AGAIN}")
