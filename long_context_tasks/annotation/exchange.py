@@ -136,7 +136,6 @@ def read_documents(path: Path) -> dict[str, str]:
 
 
 def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
-    """Write JSON Lines and return the number of rows."""
     # All rows are made before the file is opened, so an error leaves an earlier file as it was.
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
     write_whole(path, lines, remedy="choose another place with --out")
@@ -144,12 +143,10 @@ def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
 
 
 def annotation_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
-    """Return all annotations, also of older versions; :func:`read_annotations` reads them."""
     return [asdict(annotation) for annotation in study.annotations()]
 
 
 def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
-    """Read annotations from JSON Lines and check all of them."""
     found: dict[tuple[str, str], str] = {}
     annotations = []
     for where, row in _rows(path, Annotation, _ANNOTATION):
@@ -213,12 +210,10 @@ def read_reviews(path: Path) -> list[ExpertReview]:
 
 
 def history_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
-    """Return every review, oldest first, with the old and the new text of each corrected field."""
     return [review.model_dump(exclude={"seen"}) for review in study.reviews]
 
 
 def label_rows(study: AnnotationStudy) -> list[dict[str, Any]]:
-    """Return the labels that people wrote about passages, one row per person and passage."""
     if not study.scale.writes:
         raise InputError(f"{study.path}: holds ratings and no labels; make a study with --scale labels")
     current = {candidate.id for candidate in study.candidates(current=True)}

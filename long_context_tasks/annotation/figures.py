@@ -28,7 +28,6 @@ _BAR = 24
 
 
 def study_tables(study: AnnotationStudy, level: Level = "ordinal") -> list[Table]:
-    """Compute all statistics of a study."""
     kept = {candidate.id for candidate in study.candidates(current=True)}
     every = study.annotations()
     after = [annotation for annotation in every if annotation.candidate in kept]
@@ -106,7 +105,6 @@ def _feedback_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -
 
 
 def _corrections_table(study: AnnotationStudy) -> Table:
-    """Return Table 1: corrections of each field, by benchmark (the ``source`` of the question)."""
     corrected: dict[str, Counter[str]] = {name: Counter() for name in (*FIELDS, "total")}
     for review in study.reviews:
         # Corrections do not change the source.
@@ -144,7 +142,6 @@ def _models_table(study: AnnotationStudy, annotations: Sequence[Annotation]) -> 
 def _histogram_table(
     study: AnnotationStudy, before: Sequence[Annotation], after: Sequence[Annotation]
 ) -> Table:
-    """Return Fig. 5: how often each rating was given, before and after filtering."""
     counts = [Counter(annotation.rating for annotation in each) for each in (before, after)]
     # Both bars share one scale, so that filtering is visible.
     most = max(1, *(counts[0][value] for value in study.scale.values), 1)
@@ -159,8 +156,6 @@ def _histogram_table(
 
 @dataclass(frozen=True)
 class Alpha:
-    """Agreement of annotators."""
-
     # 1 for full agreement, 0 for chance; NaN if no item has two ratings, or all ratings are equal.
     value: float
     # items, ratings, annotators: counts over the items with two ratings or more
@@ -219,7 +214,6 @@ class GoldAgreement:
 
 
 def agreement_with(study: AnnotationStudy, gold: str) -> list[GoldAgreement]:
-    """Compare every annotator with the gold annotator."""
     rated = [
         (annotation.annotator, annotation.candidate, annotation.rating)
         for annotation in study.annotations()

@@ -87,7 +87,6 @@ def _write(folder: Path, items: Sequence[Mapping[str, str]], config: Mapping[str
 
 
 def potato_config(scale: Scale) -> dict[str, Any]:
-    """Return POTATO's configuration for a scale. If annotators write labels, the comment box takes them."""
     config: dict[str, Any] = packaged_yaml(__package__, "potato.yaml")
     config["annotation_task_name"] = scale.title
     config["instance_display"]["fields"] = _fields(scale)
@@ -119,7 +118,6 @@ def _shown(name: str, label: str, text: str) -> str:
 
 
 def _fields(scale: Scale) -> list[dict[str, Any]]:
-    """Return the texts of an item as POTATO's fields, in the order on the page."""
     names = {"question": "Question", "reference": "Reference answer", "rationale": "Rationale"}
     names |= {"transcription": "Transcript", "answer": "Candidate answer"}
     if scale.writes:
@@ -186,8 +184,6 @@ def _reopen(folder: Path, items: Set[str]) -> None:
 
 @dataclass(frozen=True)
 class PotatoAnswers:
-    """The annotations in a POTATO project."""
-
     annotations: list[Annotation]
     withdrawn: list[tuple[str, str]]  # candidate and annotator of the annotations that people have withdrawn
     annotators: list[str]  # everyone who has logged in
@@ -260,7 +256,6 @@ def _answers(path: Path) -> Iterator[tuple[str, Answers]]:
 
 
 def _read_answers(answers: Answers, where: str) -> tuple[int | None, str, str]:
-    """Return rating, codes and comment; all empty if the person withdrew their answer."""
     # Some versions keep the label of a withdrawn answer, with an empty or false value.
     ratings, codes = (
         [name for name, value in answers.get(scheme, {}).items() if value not in (None, False, "", "false")]

@@ -20,7 +20,6 @@ _SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
 
 
 def prompt_text(name: str) -> str:
-    """Return a prompt file unchanged, by its name without ``.txt``."""
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
@@ -48,7 +47,6 @@ def _source(study: AnnotationStudy, asked: StudyQuestion) -> str:
 def rationale_prompt(
     study: AnnotationStudy, asked: StudyQuestion, prompts: str = "text"
 ) -> tuple[Message, ...]:
-    """Return the prompt for the rationale of a question."""
     source = _source(study, asked)
     values = {"question": asked.question, "answer": asked.reference, "document": source, _AUDIO: source}
     name = PROMPTS[prompts]
@@ -59,7 +57,6 @@ def rationale_prompt(
 
 
 def candidate_prompt(study: AnnotationStudy, asked: StudyQuestion) -> tuple[Message, ...]:
-    """Return the prompt for a candidate answer to a question."""
     values = {"question": asked.question, "document": _source(study, asked)}
     return (Message("user", fill(prompt_text("candidate_text_user"), values)),)
 
@@ -77,8 +74,6 @@ def without_candidate(study: AnnotationStudy, model: str) -> list[StudyQuestion]
 
 @dataclass(frozen=True)
 class Written:
-    """The result of asking a model."""
-
     wanted: int  # number of texts that were missing
     done: int  # number of texts that the model added
     problems: Sequence[str]  # a line for each of the others

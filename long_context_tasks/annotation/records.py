@@ -78,8 +78,6 @@ Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """A question in one of its versions."""
-
     id: Id  # the same in all versions
     question: Text
     reference: Text
@@ -98,14 +96,11 @@ class StudyQuestion:
 
     @property
     def texts(self) -> dict[str, str | None]:
-        """The texts that a correction can change."""
         return {name: getattr(self, name) for name in FIELDS}
 
 
 @dataclass(frozen=True)
 class CandidateAnswer:
-    """A model's answer to one version of a question. Annotators rate it."""
-
     id: Id
     question_id: Id
     version: int
@@ -119,8 +114,6 @@ class CandidateAnswer:
 
 @dataclass(frozen=True)
 class Annotation:
-    """A person's rating of a candidate, or their feedback on it."""
-
     # A misspelt field would otherwise lose a rating silently.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -162,8 +155,6 @@ class ExpertReview(Checked):
 
 
 class AppliedReview(Checked):
-    """An entry of the history."""
-
     question_id: str
     version: int
     decision: Literal["keep", "correct", "remove"]

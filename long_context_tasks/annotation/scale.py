@@ -38,8 +38,6 @@ class Code(Checked):
 
 
 class Scale(Checked):
-    """The question that annotators answer."""
-
     model_config = ConfigDict(str_strip_whitespace=True)
 
     title: str = "Annotation"

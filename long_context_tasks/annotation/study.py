@@ -96,7 +96,6 @@ class AnnotationStudy:
         return len(self.versions) - before[0], len(self.answers) - before[1]
 
     def _add_question(self, entry: Incoming) -> StudyQuestion:
-        """Return the version that the candidates of an incoming question answer."""
         asked, where = entry.question, entry.where
         versions = self.versions.setdefault(asked.id, [])
         given = {name: text for name, text in asked.texts.items() if text is not None}
@@ -202,7 +201,6 @@ class AnnotationStudy:
         return sum(map(bool, fields)), sum(fields)
 
     def _apply(self, review: ExpertReview, editor: str) -> int:
-        """Apply a decision and return the number of corrected fields."""
         where = f"question {review.question_id}"
         if review.question_id not in self.versions:
             raise InputError(f"no {where} in {self.path}; take the ids from `lct annotate review`")
@@ -251,7 +249,6 @@ def create(
     incoming: Sequence[Incoming] = (),
     documents: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
-    """Make a study; return the numbers of questions and candidates."""
     # Built first, so that bad input leaves no lock file.
     study = AnnotationStudy(path, scale)
     new = study.add(incoming, documents)
@@ -263,7 +260,6 @@ def create(
 
 
 def open_study(path: Path) -> AnnotationStudy:
-    """Read a study and check all of it."""
     _check_exists(path)
     content = read_json(path, "a study that `lct annotate prepare` made")
     found = validated(_StudyFile, content, str(path), remedy=_EDITED)

@@ -70,7 +70,6 @@ class EndpointError(Exception):
         wait: float | None = None,
         no_choices: bool = False,
     ) -> None:
-        """See the class."""
         super().__init__(text)
         self.status = status
         self.again = again
@@ -106,7 +105,6 @@ class EndpointClient:
         self._proxy = proxy_of(self._url)
 
     async def __aenter__(self) -> "EndpointClient":
-        """Open the pool."""
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
@@ -122,7 +120,6 @@ class EndpointClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the pool."""
         await self._http.close()
 
     async def complete(self, messages: Sequence[Message], draw: Draw, max_tokens: int | None = None) -> Reply:
@@ -180,7 +177,6 @@ class EndpointClient:
 
     @property
     def _through(self) -> str:
-        """Name of the proxy for errors, without its user and password."""
         return f" through the proxy {shown_proxy(self._proxy)}" if self._proxy else ""
 
     def _clean(self, text: str) -> str:
@@ -225,7 +221,6 @@ class EndpointClient:
 
 
 def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
-    """Return the JSON body of a call."""
     body: dict[str, Any] = {"model": config.model}
     if config.api == "chat":
         body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
@@ -352,7 +347,6 @@ def _count(value: object) -> int | None:
 
 
 async def probe(config: JudgeConfig) -> None:
-    """Make a tiny call with the judge's settings."""
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:

@@ -219,7 +219,6 @@ class JudgeConfig(Checked):
         return self
 
     def _foreign(self) -> tuple[str, ...]:
-        """Return the fields that a judge of this kind does not have."""
         return ("base_url", "extra_body") if self.in_process else ()
 
     @property

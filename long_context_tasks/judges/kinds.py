@@ -38,8 +38,6 @@ class Stored:
 
 @dataclass(frozen=True)
 class Kind:
-    """Functions and settings of a kind of judges."""
-
     # Checks the judge before costly work: one tiny call to an endpoint; model and libraries of a local judge.
     check: Callable[[JudgeConfig], None]
     # Loads the model into this process; None for an endpoint.
@@ -86,7 +84,6 @@ def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
 
 
 def check_reads_prompts(config: JudgeConfig) -> None:
-    """Raise InputError for a judge that does not take prompts."""
     if not kind_of(config).reads_prompts:
         raise InputError(
             f"judge {config.name}: a judge of kind {config.kind} does not take prompts; name a language model"

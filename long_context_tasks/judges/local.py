@@ -53,7 +53,6 @@ def check_local_judge(config: JudgeConfig) -> None:
 
 @contextmanager
 def named_failures(config: JudgeConfig) -> Iterator[None]:
-    """Turn errors of loading a model into InputError."""
     try:
         yield
     except ImportError as error:
@@ -225,7 +224,6 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
 
 
 def _vllm_reply(output: Any) -> Reply:
-    """Convert a RequestOutput with one completion; its log-probabilities precede temperature and sampling."""
     [said] = output.outputs
     # vLLM includes the drawn token even if it is not among the likeliest.
     likely = said.logprobs[0].values() if said.logprobs else ()
@@ -237,14 +235,12 @@ def _vllm_reply(output: Any) -> Reply:
 
 @lru_cache(maxsize=1)
 def _loaded_vllm(name: str) -> Any:
-    """Return the model, loaded once for all tasks of a run."""
     from vllm import LLM
 
     return LLM(model=name, trust_remote_code=False)
 
 
 def load_local_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with its engine."""
     return load_vllm_judge(config) if config.engine == "vllm" else load_hf_judge(config)
 
 

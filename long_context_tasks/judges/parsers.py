@@ -104,7 +104,6 @@ def last_result(low: float, high: float, *, decimals: bool = False, closing: boo
 def _last_score(
     mark: re.Pattern[str], number: re.Pattern[str], low: float, high: float, decimals: bool, closing: bool
 ) -> Parse:
-    """Return a parser of the number after the last mark."""
     out_of = rf"[)\]}}*$]{{0,3}}\s{{0,3}}(?:/|out of)\s{{0,3}}{high:g}(?!\w|[.,]\d)"
 
     def value_of(match: re.Match[str]) -> float | None:

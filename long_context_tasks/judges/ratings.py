@@ -23,8 +23,6 @@ FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "g
 
 @dataclass(frozen=True)
 class RatingTable:
-    """Scores of several raters for the same items."""
-
     # ids, clusters, labels: id, cluster and label of each item; labels are empty if none were requested
     ids: tuple[str, ...]
     clusters: tuple[str, ...]

@@ -53,7 +53,6 @@ class _Job:
 
     @property
     def draw(self) -> Draw:
-        """Next draw."""
         return Draw(self.seed, len(self.replies))
 
     def verdict(self) -> Verdict:
@@ -127,7 +126,6 @@ def judge_all(
 
 
 def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None:
-    """Check that the judge can take the prompts."""
     plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
     for request in requests if plain else ():
         config.plain_prompt(request.messages)
@@ -159,7 +157,6 @@ class _Run:
         return True
 
     def _take_new(self, jobs: Sequence[_Job], replies: Sequence[Reply], *, sync: bool) -> None:
-        """Store replies, then read them."""
         self._store.append(zip((job.key for job in jobs), replies, strict=True), sync=sync)
         for job, reply in zip(jobs, replies, strict=True):
             job.paid.append(reply)
@@ -290,8 +287,6 @@ Prompt = tuple[Message, ...]
 
 @dataclass(frozen=True)
 class TextReply:
-    """Reply of a model to a prompt."""
-
     text: str | None  # None without a usable answer
     reason: str | None = None  # None, unparsable (no answer was usable) or endpoint_failed (no answer)
     cut: bool = False  # the endpoint cut off the answer at max_tokens

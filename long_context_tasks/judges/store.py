@@ -73,7 +73,6 @@ class Store:
             _LOG.warning(text, path, len(numbers), shown)
 
     def __len__(self) -> int:
-        """Return the number of replies."""
         return len(self._replies)
 
     def get(self, key: str) -> Reply | None:

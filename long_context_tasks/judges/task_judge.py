@@ -44,18 +44,14 @@ Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
 
 @dataclass(frozen=True)
 class TaskJudge:
-    """A judge of one task's responses."""
-
     config: JudgeConfig
     judging: Judging
 
     @property
     def rubric_name(self) -> str:
-        """Name of the rubric: that of the judge file, or the benchmark's default."""
         return self.config.rubric or self.judging.default
 
     def description(self) -> dict[str, Any]:
-        """Return the settings of the judge and the name of its rubric, for results."""
         return {**self.config.description(), "rubric": self.rubric_name}
 
     def check(self, task: LoadedTask | None = None) -> None:
@@ -100,7 +96,6 @@ class BatchedJudge:
     """A judge for a host that scores each case in a thread of its own: waiting cases are judged together, one batch after another."""
 
     def __init__(self, judge: TaskJudge, task: LoadedTask) -> None:
-        """Judge responses to a task."""
         self._judge, self._task = judge, task
         self._batch = threading.Lock()
         self._waiting: dict[tuple[int, str], Sequence[Response]] = {}

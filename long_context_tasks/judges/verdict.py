@@ -85,11 +85,9 @@ class Usage(NamedTuple):
 
     @classmethod
     def total(cls, usages: Iterable["Usage"]) -> "Usage":
-        """Return the sum of some usages."""
         return cls(*map(sum, zip(*usages, strict=True)))
 
     def cost(self, config: JudgeConfig) -> float | None:
-        """Return the price in the currency of the judge file; None if it has no prices."""
         if config.prompt_price is None and config.completion_price is None:
             return None
         prompt, completion = config.prompt_price or 0.0, config.completion_price or 0.0
@@ -117,7 +115,6 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of this reply."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(1, self.prompt_tokens or 0, self.completion_tokens or 0, 0 if known else 1)
 
@@ -152,7 +149,6 @@ class Verdict:
 
     @property
     def attempts(self) -> int:
-        """Number of replies that were read."""
         return len(self.replies)
 
     def row(self) -> dict[str, Any]:
@@ -194,7 +190,6 @@ class Summary:
     cost_spent: float | None
 
     def __str__(self) -> str:
-        """Return a line for a log."""
         parts = [f"{self.judged} of {self.total} judged"]
         parts += [f"{count} {reason}" for reason, count in sorted(self.reasons.items())]
         spent = self.spent

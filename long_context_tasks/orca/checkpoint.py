@@ -46,8 +46,6 @@ MAX_PARENTS = 6
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A loaded checkpoint."""
-
     folder: Path  # DIR of the layout above
     model: "OrcaModel"  # in evaluation mode, or in training mode if it was loaded to be trained
     tokenizer: Any  # of transformers, with a padding token
@@ -74,7 +72,6 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read ``model/config.yaml`` of a checkpoint."""
     path = folder / "model" / "config.yaml"
     config = read_yaml_mapping(path)
     if config.get("score_type") not in HEAD_NAMES:
@@ -93,7 +90,6 @@ def read_args(start: Path) -> dict[str, Any]:
 
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds names and values."""
     remedy = "fetch or make it again"
     return validated(dict[str, Any], read_yaml(path, "YAML file", remedy=remedy), str(path), remedy=remedy)
 
@@ -225,7 +221,7 @@ def load_lm(place: Path | str, dtype: Any) -> Any:
 
     loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
     lm, info = loaded
-    # The vocabulary projection is never run, so it may be missing, unless it shares its weights with the input embedding.
+    # transformers replaces missing weights by random numbers. The vocabulary projection is never run, so it may be missing, unless it shares its weights with the input embedding.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
@@ -305,7 +301,6 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     agreement: "HeldOutAgreement | None" = None,
 ) -> None:
-    """Write a checkpoint, which replaces an earlier one."""
     import torch
 
     # A run that was killed between two renames has left the old checkpoint aside.
@@ -326,6 +321,7 @@ def save_checkpoint(
         for adapter in getattr(model.lm, "peft_config", {}).values():
             if isinstance(adapter.target_modules, set):  # its order differs between processes
                 adapter.target_modules = sorted(adapter.target_modules)
+        # Of a LoRA model this writes only the adapter, as in the released checkpoints.
         model.lm.save_pretrained(part / "model" / "lm")
         torch.save(head, part / "model" / HEAD)
         tokenizer.save_pretrained(part / "tokenizer")

@@ -75,8 +75,6 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class OrcaItem:
-    """One answer and its ratings."""
-
     id: str  # from the row, otherwise row N
     # question, reference, candidate: texts as they came; None only under the released rules
     question: str | None

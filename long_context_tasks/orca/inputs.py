@@ -48,7 +48,6 @@ class InputFormat:
         )
 
     def ablated(self, *, no_question: bool, no_rationale: bool, transcript: bool) -> "InputFormat":
-        """Return the format with the changes of the options of the same names."""
         changed = replace(
             self,
             question=self.question and not no_question,
@@ -80,8 +79,6 @@ _SHORTENED = (1, 3)
 
 @dataclass(frozen=True)
 class Encoded:
-    """An item in tokens."""
-
     ids: Sequence[int]  # tokens without special tokens; empty if the item does not fit
     dropped: int = 0  # tokens that were cut from the context to fit the window
     fits: bool = True  # False if the item is too long without any context

@@ -72,7 +72,6 @@ class OrcaConfig(JudgeConfig):
 
     @property
     def transport(self) -> str | None:
-        """None, because the checkpoint runs in this process."""
         return None
 
     def description(self) -> dict[str, Any]:
@@ -80,8 +79,6 @@ class OrcaConfig(JudgeConfig):
 
 
 class Prediction(Checked):
-    """A prediction for an answer, on 0 ... 1."""
-
     model_config = ConfigDict(strict=True, allow_inf_nan=True)
 
     mean: _Unit

@@ -109,8 +109,6 @@ class Trial:
 
 @dataclass(frozen=True)
 class ThresholdSearch:
-    """The result of a search."""
-
     best: float  # the best threshold tried, the earliest of equally good ones
     trials: tuple[Trial, ...]  # in order
     baseline: Agreement  # figures without clamping

@@ -70,7 +70,6 @@ def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance on 0 ... 1, each of shape (items,)."""
     p = params.float().softmax(-1)
     values = torch.linspace(0, 1, N_RATINGS, device=params.device)
     mean = (p * values).sum(-1)
@@ -78,7 +77,6 @@ def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bernoulli_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean on 0 ... 1 and a variance of 0, each of shape (items,)."""
     mean = params.float().softmax(-1)[..., 0]
     return mean, torch.zeros_like(mean)
 
@@ -101,8 +99,6 @@ def _multinomial_quantiles(params: Floats, levels: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True)
 class Head:
-    """One head."""
-
     name: HeadName
     outputs: int  # number of outputs of the linear layer
     # Parameters and labels -> loss of each label (bernoulli: of each item); the loss of a batch is the sum.
@@ -148,7 +144,6 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """Return a head by name."""
     if name in HEADS:
         return HEADS[name]
     raise InputError(f"head {name!r} is not one of {', '.join(HEADS)}")
@@ -198,17 +193,14 @@ class OrcaModel(nn.Module):
 
     @property
     def window(self) -> int | None:
-        """Maximum tokens of an item; None if the model has no limit."""
         limit = getattr(self._config, "max_position_embeddings", None)
         return None if limit is None else int(limit) - (self.cls_token is not None)
 
     def window_within(self, most: int | None) -> int | None:
-        """Return the smaller of the model's window and another limit; None without any limit."""
         return min((limit for limit in (most, self.window) if limit is not None), default=None)
 
     @property
     def device(self) -> torch.device:
-        """Device of the head, and so of the inputs."""
         return self.linear.weight.device
 
     def body(self) -> Any:

@@ -46,8 +46,6 @@ class ScoreSettings(Checked):
 
 @dataclass(frozen=True)
 class Clamping:
-    """The clamping of a file's scores."""
-
     threshold: float  # variance up to which means near an end were clamped
     # Whether it helped on the development part; None if it could not be decided, because all predicted means
     # there are equal.
@@ -60,8 +58,6 @@ class Clamping:
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """The result of scoring a file."""
-
     items: Sequence[OrcaItem]
     rows: JsonRows
     means: Sequence[float | None]

@@ -43,8 +43,6 @@ class OrcaScore:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scores in the order of the items."""
-
     scores: list[OrcaScore]
     tokens: int  # read by the model, without padding
     window: int | None  # maximum tokens of an item; None without a limit
@@ -55,7 +53,6 @@ class Scoring:
 
     @property
     def shortened(self) -> int:
-        """Number of items whose context was cut."""
         return sum(score.dropped_tokens > 0 for score in self.scores)
 
     @property
@@ -86,7 +83,6 @@ class KeptPredictions:
     """
 
     def __init__(self, result: Path, made_by: str) -> None:
-        """Read the predictions of an earlier run."""
         self.path = result.with_name(f"{result.name}.part")
         self._head = json.dumps({"made by": made_by}).encode()
         self._outputs: dict[str, list[float]] = {}
@@ -112,7 +108,6 @@ class KeptPredictions:
         return self._outputs.get(_digest(tokens))
 
     def add(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[float]]) -> None:
-        """Keep the finite outputs for the rows of a batch."""
         new: dict[str, list[float]] = {}
         for tokens, values in zip(rows, outputs, strict=True):
             digest = _digest(tokens)

@@ -75,7 +75,6 @@ class PairedComparison:
 
     @property
     def left_out(self) -> int:
-        """Number of cases that only one of the models has a score for."""
         return self.only_first + self.only_second
 
     @property
@@ -110,14 +109,9 @@ def compare_paired(
     (7, 1, 0.714, 'mcnemar', 0.031)
 
     Args:
-        first: name and scores of the first model.
         second: name and scores of the second model.
         clusters: cluster of each case (meeting, book, question).
-        seed: seed of the Monte Carlo test.
         margin: difference of means below which the models count as equal; None does not test equality.
-
-    Raises:
-        ValueError: lengths differ, or the margin is not above 0.
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin {margin}: expected a number above 0")
@@ -172,12 +166,10 @@ def moments_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> M
 
 
 def are_hits(x: Array, y: Array) -> bool:
-    """Return whether all scores of both models are 0 or 1."""
     return bool(np.isin(np.concatenate([x, y]), (0.0, 1.0)).all())
 
 
 def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Interval:
-    """Return the 95 % interval of the difference of means over common cases; see :func:`moments_of_difference`."""
     found = moments_of_difference(x, y, clusters)
     if found is None:
         return Interval(math.nan, math.nan)
@@ -280,8 +272,6 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
 
 @dataclass(frozen=True)
 class WelchTest:
-    """Result of the test of ``first`` against ``second``."""
-
     t: float  # positive if the first mean is higher
     df: float  # degrees of freedom after Welch and Satterthwaite
     p: float  # p of the alternative; nan if neither group varies
@@ -303,9 +293,6 @@ def welch_test(
     >>> test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
     >>> round(test.t, 4), round(test.df, 4), round(test.p, 4)
     (-1.9868, 4.9005, 0.0524)
-
-    Raises:
-        ValueError: fewer than two scores in a group.
     """
     if len(first) < 2 or len(second) < 2:
         raise ValueError(f"the test needs two scores in each group; there are {len(first)} and {len(second)}")
@@ -325,8 +312,6 @@ def welch_test(
 
 @dataclass(frozen=True)
 class Spread:
-    """Variation of the differences of paired scores."""
-
     sd: float  # standard deviation of one case
     icc: float = 0.0  # intraclass correlation, 0 to 1: the share of the variance that lies between clusters
     cluster_size: float = 1.0  # mean number of cases in a cluster, weighted by size (sum of squares over sum)
@@ -342,9 +327,6 @@ def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
 
     The intraclass correlation is that of the analysis of variance (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
     It is 0 if every cluster has one case.
-
-    Raises:
-        ValueError: fewer than two clusters, or lengths that differ.
     """
     sums, sizes = cluster_sums(values, clusters)
     array = np.asarray(values, dtype=float)
@@ -381,14 +363,10 @@ def smallest_difference(n: int, clusters: int, spread: Spread, power: float = PO
     Args:
         n: number of cases.
         clusters: number of their clusters.
-        spread: of the paired differences. Its cluster size counts as at least ``n / clusters``.
-        power: chance of detecting it.
-
-    Raises:
-        ValueError: more clusters than cases, or none.
     """
     if not 0 < clusters <= n:
         raise ValueError(f"{n} cases in {clusters} clusters")
+    # The cases to compare may be in larger clusters than those that the spread was measured on.
     spread = replace(spread, cluster_size=max(spread.cluster_size, n / clusters))
     if clusters < MIN_TEST_CLUSTERS:
         return Detectable(math.nan, n, clusters, f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}")

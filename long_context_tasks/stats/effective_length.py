@@ -69,20 +69,11 @@ class Bar:
 
 
 def fixed_bar(heights: Mapping[int, float], words: str) -> Bar:
-    """Return a bar with a height for every length."""
     return Bar(words, dict(heights))
 
 
 def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> Bar:
-    """Return a bar at a fraction of the model's own score at the shortest length, both above chance if that is known.
-
-    Args:
-        fraction: between 0 and 1.
-        chance: score of guessing at each length.
-
-    Raises:
-        ValueError: the fraction is not between 0 and 1.
-    """
+    """Return a bar at a fraction of the model's own score at the shortest length, both above chance if that is known."""
     if not 0 < fraction < 1:
         raise ValueError(
             f"a bar of {fraction} times the score at the shortest length: expected a fraction between 0 and 1"
@@ -93,8 +84,6 @@ def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> 
 
 @dataclass(frozen=True)
 class LengthOutcome:
-    """Result of testing a length against the bar."""
-
     length: int  # in tokens
     # n, clusters: number of scores and of their clusters
     n: int
@@ -112,8 +101,6 @@ class LengthOutcome:
 
 @dataclass(frozen=True)
 class EffectiveLength:
-    """Effective length of a model."""
-
     # Longest length that holds together with all shorter ones; None if the shortest does not hold.
     at_least: int | None
     # Shortest length that is shown to fail; None if no length is. Lengths in between are open.
@@ -125,7 +112,6 @@ class EffectiveLength:
 
     @property
     def open(self) -> list[int]:
-        """Lengths with scores between the two claims."""
         return [
             outcome.length
             for outcome in self.lengths
@@ -137,12 +123,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
     """Return the length up to which the score is shown to hold, and the length by which it is shown to fail.
 
     Args:
-        scores: length in tokens to its scores. A cluster that occurs at several lengths is paired.
-        bar: bar that scores have to exceed; a fraction needs scores of at least 0.
         rates: scores are shares from 0 to 1; False for ratings on another scale.
-
-    Raises:
-        ValueError: no lengths, or a length without a bar.
     """
     if not scores:
         raise ValueError("no lengths")
@@ -209,12 +190,8 @@ def strict_level(lengths: int) -> float:
 def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the number of lengths that hold, from the shortest up, and the index of the shortest that is shown to fail.
 
+    The arrays have the tested lengths, ascending, along the last axis; ``surely`` is whether one also fails at :func:`strict_level`.
     If no length is shown to fail, the index is the number of lengths.
-
-    Args:
-        holds: whether each tested length holds, ascending, along the last axis.
-        fails: whether each tested length fails.
-        surely: whether it also fails at :func:`strict_level`.
     """
     number = holds.shape[-1]
     held = np.logical_and.accumulate(holds, axis=-1).sum(axis=-1)
@@ -258,7 +235,6 @@ class Clusters:
 
     @property
     def mean(self) -> Array:
-        """Mean over all cases."""
         found: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
         return found
 

@@ -29,8 +29,6 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval."""
-
     low: float
     high: float
 
@@ -79,7 +77,6 @@ def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple
 
 
 def t_quantile(df: Array, level: float) -> Array:
-    """Return the quantile of Student's t for a two-sided interval."""
     from scipy.special import stdtrit
 
     found: Array = stdtrit(df, (1 + level) / 2)
@@ -204,7 +201,6 @@ def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -
 
 
 def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
-    """Return the middle and half the width of Wilson's interval."""
     square = quantile**2
     half = quantile * np.sqrt(mean * (1 - mean) * n + square / 4) / (n + square)
     return (mean * n + square / 2) / (n + square), half

@@ -32,8 +32,6 @@ Z_95 = statistics.NormalDist().inv_cdf(0.975)  # half the width of a 95 % interv
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over the cases that could be scored."""
-
     value: float  # the mean; nan if no case was scored
     # low, high: 95 % interval. It is not the mean plus or minus 1.96 se, because it accounts for few clusters
     # and for the ends of the scale.
@@ -47,7 +45,6 @@ class Mean:
 
     @property
     def coverage(self) -> float:
-        """Share of the cases that could be scored."""
         return self.n / self.total if self.total else math.nan
 
 
@@ -152,11 +149,7 @@ class GroupMean:
 def group_mean(
     values: Sequence[float | None], clusters: Sequence[Hashable], scale: Scale | None = None
 ) -> GroupMean:
-    """Return the mean of one group; ``None`` marks an item without a score. For ``scale`` see :func:`interval_of_mean`.
-
-    Raises:
-        ValueError: lengths differ.
-    """
+    """Return the mean of one group; ``None`` marks an item without a score. For ``scale`` see :func:`interval_of_mean`."""
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
@@ -179,9 +172,6 @@ def group_means(
     >>> groups = group_means([9, 7, 5, None], ["who", "who", "what", "what"], ["a", "b", "a", "b"])
     >>> groups["who"].mean, groups["what"].n, groups["what"].total
     (8.0, 1, 2)
-
-    Raises:
-        ValueError: lengths differ.
     """
     places: dict[Label, list[int]] = {}
     for place, (label, _, _) in enumerate(zip(labels, values, clusters, strict=True)):
@@ -263,9 +253,6 @@ def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:
 
     >>> str(round_half_up(Fraction(1202, 141))), str(round_twice(Fraction(1202, 141)))
     ('8.52', '8.53')
-
-    Raises:
-        ValueError: the number is not finite, or ``first`` is not above ``places``.
     """
     if first <= places:
         raise ValueError(f"the first rounding keeps {first} decimals, the second {places}")
@@ -280,9 +267,6 @@ def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int =
 
     >>> could_be_one_run(8.5154, 8.42, 0.09, 3), could_be_one_run(8.60, 8.42, 0.09, 3)
     (True, False)
-
-    Raises:
-        ValueError: fewer than two runs.
     """
     if n < 2:
         raise ValueError("one run has no standard deviation")

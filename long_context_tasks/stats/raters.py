@@ -122,11 +122,7 @@ class Correlation:
 
 
 def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Method = "pearson") -> float:
-    """Return the correlation of two lists of scores; nan if one is constant or there are fewer than two scores.
-
-    Raises:
-        ValueError: lengths differ.
-    """
+    """Return the correlation of two lists of scores; nan if one is constant or there are fewer than two scores."""
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} scores")
     first, second = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
@@ -150,11 +146,7 @@ def correlate_raters(
     clusters: Sequence[Hashable],
     method: Method = "pearson",
 ) -> Correlation:
-    """Return the correlation of two raters, each given as a name and scores in the order of ``clusters``; ``None`` marks a missing score.
-
-    Raises:
-        ValueError: lengths differ.
-    """
+    """Return the correlation of two raters, each given as a name and scores in the order of ``clusters``; ``None`` marks a missing score."""
     rows = zip(first[1], second[1], clusters, strict=True)
     common = [(x, y, cluster) for x, y, cluster in rows if x is not None and y is not None]
     x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
@@ -167,11 +159,7 @@ def correlate_raters(
 def interval_of_rho_difference(
     first: Sequence[float], second: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable]
 ) -> Interval:
-    """Return the 95 % interval of the first rater's Spearman correlation with the truth minus the second's; nan if one has none.
-
-    Raises:
-        ValueError: lengths differ.
-    """
+    """Return the 95 % interval of the first rater's Spearman correlation with the truth minus the second's; nan if one has none."""
     x, y, people = (np.asarray(each, dtype=float) for each in (first, second, truth))
     if not len(x) == len(y) == len(people) == len(clusters):
         raise ValueError(f"{len(people)} items and {len(clusters)} clusters")
@@ -214,9 +202,6 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
     """Return all six forms for a complete table of ratings: a row for each target, a column for each rater.
 
     Coefficients after Shrout and Fleiss (1979), intervals after McGraw and Wong (1996), Psychological Methods 1(1), Table 7.
-
-    Raises:
-        ValueError: fewer than five targets or two raters, rows of unequal length, or a rating that is not a number.
     """
     sizes = {len(row) for row in ratings}
     if len(ratings) < MIN_TARGETS or len(sizes) != 1 or min(sizes) < 2:
@@ -304,9 +289,6 @@ def means_by_gold_bin(
     """Return a rater's mean score for the items that the gold rater gave 1, 2, 3 ... (ELITR-Bench, Fig. 2a), bins in ascending order.
 
     A gold score between two bins (a mean over people) goes to the closer one, a half to the upper one.
-
-    Raises:
-        ValueError: lengths differ, or a gold score is not a finite number.
     """
     bins = [int(round_half_up(score, 0)) for score in gold]
     return dict(sorted(group_means(values, bins, clusters).items()))
@@ -344,12 +326,7 @@ def study_raters(
     labels: Sequence[str] | None = None,
     methods: Sequence[Method] = METHODS,
 ) -> RaterStudy:
-    """Study raters of the same items; every interval is over clusters.
-
-    Raises:
-        ValueError: lengths differ.
-        KeyError: ``gold`` is not a rater.
-    """
+    """Study raters of the same items; every interval is over clusters."""
     split: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
         for label, group in group_means(scores, labels or [], clusters).items() if labels else ():

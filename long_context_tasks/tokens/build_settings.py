@@ -28,13 +28,7 @@ ALL_TASKS = "All tasks"  # panel of the options of every builder
 
 
 def option(help: str, panel: str, **checks: Any) -> Any:
-    """Make a field of settings an option of `lct build`, as a part of its annotated type.
-
-    Args:
-        help: help text, which states the default in words.
-        panel: title of the group of options in the help.
-        checks: constraints of :func:`pydantic.Field`, such as ``ge=1``.
-    """
+    """Make a field of settings an option of `lct build`, as a part of its annotated type."""
     return Field(description=help, json_schema_extra={"panel": panel}, **checks)
 
 
@@ -56,7 +50,6 @@ Listed = Annotated[tuple[_Item, ...], BeforeValidator(_split)]
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a field: ``--section-tokens`` for ``section_tokens``."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -96,7 +89,6 @@ class BuildSettings:
     ] = "same_information"
 
     def __post_init__(self) -> None:
-        """Refuse lengths that cannot be built, before any costly work."""
         if not self.lengths:
             raise InputError("no length is given: add --length, e.g. --length 2k or --length 2k,...,128k")
         if too_short := [length for length in self.lengths if length < self.SHORTEST]:
@@ -124,14 +116,5 @@ _Settings = TypeVar("_Settings", bound=BuildSettings)
 
 
 def settings_of(kind: type[_Settings], values: Mapping[str, Any], place: str) -> _Settings:
-    """Return settings made from a user's values.
-
-    Args:
-        kind: class of the settings.
-        values: field name to text or value.
-        place: prefix of messages about rules over several fields.
-
-    Raises:
-        InputError: a value is invalid; names the option and the remedy.
-    """
+    """Return settings made from a user's values."""
     return validated(kind, values, place, places={each.name: flag_of(each.name) for each in fields(kind)})

@@ -30,13 +30,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive pieces."""
-
     pieces: tuple[Piece, ...]
 
     @cached_property
     def text(self) -> str:
-        """The pieces, separated by blank lines."""
         return JOINT.join(piece.text for piece in self.pieces)
 
     @cached_property

@@ -113,7 +113,6 @@ class _Store:
             self._give_up(error)
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, int]:
-        """Return the known counts of these keys."""
         if self._table is None:
             return {}
         marks = ",".join("?" * len(keys))
@@ -155,7 +154,6 @@ class _Store:
             self._table = None
 
     def close(self) -> None:
-        """Write the remaining counts and close the file."""
         self._write()
         if self._table is not None:
             self._table.close()

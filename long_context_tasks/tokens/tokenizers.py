@@ -239,9 +239,6 @@ def tokenizer_identity(name: str) -> str:
     """Return an identity of a tokenizer that depends on its files' content but not on their place.
 
     Cheaper than :func:`get_tokenizer`, because the file is hashed instead of parsed.
-
-    Raises:
-        InputError: the tokenizer is not available.
     """
     if name == CL100K:
         return CL100K

@@ -243,8 +243,6 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
 
 @dataclass(frozen=True)
 class SplitSpread:
-    """A figure over splits."""
-
     mean: float  # NaN unless every split has the figure
     sd: float  # of the splits (divisor n - 1); NaN below two
     by_split: tuple[float, ...]
@@ -258,8 +256,6 @@ class SplitSpread:
 
 @dataclass(frozen=True)
 class RaterFigures:
-    """Agreement of a rater with people on the test parts."""
-
     name: str
     kind: Kind
     n: int  # answers in all test parts together
@@ -273,8 +269,6 @@ class RaterFigures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rows."""
-
     figures: tuple[RaterFigures, ...]
     total: int  # answers in the test parts; one that is in two test parts counts twice
     left_out: int  # those without a score of some rater, which do not count
@@ -282,7 +276,6 @@ class Comparison:
 
 
 def compare_raters(splits: Sequence[SplitItems], raters: Sequence[Rater]) -> Comparison:
-    """Measure the agreement of raters with people on the test answers that all of them have scored."""
     lacking: Counter[str] = Counter()
     kept = []
     for at, split in enumerate(splits):

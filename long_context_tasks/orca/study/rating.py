@@ -142,7 +142,6 @@ class RatingColumn:
 
     @property
     def missing(self) -> int:
-        """Number of missing scores; with several seeds, each counts."""
         return ([score for each in self.by_seed for score in each] or list(self.scores)).count(None)
 
 
@@ -222,7 +221,6 @@ def column_parts(name: str) -> tuple[str, str, str]:
 
 
 def check_raters(configs: Sequence[JudgeConfig]) -> None:
-    """Check judges without calling them."""
     names = Counter(config.name for config in configs)
     for config in configs:
         if not kind_of(config).reads_prompts:

@@ -20,8 +20,6 @@ from long_context_tasks.schema import InputError, file_sha256
 
 @dataclass(frozen=True)
 class TrainFiles:
-    """The files of a training."""
-
     # train, judge_train: ratings by people, by judges
     train: Path | None
     judge_train: Path | None

@@ -27,8 +27,6 @@ STATE = "state.safetensors"
 
 @dataclass(frozen=True)
 class StageState:
-    """Progress of a stage."""
-
     step: int = 0  # number of finished steps
     evaluated: int = 0  # step after which the model was last evaluated; 0 before the first evaluation
     best_step: int = 0  # step after which the best checkpoint was made; 0 without one
@@ -73,7 +71,6 @@ def work_folder(output: Path) -> Path:
 
 
 def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
-    """Return whether the result of this run exists."""
     if (output / "model" / "config.yaml").is_file():
         try:
             found = read_yaml_mapping(output / "args.yaml")
@@ -143,7 +140,6 @@ def tidy_stage(folder: Path) -> None:
 
 
 def cut_log(path: Path, state: StageState) -> None:
-    """Keep the rows up to a state; later steps are repeated."""
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
         try:

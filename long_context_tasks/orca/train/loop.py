@@ -257,7 +257,6 @@ class _StageTraining:
     saving: float = 0.0
 
     def run(self, start: Path | None) -> None:
-        """Train until the stage is done, from a checkpoint or else from the language model."""
         self.state, saved = read_state(self.folder)
         if self.state.done:
             return
@@ -290,7 +289,6 @@ class _StageTraining:
             )
 
     def _load(self, start: Path | None, saved: Mapping[str, torch.Tensor]) -> None:
-        """Load model and data, in the state after the last saved step."""
         with named_failures(f"model {start or self.settings.model}"):
             self.model, self.tokenizer = _trainable(start, self.settings, self.processes.device)
         # Any token will do, because padding is masked.
@@ -311,7 +309,6 @@ class _StageTraining:
             cut_log(self.folder / LOG, self.state)
 
     def _fitting(self, items: Sequence[OrcaItem], part: str) -> list[tuple[OrcaItem, Encoded]]:
-        """Return the items that fit the window, in tokens."""
         window = self.model.window_within(self.settings.window)
         encoded = encode_items(items, self.tokenizer, self.settings.form, window)
         kept = [(item, each) for item, each in zip(items, encoded, strict=True) if each.fits]
@@ -336,7 +333,6 @@ class _StageTraining:
         return len(ratings) if self.model.head.name == "bernoulli" else sum(map(len, ratings))
 
     def _step(self, step: int, steps: int, an_epoch: int) -> float:
-        """Do a step on all processes and return the loss per rating."""
         settings, model = self.settings, self.model
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
         ids = [self.train_set[place][1].ids for place in places]
@@ -417,7 +413,6 @@ class _StageTraining:
         return replace(state, evaluated=state.step, done=ended)
 
     def _save(self, always: bool = False) -> None:
-        """Save the step, unless saves would take too much of the time."""
         began = time.monotonic()
         soon = began - self.saved_at < SAVE_SHARE * self.saving and self.saving > QUICK_SAVE
         if not self.processes.is_first or (soon and not always):

@@ -90,8 +90,6 @@ class TrainSettings(Checked):
 
 @dataclass(frozen=True)
 class Stage:
-    """Items with ratings to train on, named ``human``, ``judge`` or ``mixed``."""
-
     name: str
     items: tuple[OrcaItem, ...]
 
