@@ -211,8 +211,6 @@ def test_all_is_shown_where_the_card_allows_it(left: Path) -> None:
             "strict_accuracy"
         }
         assert all(isinstance(value, str) for value in page.labels.values())
-        marked = [page.prompt[message][1][start:end] for message, start, end in page.answers]
-        assert marked and set(marked) == {turn.gold}
     assert {page.turns[0].reason for page in found} >= {None, "empty"}
 
 

@@ -8,23 +8,13 @@ import pytest
 
 pytest.importorskip("polars")
 
-from collected_runs import TIME, Run, Turn, simple, write_lm_eval, write_opencompass
+from collected_runs import Run, Turn, simple, write_lm_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, label_texts
 from long_context_tasks.results.settings import without_places
-
-
-@pytest.mark.parametrize("opencompass", [False, True])
-def test_labels_of_cases_and_turns_come_with_every_score(tmp_path: Path, opencompass: bool) -> None:
-    if opencompass:
-        write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))
-    else:
-        write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
-    scores = collect([tmp_path]).scores
-    assert len(scores) == 4 and {json.loads(text)["length"] for text in scores["labels"].to_list()} == {1000}
 
 
 def test_rows_of_a_later_judge_have_the_labels_of_the_run(tmp_path: Path) -> None:

@@ -57,13 +57,6 @@ def test_two_names_of_one_model_in_two_hosts_are_one_and_that_is_told(tmp_path: 
     assert "secret" not in found.runs.select("model", "provenance", "settings", "options").write_csv()
 
 
-def test_checkpoints_of_two_trainings_stay_two_models(tmp_path: Path) -> None:
-    for place in ("first", "second"):
-        write_lm_eval(tmp_path / place, Run(simple([1.0]), model=f"/runs/{place}/checkpoint-500"))
-    collected = collect_with_files([tmp_path])
-    assert sorted(collected.collection.runs["model"]) == ["first/checkpoint-500", "second/checkpoint-500"]
-
-
 FILE = """
 models:
   - name: org/owl

@@ -1,6 +1,5 @@
 """Repeats, several hosts, and links to the cases of runs."""
 
-import math
 import re
 import statistics
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_up_site import collection_of, made_up_cell, rate
 
-from long_context_tasks.results.cells import cells_of, spread_within
+from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.site import build_site
 from long_context_tasks.site.cases import RunFacts, labels_of
@@ -40,24 +39,6 @@ def test_parts_of_a_task_from_a_seed_are_one_cell_and_no_repeats(tmp_path: Path)
         write_lm_eval(tmp_path, Run(case, "ada_leval_bestanswer_2k_synthetic", made=MADE.format(place + 1)))
     [cell] = cells_of(collect([tmp_path]))
     assert cell.n_cases == 2 and cell.mean.value == 0.5 and cell.run_sd is None
-
-
-VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
-
-
-@given(VALUES)
-def test_the_spread_of_one_host_is_the_sample_standard_deviation(values: list[float]) -> None:
-    found = spread_within({"lm_eval": [None, *values]})
-    assert found is not None and math.isclose(found, statistics.stdev(values), abs_tol=1e-9)
-
-
-@given(VALUES, VALUES, st.floats(-5, 5))
-def test_a_host_that_is_better_throughout_does_not_widen_the_spread(
-    first: list[float], second: list[float], shift: float
-) -> None:
-    plain = spread_within({"a": first, "b": second})
-    moved = spread_within({"a": first, "b": [value + shift for value in second]})
-    assert plain is not None and moved is not None and math.isclose(plain, moved, abs_tol=1e-6)
 
 
 FIRST = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")

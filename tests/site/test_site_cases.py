@@ -60,15 +60,6 @@ def test_points_are_neither_right_nor_wrong(reader: Reader) -> None:
     assert reader.texts("#case .answer h4")[:2] == ["magpie-small-24b run 1", "magpie-small-24b run 2"]
 
 
-def test_a_prompt_is_loaded_when_it_is_opened(reader: Reader) -> None:
-    reader.open("case.html", reader.cases_of("ada_leval_tsort_2k"))
-    reader.wait(lambda: reader.all("#case-title"))
-    reader.one("#case .prompt summary").click()
-    reader.wait(lambda: reader.all("#case .prompt .text"))
-    whole = "Segment of a book number 0. " * 200
-    assert reader.texts("#case .prompt .text")[1].endswith(whole)
-
-
 def test_axe_finds_nothing(reader: Reader) -> None:
     """Each kind of page once, by axe-core; a task's page has the parts of a model's."""
     cases = f"case.html#{reader.cases_of('ada_leval_tsort_2k')}"

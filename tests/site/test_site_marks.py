@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,26 +108,6 @@ def test_the_legend_has_the_dagger_exactly_when_one_stands_in_the_table(page: Re
     assert not legend(page, "†")
 
 
-def test_a_site_without_published_figures_has_no_legend_for_them(driver: Any, tmp_path: Path) -> None:
-    cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
-    build_site(tmp_path / "site", collection_of(cells), cells)
-    with reading(driver, tmp_path / "site") as page:
-        page.index()
-        assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
-        page.choose("group", "recall_law")
-        assert page.texts(".board .bench") == ["ethic"]  # neither a win rate nor facts about models
-
-
-def test_links_to_cases_name_their_hosts_and_so_does_the_page_of_cases(page: Reader) -> None:
-    page.open(f"task/{TASK}.html")
-    row = f"#model-{slug(BOTH)} td.runs a"
-    assert page.texts(f"{row} bdi") == ["lm_eval", "opencompass"]
-    assert page.texts(f"{row} .unseen") == [f"Cases of {BOTH}: "] * 2
-    page.all(row)[1].click()
-    page.wait(lambda: page.all("#case-title"))
-    assert page.texts("#facts span") == ["Host opencompass", "Made 2026-11-02", "Seed 1"]
-
-
 def test_settings_of_all_columns_or_rows_are_named_once(page: Reader) -> None:
     page.index()
     page.one("#search").send_keys(BOTH)
@@ -138,15 +117,6 @@ def test_settings_of_all_columns_or_rows_are_named_once(page: Reader) -> None:
     page.open(f"model/{slug(BOTH)}.html")
     assert page.texts("table.scores caption")[1] == f"ETHIC · {TOLD}"
     assert page.texts("table.scores tbody th") == ["tsort_2k", "recall_books", "recall_law"]
-
-
-def test_settings_of_a_whole_benchmark_stand_in_its_heading(driver: Any, tmp_path: Path) -> None:
-    cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
-    cells = [replace(cell, settings=SETTINGS) for cell in cells]
-    build_site(tmp_path / "site", collection_of(cells), cells)
-    with reading(driver, tmp_path / "site") as page:
-        page.index()
-        assert page.texts(".board .bench .sub") == [TOLD] and page.texts(".board th.col .sub") == []
 
 
 def test_cells_of_a_map_say_on_how_many_cases_they_rest(page: Reader) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from made_up_site import collection_of, made_up_cell, rate, small_options
+from made_up_site import collection_of, made_up_cell, rate
 from site_files import Page, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
@@ -123,13 +123,3 @@ def test_figures_of_a_report_and_maps_are_in_the_data(small_site: BuiltSite) -> 
     [curves] = [each for each in figures if each.get("xTitle") == "Noise"]
     assert curves["lines"] == [["owl <b>", [[0, 7, 6, 8, None, None], [20, 5, 4, 6, None, None]]]]
     assert curves["top"] == 10 and any(each.get("kind") == "heat" for each in figures)
-
-
-def test_a_judge_of_whom_nothing_is_known_says_so(tmp_path: Path) -> None:
-    cell = made_up_cell("a", "elitr_bench_qa_dev", rate(0.5, 4), ("1",), judge="mine")
-    built = build_site(
-        tmp_path / "site", collection_of([cell]), [cell], options=replace(small_options(), lengths=())
-    )
-    for page in ("index.html", "task/elitr_bench_qa_dev.html"):
-        assert "Agreement with people: not measured." in text(built, page)
-    assert "Effective context length" not in text(built, "index.html")
