@@ -98,7 +98,7 @@ async def _prompt_ids(asking: Asking) -> list[int]:
     client, config = asking.client, asking.endpoint.config
     chat = {
         "model": config.model,
-        "messages": [{"role": "user", "content": "StackAnswer with the word yes."}],
+        "messages": [{"role": "user", "content": "Answer with the word yes."}],
     }
     body = {**chat, "max_tokens": 1, "temperature": 0, "return_token_ids": True, **config.extra_body}
     reply = await client.said(f"{config.base_url}/chat/completions", body)

@@ -4,12 +4,14 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from collected_runs import CONVERSATION, Run, Turn, simple, write_lm_eval, write_opencompass
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files
@@ -52,6 +54,18 @@ def pack_one(results: Path, folder: Path) -> Path:
     """The one bundle of the runs, in a folder."""
     [one] = pack(collect_with_files([results]), folder)
     return one.path
+
+
+@contextmanager
+def card_without(benchmark: str, part: str) -> Iterator[None]:
+    """Forbid to redistribute a part of a benchmark's data while the block runs."""
+    card = catalogue.card(benchmark)
+    rules = card.redistribute
+    object.__setattr__(card, "redistribute", {**rules, part: False})
+    try:
+        yield
+    finally:
+        object.__setattr__(card, "redistribute", rules)
 
 
 def rewrite(path: Path, change: Callable[[Members], object], *, hashes: bool = True) -> None:

@@ -17,7 +17,7 @@ pytest.importorskip("polars")
 
 import polars as pl
 import yaml
-from bundle_files import both_hosts, on_scores, pack_one, rewrite, state_again
+from bundle_files import both_hosts, card_without, on_scores, pack_one, rewrite, state_again
 from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_eval
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -105,14 +105,8 @@ def test_no_prompt_gold_key_or_place_is_in_it(results: Path, packed: Path) -> No
 
 
 def test_a_card_that_keeps_responses_back(results: Path, tmp_path: Path) -> None:
-    from long_context_tasks.benchmarks import catalogue
-
-    rules = catalogue.card("elitr_bench").redistribute
-    object.__setattr__(catalogue.card("elitr_bench"), "redistribute", {**rules, "responses": False})
-    try:
+    with card_without("elitr_bench", "responses"):
         [one] = pack(collect_with_files([results]), tmp_path / "b")
-    finally:
-        object.__setattr__(catalogue.card("elitr_bench"), "redistribute", rules)
     assert one.withheld == ("elitr_bench",) and one.cases == 4
     assert b"<script>" not in b"".join(
         zipfile.ZipFile(one.path).read(name) for name in zipfile.ZipFile(one.path).namelist()

@@ -5,7 +5,6 @@ import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,8 +20,6 @@ from typer.testing import CliRunner
 from written_book import sorting_cases
 
 from long_context_tasks import load_task as load_by_name
-from long_context_tasks.benchmarks import loading
-from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.stored import load_task
 from long_context_tasks.results import find_runs
@@ -170,25 +167,6 @@ def test_likelihoods(tmp_path: Path, data: Path) -> None:
     for page in pages:
         [turn] = page.turns
         assert page.prompt is None and turn.response is not None and "of 24 is the likeliest" in turn.response
-
-
-def test_likelihoods_of_opencompass_name_clusters(tmp_path: Path) -> None:
-    pytest.importorskip("opencompass")
-    from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
-    from long_context_tasks.hosts.opencompass.task import CaseDataset
-
-    options: dict[str, Any] = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path))}
-    rows = CaseDataset.load("ada_leval_tsort_any_ppl", **options)
-    cases = list(rows["case"])
-    told: dict[str, Any] = {
-        "n_candidate_tokens": [[1] * 24] * 2,
-        "lct_status": [None] * 2,
-    }
-    told |= {"log_likelihoods": [[-1.0] * 24] * 2, "lct_window": ["unchecked"] * 2}
-    given = [json.loads(rows[0]["lct_given"])] * 2
-    result = CasePPLEvaluator().score(["0", "0"], rows, case=cases, lct_given=given, **told)
-    task = loading.load_task("ada_leval_tsort_any_ppl", resolve_options(options, {}))
-    assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 
 def pages(left: Path, task: str, *, with_task: bool = True, private: bool = False) -> list[ShownCase]:

@@ -224,13 +224,6 @@ def test_judges_and_points(tmp_path: Path) -> None:
     assert len(shown) == len(columns) and "same (Holm)" not in columns
 
 
-def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
-    add(tmp_path, "owl", [1.0] * 9)
-    add(tmp_path, "crow", [0.0] * 7)
-    [row] = compared(tmp_path, "owl", "crow").tasks
-    assert row.why_only_first == {"not_there": 2} and row.comparison.n == 7
-
-
 def test_three_models_are_one_family(tmp_path: Path) -> None:
     for model, value in (("owl", 1.0), ("crow", 0.0), ("wren", 0.5)):
         add(tmp_path, model, [value] * 8)
@@ -323,29 +316,6 @@ def test_the_command(results: Path, tmp_path: Path) -> None:
     )
     one = json.loads(lct(results, "--json", "--tasks", "*_1k").stdout)
     assert [row["tasks"] for row in one["tasks"]] == [["ada_leval_bestanswer_1k"]] and one["benchmarks"] == []
-
-
-def test_a_file_of_models_joins_the_names_of_one_model(tmp_path: Path) -> None:
-    for model, values, task in (
-        ("org/owl-7b", OWL, "ada_leval_bestanswer_1k"),
-        ("owl-vllm", OWL, OTHER),
-        ("crow", CROW, "ada_leval_bestanswer_1k"),
-        ("crow", CROW, OTHER),
-    ):
-        add(tmp_path / "results", model, values, task)
-    apart = lct(tmp_path / "results")
-    assert apart.exit_code == 2 and "runs of 3 models" in apart.stderr
-    file = tmp_path / "models.yaml"
-    file.write_text("models:\n- {name: Owl 7B, aliases: [org/owl-7b, owl-vllm]}\n")
-    joined = lct(tmp_path / "results", "--models", file, "--json")
-    assert joined.exit_code == 0, joined.output
-    told = json.loads(joined.stdout)
-    assert told["models"] == ["Owl 7B", "crow"] and len(told["tasks"]) == 2
-    assert "2 names of hosts (org/owl-7b, owl-vllm) are shown as this one model" in joined.stderr
-    alias = lct(tmp_path / "results", "--models", file, "--json", "-m", "crow", "-m", "owl-vllm")
-    assert json.loads(alias.stdout)["models"] == ["crow", "Owl 7B"]
-    wrong = lct(tmp_path / "results", "--models", tmp_path / "none.yaml")
-    assert wrong.exit_code == 2 and "none.yaml: there is no such file" in wrong.stderr
 
 
 @pytest.mark.parametrize(

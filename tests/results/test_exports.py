@@ -3,8 +3,6 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ pytest.importorskip("jsonschema")
 
 import polars as pl
 import yaml
-from bundle_files import TALK, both_hosts, pack_one
+from bundle_files import TALK, both_hosts, card_without, pack_one
 from collected_runs import METRICS, TASK, Run, Turn, run_of, simple, write_lm_eval, write_opencompass
 from eee_rules import check_records
 from typer.testing import CliRunner, Result
@@ -38,18 +36,6 @@ def lct(*words: object) -> Result:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     return both_hosts(tmp_path / "results")
-
-
-@contextmanager
-def card_without(benchmark: str, what: str) -> Iterator[None]:
-    """The benchmark while its card keeps something back."""
-    card = catalogue.card(benchmark)
-    rules = card.redistribute
-    object.__setattr__(card, "redistribute", {**rules, what: False})
-    try:
-        yield
-    finally:
-        object.__setattr__(card, "redistribute", rules)
 
 
 def text_of(folder: Path) -> str:
@@ -98,18 +84,8 @@ def test_what_must_stay_is_in_no_export(results: Path, tmp_path: Path) -> None:
     check_records(tmp_path / "e")
     for folder in ("e", "h", "site"):
         text = text_of(tmp_path / folder)
-        words = (
-            KEY,
-            "secret",
-            "key=abc",
-            "Prague",
-            "What?",
-            str(results),
-            "Yes, \\u00fc",
-            "Yes, ü",
-            "script\\u003e",
-        )
-        for leak in words:
+        texts = ("Prague", "What?", "Yes, \\u00fc", "Yes, ü", "script\\u003e")
+        for leak in (KEY, "secret", "key=abc", str(results), *texts):
             assert leak not in text, (folder, leak)
     shown = text_of(tmp_path / "e")
     assert "judge.example/v1" in shown and '"raw": ["A1"]' in shown  # Ada-LEval's card allows responses
@@ -167,15 +143,8 @@ def test_files_of_the_hub(tmp_path: Path) -> None:
     assert (
         lct("report", "export", folder, "--eval-results", tmp_path / "h", "--dataset", "x=y").exit_code == 2
     )
-    words = (
-        "--eval-results",
-        tmp_path / "h",
-        "--dataset",
-        "ada_leval=org/data",
-        "--source",
-        "https://l.example/",
-    )
-    done = lct("report", "export", folder, *words)
+    words = ("--eval-results", tmp_path / "h", "--dataset", "ada_leval=org/data")
+    done = lct("report", "export", folder, *words, "--source", "https://l.example/")
     assert done.exit_code == 0 and f"left out: {TASK} of crow: not ranked" in done.stderr
     place = tmp_path / "h" / "org__owl" / ".eval_results"
     assert re.fullmatch(
@@ -222,15 +191,8 @@ def test_what_a_bundle_changes(tmp_path: Path) -> None:
 def test_every_table_is_the_same_in_every_format(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     out = tmp_path / "site"
-    hostile = Run(
-        TALK,
-        "elitr_bench_conv_dev",
-        '"><img src=x>&\x01',
-        judge={"name": "j"},
-        points=("judge_score",),
-        made="20260101_100000",
-    )
-    write_opencompass(results / "x", hostile)
+    told: dict[str, Any] = {"judge": {"name": "j"}, "points": ("judge_score",), "made": "20260101_100000"}
+    write_opencompass(results / "x", Run(TALK, "elitr_bench_conv_dev", '"><img src=x>&\x01', **told))
     assert lct("report", results, "--out", out).exit_code == 0
     for name in TABLES:
         table = json.loads((out / f"{name}.json").read_text())

@@ -109,19 +109,7 @@ def test_a_task_for_any_length_joins_the_lengths_of_its_family() -> None:
 def test_the_newest_version_of_a_length_counts() -> None:
     cells, shown = made({2000: 0.9, 4000: 0.9})
     old, others = made({4000: 0.0}, "a", version=0)
-    others = [ShownCase("old", each.case, None, {}, each.turns) for each in others]
-    old = [
-        made_up_cell(
-            "a",
-            old[0].task,
-            NOWHERE,
-            ("old",),
-            benchmark="ada_leval",
-            family="ada_leval_tsort",
-            length=4000,
-            version=0,
-        )
-    ]
+    old, others = [replace(old[0], runs=("old",))], [replace(each, run="old") for each in others]
     collection = collection_of([*old, *cells], [*others, *shown])
     chance = dict.fromkeys((cell.task for cell in cells), 0.1)
     [one] = family_lengths(collection, [*old, *cells], chance)

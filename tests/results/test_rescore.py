@@ -34,7 +34,7 @@ from long_context_tasks.results.evaluations import (
 from long_context_tasks.results.judging import judge_run
 from long_context_tasks.results.new_scores import RunTasks
 from long_context_tasks.results.rescore import Rescored, rescore, to_rescore
-from long_context_tasks.schema import CaseScores, InputError, Score
+from long_context_tasks.schema import InputError
 
 SUMMARIES = "ethic_summarize_law"
 
@@ -269,28 +269,6 @@ def test_a_newer_version_than_ours_is_left_alone(results: Path) -> None:
     change_results(results, ADA, version=99)
     [message] = [one for one in to_rescore([only(results, ADA)], RunTasks()) if isinstance(one, str)]
     assert "version 99" in message and "update" in message
-
-
-def test_a_failed_judge_is_as_in_the_host(results: Path) -> None:
-    """A judge that gave no verdict at all: the run is not scored by the model's failures only."""
-
-    def without(number: int, row: dict[str, Any]) -> None:
-        record = json.loads(row["filtered_resps"][0])
-        row["filtered_resps"] = [json.dumps({**record, "verdicts": []})]
-
-    change_samples(results, QA, without)
-    [evaluation] = original_evaluations(only(results, QA))[0]
-    task = load_task(evaluation.run)
-
-    def all_fail(*_: Any) -> CaseScores:
-        return dict.fromkeys(task.metrics, Score(0.0, "empty"))
-
-    task = replace(task, judging=replace(task.judging, score_turn=all_fail))
-    one = rescore(evaluation, task)
-    assert evaluation.description and one.scored.numbers["n_scored"] == 0
-    assert (
-        one.scored.numbers["n_not_judged"] == one.scored.numbers["n"] and one.scored.numbers["answered"] == 0
-    )
 
 
 def test_a_run_in_which_nothing_was_sent_to_the_judge(

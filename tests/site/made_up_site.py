@@ -94,7 +94,7 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
             value,
             0.0,
             turn.reason,
-            json.dumps(dict(case.labels)),
+            json.dumps({**case.labels}),
         )
         for case in cases
         for number, turn in enumerate(case.turns)
@@ -103,21 +103,12 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
     rows = [
         {
             **dict.fromkeys(RUNS),
+            **{name: getattr(cell, name) for name in RUNS if hasattr(cell, name)},
             "run": run,
             "host": cell.hosts[0],
-            "model": cell.model,
-            "benchmark": cell.benchmark,
-            "task": cell.task,
-            "family": cell.family,
-            "length": cell.length,
-            "variant": cell.variant,
-            "wer": cell.wer,
-            "made": cell.made,
-            "version": cell.version,
             "options": json.dumps({"lct_seed": 1}),
             "settings": "{}",
             "seed": "1",
-            "judge": cell.judge,
             "headline": cell.metric,
             "metrics": [cell.metric],
             "points": [cell.metric] if cell.points else [],
