@@ -8,8 +8,11 @@ from typing import Literal
 
 from long_context_tasks.annotation.records import StudyQuestion
 from long_context_tasks.annotation.study import AnnotationStudy, changing, open_study
-from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
 from long_context_tasks.judges.run import ask_all
+from long_context_tasks.judges.store import Store, default_store_path
+from long_context_tasks.judges.verdict import Summary
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.files import packaged_text
 

@@ -101,7 +101,7 @@ def prepare(
 def _write_texts(study: Path, rationales: Path | None, candidates: list[Path], prompts: str) -> int:
     """Let models write; return the number of texts that are still missing."""
     from long_context_tasks.annotation.prepare import write_missing
-    from long_context_tasks.judges import load_judge
+    from long_context_tasks.judges.kinds import load_judge
 
     missing = 0
     writers: list[tuple[Literal["rationales", "answers"], Path]] = []

@@ -18,7 +18,7 @@ from long_context_tasks.schema.report import interval_text
 if TYPE_CHECKING:
     from long_context_tasks.coverage.items import ItemSource, Split
     from long_context_tasks.coverage.measure import GroupCoverage
-    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.judges.config import JudgeConfig
 
 app = typer.Typer(add_completion=False)
 
@@ -64,7 +64,8 @@ def coverage(
     """
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.coverage.measure import check_evaluator, measure
-    from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
+    from long_context_tasks.judges.kinds import check_judge, load_judge
+    from long_context_tasks.judges.store import Store, default_store_path
     from long_context_tasks.tokens import get_tokenizer
 
     # Before the first call, because a run can cost hours.
@@ -183,7 +184,7 @@ def _published(name: str) -> list[str]:
 def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     """Report the chunks without a judgement, with reasons and remedies."""
     from long_context_tasks.coverage.measure import CUT
-    from long_context_tasks.judges import ENDPOINT_FAILED
+    from long_context_tasks.schema.response import ENDPOINT_FAILED
 
     failures = sum((group.failures for group in groups), Counter[str]())
     if not failures:

@@ -25,7 +25,7 @@ from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import figure_text, interval_text
 
 if TYPE_CHECKING:
-    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.judges.config import JudgeConfig
     from long_context_tasks.results import FoundRuns, StoredRun
     from long_context_tasks.results.judging import JudgedRun
     from long_context_tasks.stats.raters import Panel, RaterStudy
@@ -64,8 +64,7 @@ def run(
 
     from long_context_tasks.engines import engine_of
     from long_context_tasks.hosts.stored import Places
-    from long_context_tasks.judges import check_judge
-    from long_context_tasks.judges.kinds import kind_of
+    from long_context_tasks.judges.kinds import check_judge, kind_of
     from long_context_tasks.results.judging import judged_run, prepare, with_seeds
     from long_context_tasks.results.new_scores import RunTasks
 
@@ -112,7 +111,7 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
     Raises:
         InputError: no judge is named, or a file is unusable.
     """
-    from long_context_tasks.judges import load_judge
+    from long_context_tasks.judges.kinds import load_judge
 
     configs = [load_judge(file) for file in files] if files else [load_judge()]
     named = [config for config in configs if config is not None]

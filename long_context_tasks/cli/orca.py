@@ -27,7 +27,7 @@ from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.plugin import Benchmark
-    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.judges.config import JudgeConfig
     from long_context_tasks.orca.score_file import Clamping, ScoredFile
     from long_context_tasks.orca.splits import SplitItems
     from long_context_tasks.orca.study.comparison import Comparison, Fusion, SplitSpread
@@ -317,7 +317,7 @@ def _rated(
 ) -> tuple[list[tuple[str, str]], "list[RatingColumn]"]:
     """Let baselines and judges rate answers; ``judge_files`` is None for baselines without a judge."""
     from long_context_tasks.cli.judge import named_judges
-    from long_context_tasks.judges import Store, default_store_path
+    from long_context_tasks.judges.store import Store, default_store_path
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.study import rating
     from long_context_tasks.results.judging import with_seeds

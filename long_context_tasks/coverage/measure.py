@@ -14,18 +14,14 @@ from math import fsum
 from typing import Any
 
 from long_context_tasks.coverage.items import Item, ItemSource
-from long_context_tasks.judges import (
-    UNPARSABLE,
-    JudgeConfig,
-    JudgeRequest,
-    Rubric,
-    Store,
-    Verdict,
-    judge_all,
-)
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
 from long_context_tasks.schema import InputError, Message, Score
 from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.schema.files import packaged_text
+from long_context_tasks.schema.response import UNPARSABLE
 from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats.means import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer

@@ -12,10 +12,12 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.window import is_length_refusal
-from long_context_tasks.judges import JudgeConfig, Reply, Store, load_judge
 from long_context_tasks.judges.client import EndpointClient, EndpointError, wait_for
-from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import load_judge
+from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import scored_cases, unjudged_evaluation
 from long_context_tasks.results.settings import settings_of

@@ -9,7 +9,7 @@ from long_context_tasks.hosts.stored import (
     StoredRun,
     responses_to,
 )
-from long_context_tasks.judges import JudgeConfig
+from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.task_judge import with_judge
 from long_context_tasks.results.evaluations import (
     judged_path,

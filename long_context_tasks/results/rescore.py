@@ -20,9 +20,9 @@ from long_context_tasks.hosts.stored import (
     in_repeats,
     metric_names,
 )
-from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Reply, Rubric, Usage, Verdict
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts
+from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
 from long_context_tasks.results.evaluations import (
     BEFORE,
     Evaluation,
@@ -44,7 +44,7 @@ from long_context_tasks.results.new_scores import (
     with_tasks,
 )
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.response import NOT_JUDGED
+from long_context_tasks.schema.response import ENDPOINT_FAILED, NOT_JUDGED, UNPARSABLE
 from long_context_tasks.schema.validated import Checked, validated
 
 # A damaged file may state any number of attempts.

@@ -12,16 +12,12 @@ from faulty_endpoint import HARMLESS, LASTING, PASSING, SECRET, SILENT, Fault, f
 from judge_server import free_port
 from kills import ALL
 
-from long_context_tasks.judges import (
-    JudgeConfig,
-    JudgeRequest,
-    Rubric,
-    Store,
-    Verdict,
-    check_judge,
-    judge_all,
-    last_boxed,
-)
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.parsers import last_boxed
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
 from long_context_tasks.schema import InputError, Message
 
 pytestmark = pytest.mark.faults

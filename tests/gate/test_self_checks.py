@@ -12,7 +12,7 @@ from tiny_model import make_rope_checkpoint
 from long_context_tasks.gate import checks
 from long_context_tasks.gate.stacks import GateCell, StackAnswer
 from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
-from long_context_tasks.judges import Reply
+from long_context_tasks.judges.verdict import Reply
 
 WHOLE = [[-1.0, -2.0, -0.5, -3.0, -1.5]] * 8
 

@@ -13,15 +13,11 @@ from opencompass_steps import replies
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks.ada_leval.reading import extract_bestanswer_strict
-from long_context_tasks.judges import (
-    JudgeConfig,
-    JudgeRequest,
-    Rubric,
-    Store,
-    Verdict,
-    check_judge,
-    judge_all,
-)
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.thinking import Visible, without_thinking
 

@@ -21,9 +21,8 @@ from typer.testing import CliRunner
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.config import Draw
-from long_context_tasks.judges.kinds import kind_of
+from long_context_tasks.judges.kinds import kind_of, load_judge
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError, Message

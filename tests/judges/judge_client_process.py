@@ -5,15 +5,12 @@ import sys
 import time
 from pathlib import Path
 
-from long_context_tasks.judges import (
-    JudgeConfig,
-    JudgeRequest,
-    Rubric,
-    Store,
-    check_judge,
-    judge_all,
-    last_boxed,
-)
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.parsers import last_boxed
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric
 from long_context_tasks.schema import Message
 
 

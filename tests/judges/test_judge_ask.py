@@ -8,8 +8,10 @@ import pytest
 from judge_server import Answer, item_of, judge_server
 from tiny_model import make_tiny_model
 
-from long_context_tasks.judges import JudgeConfig, Store, check_judge
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
 from long_context_tasks.judges.run import Asked, Prompt, ask_all
+from long_context_tasks.judges.store import Store
 from long_context_tasks.schema import InputError, Message
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from long_context_tasks.judges import JudgeConfig, check_judge, load_judge
-from long_context_tasks.judges.kinds import KINDS, kind_of
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import KINDS, check_judge, kind_of, load_judge
 from long_context_tasks.orca.judge import OrcaConfig
 from long_context_tasks.schema import InputError
 

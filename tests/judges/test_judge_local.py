@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tiny_model import make_tiny_model
 
-from long_context_tasks.judges import JudgeConfig, Reply
-from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.local import _loaded_vllm, check_local_judge, load_hf_judge, load_local_judge
+from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError, Message
 
 pytestmark = [

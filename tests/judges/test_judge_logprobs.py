@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from judge_server import Answer, judge_server
 
-from long_context_tasks.judges import JudgeConfig, JudgeRequest, Rubric, Store, check_judge, judge_all
 from long_context_tasks.judges.client import _read, request_body
-from long_context_tasks.judges.config import Draw
-from long_context_tasks.judges.verdict import Reply, TopLogprobs
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
 ASK = (Message("user", "Rate it."),), Draw(1)

@@ -9,7 +9,7 @@ from hang_guard import hang_guard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.judges import last_boxed, last_result, official_boxed, official_result
+from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 
 BOX = last_boxed(1, 10)
 RESULT = last_result(1, 5)

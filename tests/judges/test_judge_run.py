@@ -13,18 +13,12 @@ from typing import Any
 import pytest
 from judge_server import Answer, Behave, free_port, item_of, judge_server
 
-from long_context_tasks.judges import (
-    JudgeConfig,
-    JudgeRequest,
-    Rubric,
-    Store,
-    Verdict,
-    check_judge,
-    judge_all,
-    last_boxed,
-)
-from long_context_tasks.judges.config import Draw
-from long_context_tasks.judges.verdict import Reply, summarize
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import check_judge
+from long_context_tasks.judges.parsers import last_boxed
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Verdict, summarize
 from long_context_tasks.schema import InputError, Message
 
 RUBRIC = Rubric("ten", 1, 10, last_boxed(1, 10))

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge_server import Answer, JudgeServer, judge_server
 
-from long_context_tasks.judges import JudgeConfig, Store
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.store import Store
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import item_of_row

@@ -20,7 +20,7 @@ from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval
 from stub_server import stub_server
 
 from long_context_tasks.hosts.stored import load_task
-from long_context_tasks.judges import load_judge
+from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect

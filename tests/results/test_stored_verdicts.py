@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.judges import (
-    JudgeConfig,
-    JudgeRequest,
-    Reply,
-    Rubric,
-    Store,
-    judge_all,
-    last_boxed,
-)
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.parsers import last_boxed
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric
 from long_context_tasks.results.evaluations import needs_no_judge
 from long_context_tasks.results.rescore import read_again
 from long_context_tasks.schema import Message

@@ -26,7 +26,7 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     noisy,
     parse_name,
 )
-from long_context_tasks.judges import Judging
+from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, LoadedTask, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer

@@ -8,16 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.elitr_bench import answers, prompts
-from long_context_tasks.judges import (
-    JudgeRequest,
-    Rubric,
-    Verdict,
-    last_boxed,
-    last_result,
-    mean_score,
-    official_boxed,
-    official_result,
-)
+from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict, mean_score
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
 from long_context_tasks.schema.response import (
     ANSWER_CUT,

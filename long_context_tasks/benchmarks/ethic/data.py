@@ -99,7 +99,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
 def _judged(task: LoadedTask) -> LoadedTask:
     # Imported here, because the other tasks need no judge.
     from long_context_tasks.benchmarks.ethic.scoring import summaries
-    from long_context_tasks.judges import Judging
+    from long_context_tasks.judges.task_judge import Judging
 
     judging = Judging(
         rubric=summaries.rubric,

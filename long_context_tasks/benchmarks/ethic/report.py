@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.files import NAME
 from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
-from long_context_tasks.judges import Verdict
+from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import Case, InputError, format_length
 from long_context_tasks.schema.case_folder import NotInCache
 from long_context_tasks.schema.report import (

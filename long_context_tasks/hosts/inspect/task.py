@@ -29,8 +29,8 @@ from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
 from long_context_tasks.hosts.stored import facts_of
 from long_context_tasks.hosts.window import PER_MESSAGE, UNCHECKED, Window, at_most, is_length_refusal
-from long_context_tasks.judges import Verdict
 from long_context_tasks.judges.task_judge import BatchedJudge, TaskJudge, score_turns, with_judge
+from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import (
     Case,
     CaseScores,

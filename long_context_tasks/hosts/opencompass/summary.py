@@ -35,7 +35,7 @@ from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.console import last_error
 from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
 from long_context_tasks.hosts.stored import single
-from long_context_tasks.judges import load_judge
+from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.schema import format_length, parse_length
 from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
 

@@ -19,7 +19,6 @@ from long_context_tasks.hosts.stored import (
     run_with,
     short,
 )
-from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import (
     json_rows,
@@ -174,6 +173,9 @@ def score_own(
         raise InputError(
             f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"
         )
+    # Reports read our own runs too, and need no code that asks judges.
+    from long_context_tasks.judges.task_judge import score_turns
+
     made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]

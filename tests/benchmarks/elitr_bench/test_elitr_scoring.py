@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench import scoring
-from long_context_tasks.judges import Verdict
+from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import Case, InputError, Score, Turn
 
 JUDGED = ("judge_score", "official_judge_score")

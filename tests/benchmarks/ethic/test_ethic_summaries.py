@@ -22,7 +22,10 @@ from long_context_tasks.benchmarks.ethic.scoring.summaries import (
     stated_rating,
     stored_verdicts,
 )
-from long_context_tasks.judges import JudgeConfig, Store, Verdict, judge_all
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.run import judge_all
+from long_context_tasks.judges.store import Store
+from long_context_tasks.judges.verdict import Verdict
 from long_context_tasks.schema import Case, InputError, Turn
 
 MARKERS = ["<Section 1>", "<Section 2>", "<Section 3>"]

@@ -16,9 +16,9 @@ from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sectio
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
-from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
 from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.kinds import load_judge
 from long_context_tasks.schema import Case, Message, Turn
 
 pytestmark = pytest.mark.vectors

@@ -26,10 +26,12 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     is_refusal,
 )
 from long_context_tasks.corpora.plain_files import read_rows
-from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check_judge, load_judge
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge, load_judge
 from long_context_tasks.judges.run import ask_all
-from long_context_tasks.judges.store import default_store_path
+from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.response import ENDPOINT_FAILED
 from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.schema.wrappers import unwrapped

@@ -15,9 +15,11 @@ from long_context_tasks.benchmarks.ethic.prompts import sections_of, split_secti
 from long_context_tasks.benchmarks.ethic.scoring import SUMMARY_METRICS, SUMMARY_POINTS, official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import is_refusal
-from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
+from long_context_tasks.judges.parsers import last_boxed
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
 from long_context_tasks.schema.response import (
+    ENDPOINT_FAILED,
     JUDGE_FAILED,
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
