@@ -10,8 +10,8 @@ from typing import Any
 from long_context_tasks.synthetic.numbers import MONTHS, TENS, UNITS
 
 METRIC = "answer_found"
+# Key in a case's inputs: for each turn, the forms of the right value (right) and of each other one (wrong).
 INPUT = "stated"
-"""Key in a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
 
 _ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
 _TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*((?!0)\d+|0)\b")
@@ -118,16 +118,11 @@ def _date(found: re.Match[str]) -> str:
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
-    """Replace numbers that are spelled out by digits.
-
-    >>> _with_numbers(["one", "thousand", "two", "hundred", "fifty", "or", "two", "five"])
-    ['1250', 'or', '2', '5']
-    """
+    """Replace numbers that are spelled out by digits."""
     found: list[str] = []
     whole = part = 0
-    least = (
-        0  # a smaller number than this continues the one before ("twenty" + "five"); 0 if no number has begun
-    )
+    # A smaller number than this continues the one before ("twenty" + "five"); 0 if no number has begun.
+    least = 0
     for word in (*words, ""):
         if (small := _SMALL.get(word)) is not None and least and 0 < small < least:
             part += small

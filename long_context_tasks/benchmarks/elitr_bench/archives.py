@@ -26,14 +26,14 @@ from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
+# The password in the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out.
 PASSWORD = "utter"
-"""The password in the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out."""
 PASSWORD_VARIABLE = "LCT_ELITR_PASSWORD"
 
 QUESTIONS, CZECH, RESPONSES = "data.zip", "czech.zip", "generated-responses.zip"
 TRANSCRIPTS = {"dev": "ELITR-English-dev.tar.zip", "test": "ELITR-English-test.tar.zip"}
+# Split in task names to split in the files; the corpus has another test, which the benchmark does not use.
 FILE_SPLITS = {"dev": "dev", "test": "test2"}
-"""Split in task names to split in the files; the corpus has another ``test``, which the benchmark does not use."""
 
 _Type = Literal["who", "what", "when", "howmany"]
 _Position = Literal["B", "M", "E", "S"]
@@ -56,13 +56,13 @@ class _ResponseRow(BaseModel):
 class PublishedQuestion:
     """A question with its gold answer, both as in the file."""
 
-    id: str  # unique within its meeting
+    id: str  # unique within its meeting only
     type: Annotated[_Type, Field(alias="question-type")]  # who, what (which includes why), when or howmany
     # Position of the answer in the transcript: B, M, E (thirds of it) or S (several places).
     position: Annotated[_Position, Field(alias="answer-position")]
     text: Annotated[str, Field(alias="question")]
     answer: Annotated[str, Field(alias="groundtruth-answer")]
-    # In files of responses; use responses to read them.
+    # Only files of responses have them; Archives.responses reads them.
     responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")] = ()
 
 
@@ -83,7 +83,7 @@ class _QuestionFile(PublishedRow):
 class PublishedResponse:
     """A published response with its scores."""
 
-    meeting: str  # id of the meeting
+    meeting: str
     question: PublishedQuestion
     model: str  # name of the model as in the paper
     text: str
@@ -95,21 +95,16 @@ class PublishedResponse:
 class Archives:
     """The folder with the published archives."""
 
-    folder: Path  # folder with the archives under their published names
+    folder: Path  # the archives have their published names
     password: str = PASSWORD
     task: str = ""  # task that reads them, for error messages; empty for the paper's tables
 
     @classmethod
     def of(cls, options: Options, task: str = "") -> "Archives":
-        """Return the archives of a run's options; ``LCT_ELITR_PASSWORD`` may give another password."""
         return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD, task)
 
     def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[PublishedMeeting]:
-        """Return the meetings of a split (dev, test) with their questions, ordered by meeting id.
-
-        Raises:
-            InputError: an archive is missing or damaged, the password is wrong, or a record has another form.
-        """
+        """Return the meetings of a split (dev, test) with their questions, ordered by meeting id."""
         setting, file_split = "conv" if conv else "qa", _file_split(split)
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
         place, row = self._read(file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json")
@@ -119,14 +114,7 @@ class Archives:
         return sorted(row.meetings, key=lambda meeting: meeting.id)
 
     def responses(self, name: str) -> list[PublishedResponse]:
-        """Return the published responses of a file, in file order.
-
-        Args:
-            name: the file's stem without ``elitr-bench-``, such as ``qa_dev_st_gpt-4-eval`` or ``qa_test2_st_all-eval``.
-
-        Raises:
-            InputError: as :meth:`questions`; for an unknown name, the error lists the known ones.
-        """
+        """Return the published responses of a file such as ``qa_test2_st_all-eval``, in file order."""
         # File names as in the authors' repository are accepted, too.
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
         place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
@@ -141,11 +129,7 @@ class Archives:
         return found
 
     def transcripts(self, split: str) -> dict[str, str]:
-        """Return the transcripts by meeting id, sorted by id, as the official code prepares and reads them.
-
-        Raises:
-            InputError: as :meth:`questions`.
-        """
+        """Return the transcripts by meeting id, sorted by id, as the official code prepares and reads them."""
         _file_split(split)
         file = TRANSCRIPTS[split]
         place, data = self._bytes(file, file.removesuffix(".zip"))
@@ -159,11 +143,7 @@ class Archives:
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
 
     def paths(self, split: str, czech: bool = False) -> list[Path]:
-        """Return the files, packed or unpacked, from which questions and transcripts of a split are read.
-
-        Raises:
-            InputError: a file is missing.
-        """
+        """Return the files, packed or unpacked, from which questions and transcripts of a split are read."""
         _file_split(split)
         found = []
         for file in (QUESTIONS, *([CZECH] if czech else []), TRANSCRIPTS[split]):
@@ -258,14 +238,7 @@ def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 
 
 def read_text(data: bytes, place: str) -> str:
-    r"""Decode UTF-8 as Python's text mode does: CRLF and CR become LF, nothing else changes.
-
-    >>> read_text(b"a\r\nb\rc\n\n", "here")
-    'a\nb\nc\n\n'
-
-    Raises:
-        InputError: the text is not UTF-8.
-    """
+    """Decode UTF-8 as Python's text mode does: CRLF and CR become LF, nothing else changes."""
     try:
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=None).read()
     except UnicodeDecodeError as error:

@@ -9,8 +9,6 @@ from long_context_tasks.tokens.build_settings import BuildSettings
 
 
 class MeetingBuilder(Builder):
-    """Cases on meetings that are written from a seed."""
-
     settings = MeetingSettings
     lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
     sharded = True

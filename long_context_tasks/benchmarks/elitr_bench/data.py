@@ -33,11 +33,7 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
 def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
-    """Return a task by name, with everything that a host needs; its cases are ordered by meeting.
-
-    Raises:
-        InputError: unknown name, missing or damaged archives, wrong password, or options that do not apply to this benchmark.
-    """
+    """Return a task by name, with everything that a host needs; its cases are ordered by meeting."""
     task = parse_name(name)
     options = replace(
         options,
@@ -106,11 +102,7 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
 
 
 def has_data(name: str, options: ElitrBenchOptions) -> bool:
-    """Return True if the archives of a task are on this machine.
-
-    Raises:
-        InputError: one is missing; with the remedies.
-    """
+    """Return True; an InputError names the archive that is missing and the remedies."""
     task = parse_name(name)
     Archives.of(options, name).paths(task.split, task.language == "czech")
     return True
@@ -156,11 +148,7 @@ def convert(
     made_from: Mapping[str, Any],
     options: ElitrBenchOptions,
 ) -> None:
-    """Convert the archives into a case folder for all tasks of a split, language and word error rate.
-
-    Raises:
-        InputError: see :class:`Archives`; or questions, transcripts and the two settings do not match.
-    """
+    """Convert the archives into a case folder for all tasks of a split, language and word error rate."""
     czech = task.language == "czech"
     settings = {kind: archives.questions(task.split, kind == "conv", czech) for kind in ("qa", "conv")}
     differing = differing_questions(settings["qa"], settings["conv"])
@@ -226,11 +214,7 @@ def _turn(question: PublishedQuestion, differs: bool) -> Turn:
 def differing_questions(
     qa: Sequence[PublishedMeeting], conv: Sequence[PublishedMeeting]
 ) -> set[tuple[str, str]]:
-    """Return meeting and question ids of the questions that QA and Conv word differently.
-
-    Raises:
-        InputError: the two do not have the same meetings and questions in the same order.
-    """
+    """Return meeting and question ids of the questions that QA and Conv word differently."""
     single, talk = (
         {(meeting.id, question.id): question.text for meeting in meetings for question in meeting.questions}
         for meetings in (qa, conv)

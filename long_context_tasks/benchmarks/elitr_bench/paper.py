@@ -30,6 +30,7 @@ from long_context_tasks.stats.means import could_be_one_run, round_half_up, roun
 from long_context_tasks.stats.raters import correlate_raters, means_by_gold_bin
 from long_context_tasks.tokens import get_tokenizer
 
+# Setting (single or multi-turn, question set, split) to its file of responses.
 RESPONSES = {
     "st_qa_dev": "qa_dev_st_gpt-4-eval",
     "mt_qa_dev": "qa_dev_mt_gpt-4-eval",
@@ -38,9 +39,7 @@ RESPONSES = {
     "mt_qa_test": "qa_test2_mt_gpt-4-eval",
     "mt_conv_test": "conv_test2_mt_gpt-4-eval",
 }
-"""Setting (single or multi-turn, question set, split) to its file of responses."""
-ALL_EVALUATORS = "qa_test2_st_all-eval"
-"""The one published file with scores by people."""
+ALL_EVALUATORS = "qa_test2_st_all-eval"  # the one published file with scores by people
 EVALUATORS = ("gpt-4", "prometheus", "gold-human", "silver-human")
 RATERS = ("gold", "silver")
 SEEDS = 3
@@ -52,12 +51,7 @@ _SCALES = {"prometheus": (2.0, 10.0)}
 def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield the published responses as rows of rated answers.
 
-    Args:
-        options: give the data folder.
-        raters: people whose scores are the ratings: ``gold`` (an expert), ``silver`` (the mean of ten crowd workers); both by default.
-
-    Raises:
-        InputError: a rater is unknown, the file is missing, or a score is not a number.
+    The raters are ``gold`` (an expert) and ``silver`` (the mean of ten crowd workers).
     """
     if unknown := [name for name in raters if name not in RATERS]:
         raise InputError(f"--raters {', '.join(unknown)}: raters of {NAME} are {', '.join(RATERS)}")
@@ -77,17 +71,8 @@ def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict
         }
 
 
-def machine_scores(
-    options: Options,
-) -> list[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
-    """Return the published scores of each judge model.
-
-    Returns:
-        Name of the judge, its scores in the order of :func:`rated_answers` (None for a missing one), and its scale.
-
-    Raises:
-        InputError: the file is missing, or a score is not a number.
-    """
+def machine_scores(options: Options) -> list[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
+    """Return each judge's name, scores in the order of :func:`rated_answers` (None for a missing one) and scale."""
     responses = Archives.of(options).responses(ALL_EVALUATORS)
     judges = dict.fromkeys(name for each in responses for name in each.scores if not name.endswith("-human"))
     return [
@@ -101,11 +86,7 @@ def machine_scores(
 
 
 def score(response: PublishedResponse, evaluator: str = "gpt-4") -> Fraction:
-    """Return a published score exactly as stored, where those of Prometheus are already doubled (2 to 10).
-
-    Raises:
-        InputError: the archive lacks the score, or it is not a number.
-    """
+    """Return a published score exactly as stored, where those of Prometheus are already doubled (2 to 10)."""
     # As a fraction, because rounding half up depends on the exact value.
     stored = response.scores.get(evaluator)
     try:
@@ -130,12 +111,12 @@ class PaperFigure:
     published: str | None
     # Recomputed from the archives, unrounded; None if they lack the scores.
     value: Fraction | float | None = None
-    n: int | None = None  # number of scores
-    interval: Interval | None = None  # 95 % interval over meetings
+    n: int | None = None
+    interval: Interval | None = None  # over meetings
     places: int = 2  # decimals of the printed figure
-    twice: bool = False  # whether the printed figure was rounded twice
+    twice: bool = False  # the paper rounded it twice
     reason: str = ""  # why value cannot equal the printed figure
-    note: str = ""  # more about the value
+    note: str = ""
 
     @property
     def plain(self) -> str | None:
@@ -162,7 +143,7 @@ class PaperFigure:
         return "yes" if self.recomputed == self.published else "no"
 
     def of(self, responses: Sequence[PublishedResponse], evaluator: str = "gpt-4") -> "PaperFigure":
-        """Return the figure with the plain mean over responses of all meetings; without a value if there are no responses."""
+        """Return the figure with the plain mean over responses; without a value if there are no responses."""
         if not responses:
             return self if self.reason else replace(self, reason="not in the archive")
         values = [score(response, evaluator) for response in responses]
@@ -174,18 +155,16 @@ class Scores:
     """The content of the archives by setting, read once."""
 
     def __init__(self, archives: Archives, tokenizer: str | None = None) -> None:
-        """Files are read when they are needed. Without the LLaMA-2 tokenizer, the tokens of Table 1 are not counted."""
         self.archives = archives
+        # Without that of LLaMA-2, the tokens of Table 1 are not counted.
         self.tokenizer = tokenizer
         self.responses: Callable[[str], list[PublishedResponse]] = cache(archives.responses)
         self.questions: Callable[[str, bool], list[PublishedMeeting]] = cache(archives.questions)
 
     def of(self, setting: str, model: str) -> list[PublishedResponse]:
-        """Return the responses of a model in a setting; empty if the archive has none."""
         return [response for response in self.responses(RESPONSES[setting]) if response.model == model]
 
     def differing(self, split: str) -> set[tuple[str, str]]:
-        """Return meeting and question ids whose wording differs between QA and Conv."""
         return differing_questions(self.questions(split, False), self.questions(split, True))
 
     def counts(self, split: str) -> dict[str, int]:
@@ -201,7 +180,6 @@ class Scores:
         }
 
     def thousands_of_tokens(self, split: str) -> dict[str, Fraction]:
-        """Return mean, minimum and maximum over the transcripts of a split; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
         tokens = get_tokenizer(self.tokenizer).count_many(list(self.archives.transcripts(split).values()))
@@ -221,13 +199,12 @@ class Scores:
 
 @cache
 def published() -> dict[str, Any]:
-    """Return the paper's figures, as printed."""
     figures: dict[str, Any] = packaged_yaml(__package__, "paper.yaml")
     return figures
 
 
 def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield row, column and printed figure of a table, without blanks."""
+    """Yield row, column and printed figure; blanks are left out."""
     table = published()[key]
     for row, figures in table["rows"].items():
         for column, printed in zip(table["columns"], figures, strict=True):
@@ -379,27 +356,12 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[PaperFigure]]]] = {
 
 
 def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[PaperFigure]]:
-    """Return the figures of tables by their keys in ``paper.yaml``, in the paper's order.
-
-    Raises:
-        InputError: an archive is missing or damaged, or has another form.
-    """
+    """Return the figures of tables by their keys in ``paper.yaml``, in the paper's order."""
     return {key: list(cells_of(scores)) for key, (_, cells_of) in _TABLES.items() if key in wanted}
 
 
 def sections(options: Options, only: str = "") -> list[Section]:
-    """Return the tables as a section, with the number of figures that are reproduced.
-
-    Test-set means over three seeds cannot be recomputed from the one published run, which is shown next to them. Intervals are over
-    meetings.
-
-    Args:
-        options: give the data folder, and the LLaMA-2 tokenizer for the tokens of Table 1.
-        only: keys of tables, separated by commas; empty for all.
-
-    Raises:
-        InputError: unknown key; or see :func:`paper_tables`.
-    """
+    """Return the tables as a section; ``only`` has keys of tables, separated by commas."""
     wanted = [word.strip() for word in only.split(",") if word.strip()]
     if unknown := sorted(set(wanted) - set(_TABLES)):
         raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")

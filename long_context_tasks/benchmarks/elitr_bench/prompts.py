@@ -55,7 +55,6 @@ STYLES = (CHAT, GPT, *CONVERSATIONS)
 
 
 def template(name: str) -> str:
-    """Return a text of the folder ``prompts``."""
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
@@ -74,13 +73,11 @@ def instruction(transcript: str, language: str = "english") -> str:
 
 
 def opening(passages: Sequence[str], language: str = "english") -> list[str]:
-    """Return the text before the first question, in parts whose token counts add up.
+    r"""Return the text before the first question, in parts whose token counts add up.
 
-    Args:
-        passages: parts of the transcript; each but the last ends in a line break, and none begins with white space.
-        language: english or czech.
+    Each of ``passages``, the parts of the transcript, begins without white space, and all but the last end in a line break.
 
-    >>> "".join(opening(["A\\n", "B"])) == instruction("A\\nB") + GAP
+    >>> "".join(opening(["A\n", "B"])) == instruction("A\nB") + GAP
     True
     """
     before, after = template(f"answer_{language}").split("{transcript}")
@@ -89,11 +86,7 @@ def opening(passages: Sequence[str], language: str = "english") -> list[str]:
 
 
 def asked(question: str, markers: bool = False) -> str:
-    """Return a question as it is sent, optionally with question-answer markers (Appendix B.2).
-
-    >>> asked(" Who? ", markers=True)
-    'QUESTION: Who? ANSWER:'
-    """
+    """Return a question as it is sent, optionally with question-answer markers (Appendix B.2)."""
     return f"QUESTION: {question.strip()} ANSWER:" if markers else question.strip()
 
 
@@ -101,11 +94,6 @@ def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None]
     """Return one string for a model of the LLaMA-2 family that ends where the next answer begins.
 
     An empty text is written like one that is still to come, as the role tag without a text; the official code does the same.
-
-    Args:
-        user_texts: one more than answers; the first one is not empty.
-        answers: the earlier answers.
-        form: one of :data:`CONVERSATIONS`.
 
     >>> conversation_prompt(["Q1", "Q2"], ["A1"], "llama-2")
     '[INST] Q1 [/INST] A1 </s><s>[INST] Q2 [/INST]'
@@ -131,20 +119,10 @@ def conversation(
     language: str = "english",
     markers: bool = False,
 ) -> list[Message]:
-    """Return the messages that ask the last of the questions.
+    """Return the messages that ask the last of the questions, which are one more than the answers.
 
-    Args:
-        transcript: text of the meeting.
-        questions: the earlier questions of the conversation and the one to answer.
-        answers: answers to the earlier questions. An answer that is None is left out, so that two user messages are adjacent; an empty
-            one is kept. The ``gpt`` script does so; the other scripts never have such answers.
-        style: one of :data:`STYLES`.
-        language: english or czech.
-        markers: whether questions have question-answer markers; not available in the ``gpt`` style.
-
-    Raises:
-        InputError: unknown style, or markers with ``gpt``.
-        ValueError: the number of questions is not that of the answers plus one.
+    An answer that is None is left out, so that two user messages are adjacent; an empty one is kept. The ``gpt`` script does so; the
+    other scripts never have such answers.
     """
     if len(questions) != len(answers) + 1:
         raise ValueError(f"{len(questions)} questions need {len(questions) - 1} answers, not {len(answers)}")
@@ -164,11 +142,7 @@ def conversation(
 
 
 def check_style(style: str, markers: bool) -> None:
-    """Refuse a prompt that no official script sends.
-
-    Raises:
-        InputError: unknown style, or markers with ``gpt``.
-    """
+    """Refuse a prompt that no official script sends."""
     if style not in STYLES:
         raise InputError(f"prompt style {style!r} is not one of {', '.join(STYLES)}")
     if style == GPT and markers:
@@ -178,14 +152,7 @@ def check_style(style: str, markers: bool) -> None:
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
-    """Return the messages to send for one turn of a case.
-
-    Args:
-        case: its ``inputs`` give transcript, style, language and history.
-        documents: the transcripts.
-        turn: number of the question.
-        answers: the model's earlier answers, whose thinking is left out. With the gold history, the gold answers replace them.
-    """
+    """Return the messages to send for one turn of a case, after the model's earlier answers."""
     inputs = case.inputs
     if inputs["history"] == "gold":
         history: list[str | None] = [str(asked.gold) for asked in case.turns[:turn]]
@@ -212,12 +179,8 @@ def counted(
 ) -> Iterator[Case]:
     """Yield the cases of meetings with the number of tokens that are sent in the chat style, without the model's answers.
 
-    Args:
-        meetings: one case per meeting, with all its questions.
-        transcripts: by the key in ``inputs``.
-        tokenizers: tokenizers to count in.
-        together: whether a meeting is one case, a conversation; otherwise each question is a case.
-        passages: transcripts in parts that are already counted, see :func:`opening`.
+    A meeting is one case if its questions are asked ``together``, in a conversation; otherwise each question is a case.
+    ``passages`` are transcripts in parts that are already counted, see :func:`opening`.
     """
     for meeting in meetings:
         # The run of newlines before the question ends a token in every tokenizer, so the counts of the two parts add up.
@@ -237,15 +200,7 @@ def counted(
 def judge_prompt(
     question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
 ) -> str:
-    """Return the judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped.
-
-    Args:
-        question: the question as asked.
-        response: text of the model.
-        reference: gold answer.
-        judge: ``gpt`` for the 10-point rubric, ``prometheus`` for the 5-point rubric.
-        language: language of question and reference; Czech rubrics have a score 0 for a response in another language.
-    """
+    """Return the judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped."""
     values = {"question": question, "response": response, "reference": reference}
     return fill(template(f"judge_{judge}_{language}"), {name: text.strip() for name, text in values.items()})
 
@@ -257,7 +212,6 @@ def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
 
 
 def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
-    """Return the messages to a judge for one turn of a case."""
     asked = case.turns[turn]
     texts = str(asked.question), response, str(asked.gold)
     return judge_conversation(judge_prompt(*texts, judge, case.inputs["language"]), judge)

@@ -30,20 +30,15 @@ from long_context_tasks.schema.report import (
 )
 from long_context_tasks.stats.comparison import welch_test
 from long_context_tasks.stats.intervals import Interval, cluster_t
-from long_context_tasks.stats.means import (
-    RATES,
-    GroupMean,
-    Scale,
-    group_mean,
-)
+from long_context_tasks.stats.means import RATES, GroupMean, Scale, group_mean
 
 ALL, DIFFERING = "all", "QA/Conv differ"
+# Task and variant to the setting of Table 2 and Fig. 3.
 SETTINGS = {
     ("qa", ""): "QA, single-turn",
     ("qa", "multiturn"): "QA, multi-turn",
     ("conv", ""): "Conv, multi-turn",
 }
-"""Task and variant to the setting of Table 2 and Fig. 3."""
 _WHO = ("host", "model", "task", "judge", "settings")
 _TEXT = frozenset(("label", "setting", "seeds"))
 
@@ -52,31 +47,27 @@ _TEXT = frozenset(("label", "setting", "seeds"))
 class ScoredQuestion:
     """The score of one answer."""
 
-    meeting: str  # id of the meeting, the unit of intervals
-    question: str  # id of the question within the meeting
-    type: str  # who, what, when or howmany
-    position: str  # B, M, E or S
+    meeting: str  # the unit of intervals
+    question: str
+    type: str
+    position: str
     differs: bool  # whether QA and Conv word the question differently
-    measured_wer: float  # word error rate of the transcript, 0 to 1; 0 without noise
-    value: float | None  # the score, or None
+    measured_wer: float  # of the transcript, 0 to 1; 0 without noise
+    value: float | None
 
     @property
     def key(self) -> tuple[str, str]:
-        """Key of the question, which is the same in all tasks of a split."""
+        """The same in all tasks of a split."""
         return self.meeting, self.question
 
 
 def figures(questions: Iterable[ScoredQuestion], scale: Scale | None) -> GroupMean:
-    """Return mean, interval and counts of questions."""
     listed = list(questions)
     return group_mean([each.value for each in listed], [each.meeting for each in listed], scale)
 
 
 def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[str, GroupMean]:
-    """Return the figures of all questions, of each type and answer position, and of those that QA and Conv word differently.
-
-    Labels without questions are left out.
-    """
+    """Return the figures of all questions, and of those of each type, position and wording that occur."""
     # A question counts in several groups: its type, its position, its wording.
     parts = {ALL: list(questions)}
     parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
@@ -88,11 +79,7 @@ def by_label(questions: Sequence[ScoredQuestion], scale: Scale | None) -> dict[s
 def paired_difference(
     first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]
 ) -> tuple[int, float, Interval] | None:
-    """Compare two settings over the questions that both have; None if there are none.
-
-    Returns:
-        Number of questions, mean of first minus second, and its interval, which is NaN for a single meeting.
-    """
+    """Return n, mean of first minus second, and its interval over the questions that both have; None if there are none."""
     others = {each.key: each.value for each in second if each.value is not None}
     pairs = [
         (each.value - others[each.key], each.meeting)
@@ -111,15 +98,14 @@ def paired_difference(
 class SettingRuns:
     """All runs of a setting."""
 
-    first: ScoredRun  # one of the runs, for the properties that all share
-    runs: list[list[ScoredQuestion]]  # scores of each run and repeat
+    first: ScoredRun  # for the properties that all runs share
+    runs: list[list[ScoredQuestion]]  # one list for each run and repeat
     seeds: list[str]  # the host's seed of each; empty if it is unknown
     # Seed of the judge to the mean, for a single run that was judged with several seeds.
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def scale(self) -> Scale | None:
-        """Ends of the metric's scale."""
         return card(NAME).points.get(self.first.metric, RATES)
 
     @property
@@ -129,7 +115,6 @@ class SettingRuns:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """First cells of a table row."""
         return self.first.host, self.first.model, self.first.task, self.first.judge, self.first.how
 
 
@@ -144,14 +129,10 @@ def _measured(runs: Iterable[ScoredRun]) -> list[SettingRuns]:
         same.seeds.extend([run.seed] * len(repeats))
 
     def place(entry: SettingRuns) -> tuple[str, str, list[tuple[int, str]]]:
-        words = re.findall(
-            r"\d+|\D+", entry.first.task
-        )  # numbers as numbers, so that _wer20 comes before _wer100
-        return (
-            entry.first.host,
-            entry.first.model,
-            [(int(word) if word.isdigit() else 0, word) for word in words],
-        )
+        first = entry.first
+        # Numbers as numbers, so that _wer20 comes before _wer100.
+        words = [(int(word) if word.isdigit() else 0, word) for word in re.findall(r"\d+|\D+", first.task)]
+        return first.host, first.model, words
 
     return sorted((entry for entry in found.values() if entry.runs), key=place)
 
@@ -180,11 +161,7 @@ def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
 
 
 def sections(runs: Sequence[ScoredRun]) -> list[Section]:
-    """Return a section for each metric of the runs.
-
-    Raises:
-        InputError: damaged files, or turns without the benchmark's labels.
-    """
+    """Return a section for each metric of the runs."""
     metrics = list(dict.fromkeys(run.metric for run in runs))
     found = []
     for metric in metrics:
@@ -208,7 +185,6 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
 
 
 def _cells(group: GroupMean) -> tuple[str, str, str]:
-    """Return the cells of n, mean and interval."""
     return count_text(group.n, group.total), figure_text(group.mean), interval_text(group.interval)
 
 

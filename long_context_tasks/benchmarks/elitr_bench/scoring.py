@@ -23,34 +23,8 @@ from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")
+# Metrics of synthetic cases, whose answers also have a score without a judge.
 SYNTHETIC_METRICS = (answers.METRIC, *METRICS)
-"""Metrics of synthetic cases, whose answers also have a score without a judge."""
-_END = "</s>"
-
-
-def stored_officially(decoded: str, script: str, context: str = "") -> str:
-    r"""Return the response that an official script stores.
-
-    The official ``rstrip("</s>")`` was meant to remove an end token; it removes any of the characters < / s > from the end.
-
-    Args:
-        decoded: the decoded text: prompt and response for llama2 and prometheus, the response for other scripts.
-        script: gpt, llama3.1, phi3, llama2 or prometheus.
-        context: the prompt string, for llama2 and prometheus; the text between its first and second occurrence is stored, or the whole
-            text without a prompt string.
-
-    >>> stored_officially("yes</s>", "phi3"), stored_officially("[INST] Q? [/INST] slides</s>", "llama2", "[INST] Q? [/INST]")
-    ('ye', 'slide')
-
-    Raises:
-        IndexError: the prompt is not in the text, as in the official code.
-    """
-    if script == "gpt":
-        return decoded
-    if script in ("llama3.1", "phi3"):
-        return decoded.rstrip(_END)
-    text = decoded.split(context)[1] if context else decoded
-    return (text if script == "prometheus" else text.rstrip(_END)).strip()
 
 
 @dataclass(frozen=True)
@@ -79,17 +53,12 @@ def _judge_prompt(name: str) -> JudgePrompt:
 
 
 def rubric(name: str = "gpt", language: str = "english") -> Rubric:
-    """Return the rubric of a judge prompt: its scale, and the parser of a reply's last score.
+    r"""Return the rubric of a judge prompt: its scale, and the parser of a reply's last score.
 
-    >>> rubric().score(r"It quotes \\\\boxed{10}. Score: \\\\boxed{3}"), rubric("prometheus", "czech").low
+    ``gpt`` gives 10 points in ``\boxed{}``, ``prometheus`` 5 points after ``[RESULT]``.
+
+    >>> rubric().score(r"It quotes \boxed{10}. Score: \boxed{3}"), rubric("prometheus", "czech").low
     (3.0, 0)
-
-    Args:
-        name: ``gpt`` (10 points in ``\\boxed{}``) or ``prometheus`` (5 points after ``[RESULT]``).
-        language: english or czech, whose rubrics have a score 0.
-
-    Raises:
-        InputError: unknown rubric.
     """
     kind = _judge_prompt(name)
     # The Czech rubrics give 0 to a response in another language.
@@ -99,39 +68,26 @@ def rubric(name: str = "gpt", language: str = "english") -> Rubric:
 
 
 def official_score(reply: str, name: str = "gpt") -> float | None:
-    """Return the first score of a reply by the official rule, on the 10-point scale but not limited to it; None without one.
+    r"""Return the first score of a reply by the official rule, on the 10-point scale but not limited to it; None without one.
 
-    >>> official_score(r"\\\\boxed{95} and \\\\boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
+    >>> official_score(r"\boxed{95} and \boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
     (95.0, 8.0)
     """
     stored = _judge_prompt(name).official(reply)
-    # The official parsers return -1 or -2 for a missing score.
-    # A number with more digits than a float can hold is not a score.
+    # The official parsers return -1 or -2 for a missing score. More digits than a float can hold are not a score.
     return float(stored) if not stored.startswith("-") and len(stored) < 300 else None
 
 
-def judge_request(case: Case, turn: int, response: str, name: str = "gpt") -> JudgeRequest:
-    """Return the request to a judge about a response, without the response's thinking.
-
-    An empty response is included, because the official metric counts its score.
-    """
-    question_id = case.turns[turn].labels["question_id"]
-    return JudgeRequest(
-        id=f"{case.cluster}_{question_id}",
-        messages=tuple(prompts.judge_messages(case, turn, without_thinking(response).text, name)),
-        meta={"case": case.id, "turn": turn},
-    )
-
-
 def judge_requests(case: Case, responses: Sequence[str | None], name: str = "gpt") -> list[JudgeRequest]:
-    """Return the requests for all turns that have a response; it is None after a failure of ours.
-
-    Raises:
-        InputError: unknown rubric.
-    """
+    """Return the requests for all turns that have a response; it is None after a failure of ours."""
     _judge_prompt(name)
+    # Empty responses are included, because the official metric counts their scores.
     return [
-        judge_request(case, turn, response, name)
+        JudgeRequest(
+            id=f"{case.cluster}_{case.turns[turn].labels['question_id']}",
+            messages=tuple(prompts.judge_messages(case, turn, without_thinking(response).text, name)),
+            meta={"case": case.id, "turn": turn},
+        )
         for turn, response in enumerate(responses)
         if response is not None
     ]
@@ -145,20 +101,10 @@ def score_turn(
     name: str = "gpt",
     status: str | None = None,
 ) -> CaseScores:
-    """Score one turn.
+    """Score one turn by the verdicts, one for each seed of the judge; empty before judging.
 
-    Args:
-        case: see :mod:`.data`.
-        turn: number of the turn.
-        response: text of the model; None without a status counts as empty.
-        verdicts: one for each seed of the judge, of which the mean is taken; empty before judging.
-        name: name of the rubric.
-        status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``), after which no metric has a value.
-
-    Returns:
-        Every metric of :data:`METRICS`, and that of :mod:`.answers` if the possible answers are known. Once it is judged, an empty
-        response has the lowest ``judge_score`` of the scale, whatever the judge replied; ``official_judge_score`` takes the first reply
-        for each seed by the official rule.
+    Once it is judged, an empty response has the lowest ``judge_score`` of the scale, whatever the judge replied. After a failure of ours
+    (``status``) no metric has a value.
     """
     known = answers.INPUT in case.inputs
     if status is not None:
@@ -206,11 +152,6 @@ def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a case with one turn before it is judged.
-
-    Raises:
-        ValueError: the case is a conversation, whose turns are scored separately.
-    """
     if len(case.turns) != 1:
         raise ValueError(f"case {case.id} has {len(case.turns)} turns; score each with score_turn")
     return score_turn(case, 0, response, status=status)

@@ -32,15 +32,11 @@ from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 
 NAME = "elitr_bench"
-CASES = 200
-"""Default number of questions or conversations of each length."""
+CASES = 200  # by default, of each length
 MOST_QUESTIONS = 8
-NANO = f"{NAME}_qa_nano"
-"""The family with more questions about each meeting."""
-NANO_QUESTIONS = 16
-"""Questions about a meeting from 8k on."""
-NANO_CASES = 320
-"""Default number of questions of each length: 20 meetings from 8k on; see docs/nano.md."""
+NANO = f"{NAME}_qa_nano"  # has more questions about each meeting
+NANO_QUESTIONS = 16  # questions about a meeting from 8k on
+NANO_CASES = 320  # default number of questions of each length: 20 meetings from 8k on; see docs/nano.md
 # Tokens left free at first, for the joint between the parts of the prompt.
 _MARGIN = 2
 _TRIES = 5
@@ -54,27 +50,17 @@ def questions_at(length: int, family: str = "") -> int:
 
 
 def default_cases(family: str) -> int:
-    """Return the default number of cases of each length."""
     return NANO_CASES if family == NANO else CASES
 
 
 def file_of(family: str, length: int) -> str:
-    """Return the name of the file with the cases of one length."""
     return f"{family}_{format_length(length)}"
 
 
 def build(
-    family: str,
-    source: Path | None,
-    settings: MeetingSettings,
-    folder: Path,
-    work: Work | None = None,
+    family: str, source: Path | None, settings: MeetingSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
-    """Write the cases of a family such as ``elitr_bench_qa_synthetic`` into a case folder, all or nothing, in place of an older one.
-
-    Raises:
-        InputError: a length is too short, or the tokenizer is not available.
-    """
+    """Write the cases of a family such as ``elitr_bench_qa_synthetic`` into a case folder, in place of an older one."""
     work = work or Work()
     number = settings.n or default_cases(family)
     # The manifest records the number that was written, not that the default was meant.
@@ -98,8 +84,7 @@ def _is_conv(family: str) -> bool:
 def _made(family: str, settings: MeetingSettings, length: int, place: int) -> MadeCases:
     """Return the cases on one meeting: one per question, or one conversation."""
     conv = _is_conv(family)
-    # Fresh tokenizers, because shared ones would remember the counts of all meetings.
-    # Lengths may be in either of these.
+    # Lengths may be in either of these. Fresh, because shared ones would remember the counts of all meetings.
     known = (get_tokenizer(CL100K), settings.other_tokenizer)
     tokenizers = {counter.name: counter.fresh() for counter in known if counter is not None}
     meeting = _meeting(length, settings, place, family, tokenizers[settings.measure.name])
@@ -110,11 +95,7 @@ def _made(family: str, settings: MeetingSettings, length: int, place: int) -> Ma
         turns=tuple(_turn(number, each, conv) for number, each in enumerate(meeting.questions, 1)),
         cluster=meeting.id,
         document=meeting.id,
-        labels={
-            "split": "synthetic",
-            "language": "english",
-            "length": format_length(length),
-        },
+        labels={"split": "synthetic", "language": "english", "length": format_length(length)},
     )
     stated = []
     for question in meeting.questions:
@@ -182,11 +163,7 @@ def _turn(number: int, question: MeetingQuestion, conv: bool) -> Turn:
 
 
 def resolve(task: ElitrTask, options: ElitrBenchOptions) -> ElitrBenchOptions:
-    """Return the options with the length of the cases, and with the settings that built cases were built with.
-
-    Raises:
-        InputError: the cases are missing, or options contradict them.
-    """
+    """Return the options with the length of the cases, and with the settings that built cases were built with."""
     if options.cases is not None:
         return _built(task, options.cases, options.length).resolve(options)
     if options.tokenizer is not None:
@@ -199,11 +176,7 @@ def _built(task: ElitrTask, folder: Path, length: int | None) -> BuiltFile:
 
 
 def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
-    """Return the cases of a synthetic task: built ones, or cases that are written into the cache once, like noisy ones.
-
-    Raises:
-        InputError: a length is too short, the cases cannot be read, or the noise rules cannot be used.
-    """
+    """Return built cases, or cases that are written into the cache once, like noisy ones."""
     if options.cases is not None:
         cases = _built(task, options.cases, options.length).read()
     else:

@@ -14,8 +14,7 @@ from long_context_tasks.schema import InputError
 if TYPE_CHECKING:
     from long_context_tasks.noise import Noisy, Rules
 
-EXACT: Literal["exact"] = "exact"
-"""Default mode of noise."""
+EXACT: Literal["exact"] = "exact"  # default mode of noise
 
 
 class ElitrTask(TaskSpec):
@@ -38,23 +37,13 @@ class ElitrTask(TaskSpec):
 
     @property
     def words(self) -> list[str]:
-        """Words of the variant."""
         return self.variant.split("_") if self.variant else []
 
     def without(self, word: str) -> "ElitrTask":
-        """Return the task without a part of its variant."""
         return replace(self, variant="_".join(each for each in self.words if each != word))
 
 
 def parse_name(name: str) -> ElitrTask:
-    """Parse a task name.
-
-    >>> parse_name("elitr_bench_qa_test_multiturn_czech_wer40").wer
-    40
-
-    Raises:
-        InputError: unknown task; the error lists the nearest names.
-    """
     return ElitrTask(**vars(parse_task(name)))
 
 
@@ -83,11 +72,7 @@ def _rules_sha256(file: Path | None) -> str:
 
 
 def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
-    """Return what a noisy transcript depends on in addition to its text, its target and the seed.
-
-    Raises:
-        InputError: the rules cannot be used.
-    """
+    """Return the settings that a noisy transcript depends on, except its text, its target and the seed."""
     return {
         "noise_mode": options.noise_mode or EXACT,
         "noise_rules_sha256": _rules_sha256(options.noise_rules),
@@ -95,17 +80,7 @@ def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
 
 
 def noisy(transcript: str, wer: int, meeting: str, options: ElitrBenchOptions) -> "Noisy":
-    """Return a noisy transcript with its measured word error rate, the same in every process.
-
-    Args:
-        transcript: text of the meeting.
-        wer: target, in percent.
-        meeting: id of the meeting.
-        options: give mode, rules and seed of the noise.
-
-    Raises:
-        InputError: the rules cannot be used.
-    """
+    """Return a noisy transcript with its measured word error rate, the same in every process; ``wer`` is in percent."""
     from long_context_tasks.noise import inject, noise_seed
 
     # Each meeting has its own seed, so its noise does not depend on the other meetings of a run.

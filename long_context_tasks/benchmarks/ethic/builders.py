@@ -13,8 +13,6 @@ _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 
 
 class DocumentsBuilder(Builder):
-    """Cases from the user's documents, most of them with a model's annotations."""
-
     settings = EthicSettings
     source = DOCUMENTS
     lengths = _LENGTHS
@@ -29,8 +27,6 @@ class DocumentsBuilder(Builder):
 
 
 class SyntheticBuilder(Builder):
-    """Cases on texts that are written from a seed."""
-
     settings = SyntheticSettings
     lengths = _LENGTHS
     sharded = True

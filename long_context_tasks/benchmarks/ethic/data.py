@@ -14,33 +14,18 @@ from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, check_local, published
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
-from long_context_tasks.schema import (
-    Case,
-    CaseScores,
-    CaseSet,
-    InputError,
-    LoadedTask,
-    format_length,
-)
+from long_context_tasks.schema import Case, CaseScores, CaseSet, InputError, LoadedTask, format_length
 from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.count_cache import Countable
 
-COUNTERPARTS = "ethic_recall_counterparts"
-"""The family that builds the tasks without published data."""
+COUNTERPARTS = "ethic_recall_counterparts"  # the family that builds the tasks without published data
 # Sources of cases that are written from a seed. Only they import the writers, which are large.
 _WRITTEN = ("seed", "recast")
 
 
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
-    """Return a task by name, with everything that a host needs.
-
-    ``lct_prompt_tokens`` keeps the short or the long prompts; ``lct_n`` then takes the first of them. Prompts are counted in cl100k
-    and in ``lct_tokenizer``.
-
-    Raises:
-        InputError: unknown name, missing or damaged data, or options that do not apply to this benchmark; with the remedies.
-    """
+    """Return a task by name, with everything that a host needs."""
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
     folder = options.cases and _built_folder(spec, options.cases)
@@ -118,11 +103,7 @@ def _score_unjudged(case: Case, response: str | None, status: str | None = None)
 
 
 def has_data(name: str, options: EthicOptions) -> bool:
-    """Return True if a copy of a task's data, or the carriers of a recast one, are on this machine.
-
-    Raises:
-        InputError: they are missing; with the remedies.
-    """
+    """Return True; an InputError names the data or carriers that are missing and the remedies."""
     spec = parse_task(name)
     if spec.source == "recast":
         from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS

@@ -49,13 +49,11 @@ class PublishedData:
     """Rows of a task: local files, or a data set that the hub's library has loaded."""
 
     name: str
-    # folder, files: local files at any depth of a folder; no files for a data set of the hub
     folder: Path = Path()
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()  # at any depth of the folder; none for a data set of the hub
     dataset: Any = None
 
     def made_from(self) -> dict[str, str]:
-        """Return a fingerprint of the data."""
         if self.dataset is not None:
             return {"hub": HUB, "revision": _revision(), "fingerprint": str(self.dataset._fingerprint)}
         # With their folders, because files in different folders may have the same name.
@@ -67,11 +65,7 @@ class PublishedData:
         }
 
     def rows(self) -> Iterator[tuple[str, Any]]:
-        """Yield all rows in order, each with its place for error messages.
-
-        Raises:
-            InputError: a file cannot be read, or columns are missing.
-        """
+        """Yield all rows in order, each with its place for error messages."""
         if self.dataset is not None:
             columns = self.dataset.column_names
             if missing := [column for column in COLUMNS if column not in columns]:
@@ -84,18 +78,14 @@ class PublishedData:
             yield from json_rows(path, NAME)
 
 
+# Cached by size and modification time, because the files are large.
 @lru_cache(maxsize=64)
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Hash a file; cached by size and modification time, because the files are large."""
     return file_sha256(path)
 
 
 def source_of(spec: TaskSpec, options: Options) -> PublishedData:
-    """Return the local copy of a task's data, or the hub's data set if there is none.
-
-    Raises:
-        InputError: neither is available; with the remedies.
-    """
+    """Return the local copy of a task's data, or the hub's data set if there is none."""
     configuration = CONFIGURATIONS[spec.task]
     folder = data_dir(options, NAME)
     if files := local_files(folder, configuration):
@@ -105,11 +95,7 @@ def source_of(spec: TaskSpec, options: Options) -> PublishedData:
 
 
 def check_local(task: str, options: Options, name: str) -> None:
-    """Check that a copy of a task's data is in LCT_DATA_DIR or in the cache of the hub's library.
-
-    Raises:
-        InputError: it is in neither.
-    """
+    """Check that a copy of a task's data is in LCT_DATA_DIR or in the cache of the hub's library."""
     configuration, folder = CONFIGURATIONS[task], data_dir(options, NAME)
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
     cached = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / HUB.replace("/", "___").lower()
@@ -227,14 +213,10 @@ class EthicRow(PublishedRow):
 
 
 class LabelsRow(EthicRow):
-    """A row whose answer is a list of labels or ids."""
-
     Answer: Annotated[list[_Text], BeforeValidator(_labels)]
 
 
 class OrderRow(EthicRow):
-    """A row whose answer is the order of options."""
-
     Answer: Annotated[list[str], BeforeValidator(_numbers)]
 
 
@@ -247,17 +229,10 @@ _ROWS: Mapping[str, type[EthicRow]] = {
 
 
 def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] | None:
-    """Return the case of a row, and the texts that it refers to by key.
-
-    Returns:
-        None for a domain that the task does not have; the official code ignores such rows, too.
-
-    Raises:
-        InputError: a column is missing, the domain is unknown, or a value has the wrong type.
-    """
+    """Return the case of a row and its texts by key; None for a domain that the task does not have."""
     if isinstance(values, Mapping):
         domain = str(values.get("Domain")).strip().lower()
-        # Unknown domains are errors, but a known one that the task lacks is not.
+        # The official code ignores domains that the task lacks; an unknown one is an error.
         if domain in DOMAINS["recall"] and domain not in DOMAINS[task]:
             return None
     row = validated(_ROWS[task], values, place, remedy=_REMEDY)
@@ -291,14 +266,7 @@ def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] |
 
 
 def published(spec: TaskSpec, options: Options) -> tuple[str, CaseSet]:
-    """Return the cases of a task's published data, which are converted into a case folder in the user's cache once.
-
-    Returns:
-        Name of the folder, which identifies the texts, and the cases.
-
-    Raises:
-        InputError: the data are missing or damaged, or lack the task.
-    """
+    """Return the cases of a task's published data, converted into a cached case folder, and the folder's name."""
     source = source_of(spec, options)
     facts = {"files": source.made_from(), "card": card(NAME).version}
     folder = cached_folder(spec.family, facts, lambda folder: _convert(source, spec.task, folder))

@@ -14,21 +14,14 @@ from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.count_cache import cached_counts
 
+# Prompts of at most this many tokens are under_32k, as with the official flags --under_32k_only and --over_32k_only.
 BOUND = 32_768
-"""Prompts of at most this many tokens are ``under_32k``, as with the official flags ``--under_32k_only`` and ``--over_32k_only``."""
 
 
 def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str) -> CaseSet:
     """Return the cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``.
 
-    Args:
-        spec: the task.
-        options: give tokenizer, prompt style and side.
-        cases: all cases of the task.
-        known_by: key of the texts in the store of token counts; empty if texts are their own keys.
-
-    Raises:
-        InputError: no prompt is on this side.
+    ``known_by`` is the key of the texts in the store of token counts; empty if texts are their own keys.
     """
     tokenizer, style = str(options.tokenizer), str(options.prompt_style)
     if known_by:
@@ -60,11 +53,7 @@ def within(spec: TaskSpec, options: EthicOptions, cases: CaseSet, known_by: str)
 
 
 def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CHAT) -> str:
-    """Return the text that a model receives: through the tokenizer's chat template, or the contents if it has none.
-
-    If the template does not accept a system role, the system message precedes the user's text. A prompt style that marks the roles
-    itself is sent without a template.
-    """
+    """Return the text that a model receives: through the tokenizer's chat template, or the contents if it has none."""
     loaded = None if style in prompts.OWN_TEMPLATE else _with_template(tokenizer)
     if loaded is None:
         return "\n\n".join(message.content for message in messages)
@@ -72,6 +61,7 @@ def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CH
     def template(rows: list[dict[str, Any]]) -> str:
         return str(loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True))
 
+    # Without a system role, the system message precedes the user's text.
     sent = messages if takes_system(template) else folded(messages)
     return template([asdict(message) for message in sent])
 

@@ -28,35 +28,17 @@ PLAIN: Mapping[str, str] = {
     "phi": "<|system|>\n{system_msg}<|end|>\n<|user|>\n{user_msg}<|end|>\n<|assistant|>",
 }
 STYLES = (CHAT, FOLDED, *PLAIN)
-OWN_TEMPLATE = ("llama-3.1", "phi")
-"""Styles whose text contains the role marks."""
-# Part of a model's name to its style, in the order in which the official script compares them.
-_FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
+OWN_TEMPLATE = ("llama-3.1", "phi")  # styles whose text contains the role marks
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
 _MARKER = re.compile(r"<Section \d+>")
 
 
 def template(name: str) -> str:
-    """Return a text of the folder ``prompts``."""
     return packaged_text(__package__, "prompts", f"{name}.txt")
 
 
-def official_style(model: str) -> str:
-    """Return the style in which the official script prompts a model.
-
-    >>> official_style("meta-llama/Meta-Llama-3.1-8B-Instruct"), official_style("Qwen/Qwen2.5-7B-Instruct")
-    ('llama-3.1', 'chat')
-    """
-    return next((style for part, style in _FAMILIES.items() if part in model), CHAT)
-
-
 def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
-    """Return the messages of a prompt.
-
-    Raises:
-        InputError: unknown style.
-    """
     if style not in STYLES:
         raise InputError(
             f"prompt style {style!r} is not one of {', '.join(STYLES)}; correct lct_prompt_style"
@@ -70,7 +52,6 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
-    """Return the messages to send for a case."""
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, user_text(case, documents), inputs.get("style", CHAT))

@@ -31,16 +31,10 @@ from long_context_tasks.schema.report import (
 )
 from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats.intervals import Interval
-from long_context_tasks.stats.means import (
-    RATES,
-    GroupMean,
-    Scale,
-    group_mean,
-)
+from long_context_tasks.stats.means import RATES, GroupMean, Scale, group_mean
 from long_context_tasks.tokens import CL100K
 
-BINS = 5
-"""Number of equal parts of a context in scores by position."""
+BINS = 5  # number of equal parts of a context in scores by position
 _SHORTEST = 1_000
 _MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
 
@@ -76,11 +70,6 @@ def length_text(span: LengthSpan) -> str:
 
 
 def position_text(place: int, bins: int) -> str:
-    """Return a part of the context as tables show it.
-
-    >>> position_text(1, 5)
-    '20 to 40 %'
-    """
     return f"{100 * place / bins:.0f} to {100 * (place + 1) / bins:.0f} %"
 
 
@@ -88,19 +77,17 @@ def position_text(place: int, bins: int) -> str:
 class ScoredItem:
     """The score of a case, or of a label or section in it, with the properties by which scores are split."""
 
-    key: tuple[Hashable, ...]  # key of the case, label or section, the same in every run
-    domain: str  # books, debates, medicine or law
+    key: tuple[Hashable, ...]  # the same in every run
+    domain: str
     cluster: str  # the document or group of documents, the unit of intervals
-    # The length that a built case was built for; for published data, a span of the prompt's tokens.
-    length: LengthSpan
-    value: float | None  # the score, or None
-    tokens: int = 0  # number of cl100k tokens of the whole prompt
-    context: str = ""  # key of the context, equal for cases that show the same one; empty if unknown
-    position: float = 0.0  # position of a label or section, from 0 (beginning of the context) to 1 (end)
+    length: LengthSpan  # a built case has one length, a published one a span of its prompt's tokens
+    value: float | None
+    tokens: int = 0  # of the whole prompt, in cl100k
+    context: str = ""  # equal for cases that show the same one; empty if unknown
+    position: float = 0.0  # of a label or section, from 0 (beginning of the context) to 1 (end)
 
 
 def scored_case(case: Case, value: float | None, context: str = "") -> ScoredItem:
-    """Return a score with the labels of its case; for ``context`` see :func:`context_key`."""
     domain, tokens = str(case.labels["domain"]), int(case.num_tokens.get(CL100K, 0))
     built = case.labels.get("length")
     return ScoredItem(
@@ -123,11 +110,9 @@ def context_key(user_message: str) -> str:
 
 
 def label_parts(case: Case, response: str | None) -> list[ScoredItem]:
-    """Return for each label whether a recalling response lists it (1) or not (0), with the position of the first chunk that names it.
-
-    Responses are read as for ``strict_recall``. Published cases, which do not record where their labels are, give an empty list.
-    """
+    """Return for each label whether a recalling response lists it (1) or not (0), with the position of the first chunk that names it."""
     [turn] = case.turns
+    # Published cases do not record where their labels are.
     places = turn.labels.get("first_chunk")
     if not places:
         return []
@@ -142,11 +127,6 @@ def label_parts(case: Case, response: str | None) -> list[ScoredItem]:
 
 
 def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[ScoredItem]:
-    """Return the scores of the sections of a summarizing case; see ``summaries.section_scores``.
-
-    Raises:
-        InputError: the verdicts do not belong to the response.
-    """
     return [
         _part(case, section.index, section.position, section.mean)
         for section in section_scores(case, response, verdicts)
@@ -164,7 +144,6 @@ K = TypeVar("K", LengthSpan, tuple[LengthSpan, int])
 def figures_by(
     scored: Sequence[ScoredItem], key: Callable[[ScoredItem], K], scale: Scale | None
 ) -> dict[K, GroupMean]:
-    """Return the figures of each group of scores, sorted by key."""
     groups: dict[K, list[ScoredItem]] = {}
     for score in scored:
         groups.setdefault(key(score), []).append(score)
@@ -177,16 +156,13 @@ def figures_by(
 
 
 def by_length(cases: Sequence[ScoredItem], scale: Scale | None = RATES) -> dict[LengthSpan, GroupMean]:
-    """Return figures by context length (5.2), shortest first."""
     return figures_by(cases, lambda case: case.length, scale)
 
 
 def by_position(parts: Sequence[ScoredItem], bins: int = BINS) -> dict[LengthSpan, dict[int, GroupMean]]:
-    """Return figures by context length and part of the context, as in Fig. 5; parts without a label or section are left out.
-
-    Labels of one document are not independent, so a single document has no interval.
-    """
+    """Return figures by context length and part of the context, as in Fig. 5; parts without a label or section are left out."""
     table: dict[LengthSpan, dict[int, GroupMean]] = {}
+    # Labels of one document are not independent, so a single document has no interval.
     groups = figures_by(parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), None)
     for (length, place), group in groups.items():
         table.setdefault(length, {})[place] = group
@@ -203,17 +179,7 @@ def of_domain(scored: Sequence[ScoredItem]) -> Mapping[str, Sequence[ScoredItem]
 def compare(
     low: Sequence[ScoredItem], high: Sequence[ScoredItem], scale: Scale | None = RATES
 ) -> tuple[GroupMean, GroupMean, GroupMean] | None:
-    """Compare low and high coverage (5.1) over the contexts for which both have a score.
-
-    Args:
-        low: scores of a counterpart, which are rates.
-        high: scores of the other task.
-        scale: scale of the scores of ``high``.
-
-    Returns:
-        Figures of low, of high, and of high minus low, paired by context; None if no context is equal. The interval of a difference of
-        rates is limited to -1 and 1.
-    """
+    """Return figures of low, of high, and of high minus low coverage (5.1), paired by context; None if no context is equal."""
     others = {
         (case.key, case.context): case.value for case in high if case.context and case.value is not None
     }
@@ -241,11 +207,7 @@ _TEXT = frozenset((*_WHO, "length", "position", "of", *_SIDES))
 _CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
 _RECALL, _SUMMARIZE = "recall", "summarize"
 # Counterpart to the tasks with the same contexts; contexts of the other tasks are shorter or made in another way.
-_HIGH = {
-    "single_qa": (_RECALL,),
-    "multi_qa": (_RECALL,),
-    "focused_summary": (_SUMMARIZE, _RECALL),
-}
+_HIGH = {"single_qa": (_RECALL,), "multi_qa": (_RECALL,), "focused_summary": (_SUMMARIZE, _RECALL)}
 _CAPTIONS = {
     _SUMMARIZE: "Mean score of the sections (1 to 5) in this part of the context; a section left out has 1.",
     _RECALL: "Percent of the names or numbers recalled, by the part of the context that first names them.",
@@ -256,17 +218,14 @@ _CAPTIONS = {
 class MeasuredTask:
     """All runs of a task with one model, judge and settings, over all domains that were run."""
 
-    first: ScoredRun  # one of the runs, for the properties that all share
-    spec: TaskSpec  # task of the first run
-    # cases, parts: scores of cases, and of labels or sections; means over runs if there are several
+    first: ScoredRun  # for the properties that all runs share
+    spec: TaskSpec
     cases: list[ScoredItem] = field(default_factory=list)
-    parts: list[ScoredItem] = field(default_factory=list)
-    # Whether some summaries have scores but the files lack the judge's replies.
-    without_verdicts: bool = False
+    parts: list[ScoredItem] = field(default_factory=list)  # scores of labels or sections
+    without_verdicts: bool = False  # some summaries have scores but the files lack the judge's replies
 
     @property
     def how(self) -> str:
-        """The settings as text, without the choice of cases."""
         return settings_text(self.first.settings, _CHOICES)
 
     @property
@@ -277,11 +236,9 @@ class MeasuredTask:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """First cells of a table row, without the domain."""
         return self.first.host, self.first.model, self.spec.family, self.first.judge, self.how
 
     def figures(self, group: GroupMean) -> tuple[str, ...]:
-        """Return the cells for n, mean and interval."""
         places = 2 if self.first.points else 3
         return (
             count_text(group.n, group.total),
@@ -290,11 +247,6 @@ class MeasuredTask:
         )
 
     def add(self, run: ScoredRun) -> None:
-        """Add the scores of a run's cases, and of their labels or sections.
-
-        Raises:
-            InputError: damaged files, cases that the task does not have, or missing data.
-        """
         task = run.load()
         comparable = task.options.cases is not None and self.spec.task in (*_HIGH, _SUMMARIZE, _RECALL)
         named = f"{run.task} ({run.host}, {run.model}, {run.made})"
@@ -325,12 +277,7 @@ class MeasuredTask:
 
 
 def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
-    """Group the scores of runs by setting, over all domains and lengths; and return notes on runs that are left out.
-
-    Raises:
-        InputError: damaged files, cases that the task does not have, or missing data in any run; or the synthetic cases of all runs are
-            too many to be written.
-    """
+    """Group the scores of runs by setting, over all domains and lengths; and return notes on runs that are left out."""
     found: dict[Hashable, MeasuredTask] = {}
     left_out: list[NotInCache] = []
     for run in runs:
@@ -353,15 +300,7 @@ def measure(runs: Sequence[ScoredRun]) -> tuple[list[MeasuredTask], list[str]]:
 
 
 def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
-    """Return one section: coverage, length, position, and the heat maps of Fig. 5.
-
-    Args:
-        runs: runs of any model, task and setting.
-        bins: number of parts of a context in scores by position.
-
-    Raises:
-        InputError: damaged files, or the data of a task are missing.
-    """
+    """Return one section: coverage, length, position, and the heat maps of Fig. 5; ``bins`` is the number of parts of a context."""
     measured, left_out = measure(runs)
     bare = [entry for entry in measured if entry.without_verdicts]
     notes = (
@@ -380,11 +319,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
 
 
 def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
-    """Return only the heat maps; runs of tasks without one are not read.
-
-    Raises:
-        InputError: see :func:`sections`.
-    """
+    """Return only the heat maps; runs of tasks without one are not read."""
     mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
     return [heat_map(entry, bins) for entry in measure(mapped)[0] if entry.parts]
 

@@ -8,19 +8,12 @@ from long_context_tasks.benchmarks.building import MIN_FILL
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
-from long_context_tasks.tokens.build_settings import (
-    ALL_TASKS,
-    BuildSettings,
-    SourceOption,
-    option,
-)
+from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, SourceOption, option
 
+# Tokens of a prompt in addition to the context: about 200 for system message and instruction, the rest for a question
+# or background. All tasks reserve the same number, so that they are built from the same contexts.
 RESERVE = 500
-"""Tokens of a prompt in addition to the context: about 200 for system message and instruction, the rest for a question or background.
-
-All tasks reserve the same number, so that they are built from the same contexts."""
-PANEL = "ETHIC (documents)"
-"""Title of these options in the help of `lct build`."""
+PANEL = "ETHIC (documents)"  # title of these options in the help of `lct build`
 DOCUMENTS = SourceOption(
     "documents",
     "Folder of documents of one domain: novels as for --books; debates as .jsonl or .txt; systematic reviews with abstracts as "

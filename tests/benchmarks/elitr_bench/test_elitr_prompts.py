@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
-from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
 from long_context_tasks.schema import Case, InputError, Turn
 
 GOLDEN = Path(__file__).parent / "golden" / "elitr_prompts.jsonl"
@@ -113,12 +112,3 @@ def test_a_conversation_grows_at_its_end(history: list[tuple[str, str]], last: s
         sent = prompts.conversation_prompt(questions[: turn + 1], answers[:turn], form)
         assert sent.startswith(before) and questions[turn] in sent
         before = sent
-
-
-@given(TEXT, st.sampled_from(["llama3.1", "phi3"]))
-def test_the_official_end_cut(text: str, script: str) -> None:
-    stored = stored_officially(text, script)
-    assert text.startswith(stored) and not stored.endswith(("<", "/", "s", ">"))
-    assert set(text[len(stored) :]) <= set("</s>")
-    context = "[INST] ? [/INST]"
-    assert stored_officially(context + "answers" + context + text, "llama2", context) == "answer"

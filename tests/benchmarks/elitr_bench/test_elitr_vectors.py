@@ -17,7 +17,6 @@ from long_context_tasks.benchmarks.elitr_bench.archives import Archives, prepare
 from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.paper import Scores
-from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
 from long_context_tasks.schema import Message, file_sha256
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -123,6 +122,17 @@ def test_scores_of_judge_replies(shared: Path, judge: str, none: str) -> None:
     assert not failing_rows(shared, "elitr_bench", f"judge_{judge}_scores.jsonl", holds)
 
 
+def stored_officially(decoded: str, script: str, context: str) -> str:
+    """Return the response that an official script stores; ``context`` is the prompt string, for llama2 and prometheus."""
+    if script == "gpt":
+        return decoded
+    # The official call was meant to remove an end token; it removes any of the characters < / s > from the end.
+    if script in ("llama3.1", "phi3"):
+        return decoded.rstrip("</s>")
+    text = decoded.split(context)[1] if context else decoded
+    return (text if script == "prometheus" else text.rstrip("</s>")).strip()
+
+
 def test_stored_responses(shared: Path) -> None:
     def holds(row: dict[str, Any]) -> bool:
         given = {
@@ -185,5 +195,5 @@ def test_every_task_without_noise_has_its_cases(
             for case in cases.cases[::20]:
                 (message,) = prompts.messages(case, cases.documents)
                 assert case.num_tokens[CL100K] == tokenizer.count(message.content)
-        request = scoring.judge_request(cases.cases[0], 0, "OK.")
+        [request] = scoring.judge_requests(cases.cases[0], ["OK."])
         assert request.messages[0].role == "system"

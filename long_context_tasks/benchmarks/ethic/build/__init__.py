@@ -41,19 +41,9 @@ _ANNOTATED = {
 
 
 def build(
-    family: str,
-    source: Path | None,
-    settings: EthicSettings,
-    folder: Path,
-    work: Work | None = None,
+    family: str, source: Path | None, settings: EthicSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
-    """Build the cases of a family into a case folder, all or nothing, in place of an older one.
-
-    The annotator's answers are stored outside the folder, so that a build continues where an earlier one was stopped.
-
-    Raises:
-        InputError: the documents cannot be used, the annotator does not answer, or no document yields a case.
-    """
+    """Build the cases of a family into a case folder, all or nothing, in place of an older one."""
     work = work or Work()
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
@@ -78,7 +68,8 @@ def build(
         "label_quality": [] if annotator is None else label_quality(labelled, annotator),
     }
     left_out: Counter[str] = Counter()
-    # Annotating takes long and may be stopped, so nothing is written before it has ended.
+    # Annotating takes long and may be stopped, so nothing is written before it has ended. The answers are stored
+    # outside the folder, so that the next build continues from them.
     built = [
         cases
         for domain, path in domains.items()
@@ -93,10 +84,7 @@ def build(
         if not writer.tasks:
             raise InputError(f"{source}: {_why_empty(reports, notes, annotator)}")
     encodings = {name: found for path in domains.values() for name, found in encodings_of(path).items()}
-    return [
-        *reports[:-1],
-        replace(reports[-1], notes=(*reports[-1].notes, *notes), encodings=encodings),
-    ]
+    return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *notes), encodings=encodings)]
 
 
 def _domains(family: str, source: Path, domain: str | None) -> dict[str, Path]:

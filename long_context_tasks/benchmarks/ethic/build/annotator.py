@@ -39,10 +39,10 @@ from long_context_tasks.tokens.chunks import sentence_ends
 
 MOST_SENTENCES = 5
 _QUESTION, _ANSWER = "Question:", re.compile(r"\n[^\S\n]*Answer:")
+# Domains whose labels are names; the labels of the others are numbers.
 NAMES = frozenset(("books", "debates"))
-"""Domains whose labels are names; the labels of the others are numbers."""
+# In an item of a list of names or counts; a longer item is a sentence, so the answer is not a list.
 MOST_WORDS = 4
-"""Maximum number of words in an item of a list of names or counts; a longer item is a sentence, so the answer is not a list."""
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
 _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
@@ -67,30 +67,21 @@ _VERBS = frozenset(("is", "are", "was", "were", "not"))
 
 
 class Annotator:
-    """A model and the store of its answers, so that nothing is paid for twice.
-
-    Attributes:
-        asked, unusable, cut: number of answers, of those that could not be used, and of those that ended at ``max_tokens``.
-        invented: number of names that do not occur in their passage and were left out.
-    """
+    """A model and the store of its answers, so that nothing is paid for twice."""
 
     def __init__(self, config: JudgeConfig, store: Store) -> None:
-        """Use :func:`load_annotator`, which also checks the model."""
         self.config, self._store = config, store
+        # Numbers of answers, of those that could not be used, and of those that ended at max_tokens; and of names that
+        # do not occur in their passage and were left out.
         self.asked = self.unusable = self.cut = self.invented = 0
 
     def texts(self, prompts: Sequence[str], usable: Callable[[str], object] = str.strip) -> list[str | None]:
-        """Return an answer to each prompt, without the model's thinking, or None if no answer could be used.
-
-        Empty answers, refusals and unfinished thinking are not usable, whatever ``usable`` returns.
-
-        Raises:
-            InputError: the endpoint failed; its answers so far are stored, so the same command continues from there.
-        """
+        """Return an answer to each prompt, without the model's thinking, or None if no answer could be used."""
         asked = ask_all(
             [(Message("user", prompt),) for prompt in prompts],
             self.config,
             self._store,
+            # Empty answers, refusals and unfinished thinking are never usable.
             usable=lambda reply: _is_answer(reply) and usable(without_thinking(reply).text),
             progress=bool(prompts),
         )
@@ -110,16 +101,14 @@ class Annotator:
         ]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Return the labels of the recalling task in each passage (appendix B.1), or None if the model did not write a list.
-
-        Names that do not occur in the passage are left out; a list of only such names counts as None.
-        """
+        """Return the labels of the recalling task in each passage (appendix B.1), or None if the model did not write a list."""
         filled = _filled(f"build_recall_{domain}", passages)
         answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
         read = [None if answer is None else parse_labels(answer, domain) for answer in answers]
         if domain not in NAMES:  # the passage may have numbers in words
             return read
         kept = [labels and occurring(labels, passage) for labels, passage in zip(read, passages, strict=True)]
+        # A model that only invents names did not read the passage, so that its list counts as no answer.
         self.invented += sum(len(labels or ()) for labels in read) - sum(len(labels or ()) for labels in kept)
         return [own if own or not labels else None for own, labels in zip(kept, read, strict=True)]
 
@@ -134,7 +123,6 @@ class Annotator:
         return [None if text is None else parse_pair(text) for text in answers]
 
     def notes(self) -> list[str]:
-        """Return notes for the user on answers that were cut, left out or could not be used."""
         end = f"ended at max_tokens ({self.config.max_tokens}); raise it, or labels may be missing"
         notes = {
             f"{self.cut} of {self.asked} answers {end}": self.cut,
@@ -150,11 +138,7 @@ def _filled(name: str, passages: Sequence[str]) -> list[str]:
 
 
 def load_annotator(path: Path | None, family: str) -> Annotator:
-    """Load the annotator of ``--annotator`` and check it with a short call.
-
-    Raises:
-        InputError: ``path`` is None, the file is invalid, or the model does not answer.
-    """
+    """Load the annotator of ``--annotator`` and check it with a short call."""
     config = load_judge(path)
     if config is None:
         raise InputError(
@@ -171,20 +155,15 @@ def _is_answer(reply: str) -> bool:
 
 
 def parse_labels(answer: str, domain: str) -> list[str] | None:
-    """Return the labels in an annotator's answer, each once, in its order; empty for "None".
+    """Return the labels in an annotator's answer, each once, in its order; empty for "None", None if the answer is not a list.
 
     The prompts ask for single words or bare numbers. A full name therefore gives its parts, and a number gives its digits (in law,
     also the letters next to them). Items without a letter or digit, and a heading before a colon, are left out.
-
-    Returns:
-        None if the answer is not a list: it has sentences, or neither a label nor "None".
 
     >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and the Squire Trelawney.", "books")
     ['Elizabeth', 'Bennet', 'Darcy', 'Trelawney']
     >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
     (['1204', '12', '36'], ['618', '27', '922g'])
-    >>> parse_labels("None (nobody is named).", "books"), parse_labels("There are no names in it.", "books")
-    ([], [])
     """
     text = final_answer(unwrapped(answer))
     if LEADING_NONE.match(text):
@@ -248,11 +227,7 @@ def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def occurring(labels: Iterable[str], passage: str) -> list[str]:
-    """Return the labels that occur in a passage as whole words, ignoring case and the form of apostrophes.
-
-    >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
-    ["O'Neil", 'anne']
-    """
+    """Return the labels that occur in a passage as whole words, ignoring case and the form of apostrophes."""
     # Models often replace a typographic apostrophe by a plain one.
     plain = passage.replace("’", "'")
     words = ((label, re.escape(label.replace("’", "'"))) for label in labels)
@@ -265,31 +240,19 @@ def gold_labels(labels: Sequence[str]) -> list[str]:
 
 
 def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
-    """Measure the agreement of two label sets; two empty sets agree.
-
-    >>> label_f1(["anne"], ["Anne", "Jane"]).precision
-    1.0
-    """
+    """Measure the agreement of two label sets; two empty sets agree."""
     return official.f1("; ".join(gold_labels(found)), gold_labels(merge_labels([right])))
 
 
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
-    """Return the first sentences of a text as one line.
-
-    >>> first_sentences("Mr. One met Dr. Two. They left!\\nWhy?", 2)
-    'Mr. One met Dr. Two. They left!'
-    """
+    """Return the first sentences of a text as one line."""
     line = " ".join(text.split())
     ends = sentence_ends(line)
     return line[: ends[most - 1]] if len(ends) >= most else line
 
 
 def parse_pair(text: str) -> tuple[str, str] | None:
-    """Return question and answer from an annotator's two lines, or None if one is missing.
-
-    >>> parse_pair("Question: Who?\\nAnswer: Anne.")
-    ('Who?', 'Anne.')
-    """
+    """Return question and answer from an annotator's two lines, or None if one is missing."""
     _, found, rest = text.partition(_QUESTION)
     for mark in _ANSWER.finditer(rest) if found else ():
         question, answer = (" ".join(part.split()) for part in (rest[: mark.start()], rest[mark.end() :]))
@@ -324,11 +287,7 @@ class LabelledChunk(Checked):
 
 
 def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
-    """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
-
-    Raises:
-        InputError: the file is missing or empty, or a row has another form.
-    """
+    """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers)."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; correct --check-labels")
     chunks = []
@@ -345,10 +304,7 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
 
 
 def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list[dict[str, Any]]:
-    """Measure the agreement of an annotator with hand-made labels in each domain (Table B): means over chunks, 0 to 1.
-
-    Chunks without an answer do not enter the mean; a domain without any answer has no row.
-    """
+    """Measure the agreement of an annotator with hand-made labels in each domain (Table B): means over chunks, 0 to 1."""
     from long_context_tasks.stats.means import interval_of_mean
 
     rows = []
@@ -362,6 +318,7 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
         ]
         # Several people may have labelled one chunk; their labels are not independent.
         passages = [chunk.passage for labels, chunk in zip(found, own, strict=True) if labels is not None]
+        # A domain without any answer has no row.
         if n := len(scores):
             row = {
                 "domain": domain,

@@ -42,7 +42,7 @@ class ReviewTarget:
 
     review: Review  # its background is shown
     labels: frozenset[str]  # ids of the right studies; empty for "none"
-    kind: str  # where the labels come from
+    kind: str  # OTHER, OWN or NONE
 
 
 def find_target(review: Review, reviews: Sequence[Review], seed: int) -> ReviewTarget | None:
@@ -92,10 +92,7 @@ class _Screened(ContextCandidate[_Abstracts]):
 def build_attribute_medicine(
     reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Work
 ) -> DomainCases:
-    """Build cases with as many abstracts of a review as fit, in random order; right ones fill half of the context at most.
-
-    The annotator writes the background of reviews that have none; without an annotator such reviews give no case.
-    """
+    """Build cases with as many abstracts of a review as fit, in random order; right ones fill half of the context at most."""
 
     def candidates() -> Iterator[_Screened]:
         for review in progress.over(reviews, "reading and encoding abstracts", "review"):
@@ -168,7 +165,6 @@ def _choose(
 def review_draft(
     review: Review, target: ReviewTarget, chosen: Mapping[str, Piece], background: str, length: int
 ) -> CaseDraft:
-    """Draft the case of these abstracts of a review, in their order."""
     return CaseDraft(
         id=review.id,
         length=length,

@@ -77,11 +77,10 @@ _TARGET, _UNSURE, _OTHER = "target", "unsure", "other"
 class CitationSpan(NamedTuple):
     """A citation in a text."""
 
-    # start, end: character offsets
     start: int
     end: int
-    target: bool = False  # whether it cites the target
-    unsure: bool = False  # whether it may cite the target or another case
+    target: bool = False
+    unsure: bool = False  # may cite the target or another case
 
 
 class Cited(NamedTuple):
@@ -95,11 +94,7 @@ _UNKNOWN = Cited()
 
 
 def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
-    """Find citations of cases in an opinion: full and short ones, "supra" and "Id.", each with the name before it.
-
-    Raises:
-        InputError: eyecite is not installed.
-    """
+    """Find citations of cases in an opinion: full and short ones, "supra" and "Id.", each with the name before it."""
     require("build", "finding citations", "eyecite")
     from eyecite import get_citations
     from eyecite.models import CaseCitation, IdCitation, ReferenceCitation, SupraCitation
@@ -146,10 +141,7 @@ def find_citations(text: str, cited: Cited = _UNKNOWN) -> list[CitationSpan]:
 def _name_start(text: str, core: int, free: int) -> int:
     """Return where the names before a citation begin; eyecite takes only the last part of "Dames & Moore v. Regan".
 
-    Args:
-        text: text of the opinion.
-        core: offset of volume and reporter, or of "supra".
-        free: offset at which the name begins at the earliest.
+    ``core`` is the offset of volume and reporter, or of "supra"; the name begins at ``free`` at the earliest.
     """
     floor = max(free, core - _LONGEST_NAME)
     floor += max(sentence_ends(text[floor:core]), default=0)
@@ -215,13 +207,7 @@ class _FullCitations:
                 self._places[volume].add((page, case))
 
     def attributed(self, citation: Any, shown: str, *, bare: bool) -> str:
-        """Return whether a citation other than "Id." is the target's.
-
-        Args:
-            citation: the citation.
-            shown: its text with the name before it.
-            bare: whether no name is before it.
-        """
+        """Return whether a citation other than "Id." is the target's; ``shown`` has the name before it, if it is not ``bare``."""
         named = not self._words.isdisjoint(re.findall(r"\w+", shown))
         if isinstance(citation, self._full):
             if self.group_of[id(citation)] in self._targets:
@@ -304,34 +290,17 @@ def mask(text: str, spans: Iterable[CitationSpan]) -> tuple[str, int]:
     return "".join([*pieces, text[done:]]), sum(span.target for span in joined)
 
 
+# Of one case. A page has half the tokens of a chunk, so a segment is as long as a chunk.
 SEGMENT_PAGES = 2
-"""Maximum number of pages of one case in a segment. A page has half the tokens of a chunk, so a segment is as long as a chunk."""
+# Minimum number of tokens per citing case, so that short contexts have a few cases rather than scraps of many.
 LEAST_SHARE = 1_500
-"""Minimum number of tokens per citing case, so that short contexts have a few cases rather than scraps of many."""
 _SUMMARY_CHUNKS = 4
 _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
 _UNRELATED = "spans name neither the target nor a citation, and were ignored"
 _AGAIN = "pages still showed the target's name, which was masked as a citation of it"
 _FORM = r"(?:inc|l\.?l\.?[cp]|l\.?p|corp|co|ltd)"
-# Words that occur in the names of many cases.
-_FREQUENT = frozenset(
-    [
-        "united",
-        "states",
-        "state",
-        "people",
-        "commonwealth",
-        "matter",
-        "city",
-        "county",
-        "company",
-        "inc",
-        "corp",
-        "the",
-        "and",
-        "for",
-    ]
-)
+_IN_MANY_NAMES = "united states state people commonwealth matter city county company inc corp the and for"
+_FREQUENT = frozenset(_IN_MANY_NAMES.split())
 
 
 class CitingPage(NamedTuple):
@@ -366,11 +335,7 @@ class _Group(ContextCandidate[_Pages]):
 def build_attribute_law(
     opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> DomainCases:
-    """Build cases of every target that other opinions cite; the gold is the segments with a citation of it.
-
-    A case without a citation of the target on its pages is left out. Groups with many citing cases come first. Citing cases with the
-    target's own name, such as a later appeal, are left out, because their pages name it everywhere.
-    """
+    """Build cases of every target that other opinions cite; the gold is the segments with a citation of it."""
     strings: dict[str, set[str]] = defaultdict(set)
     for opinion in opinions:
         for name, own in opinion.citation_strings.items():
@@ -401,6 +366,7 @@ def _groups(
     page_tokens = settings.chunk_tokens // 2
     for whole in progress.over(cited_cases(opinions), "reading and encoding opinions", "case"):
         name = name_of(whole.target.title)
+        # A case of the target's own name, such as a later appeal, names it on every page.
         group = replace(whole, citing=tuple(one for one in whole.citing if not name.search(one.title)))
         for opinion in group.citing:
             if opinion.id not in chunked:
@@ -432,11 +398,7 @@ def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budge
 
 
 def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
-    """Return patterns of a reference to the target, the surest first: its citation or full name, then a word of its name.
-
-    >>> [hint.pattern for hint in hints(Opinion("1", "United States v. Gifford", ()), Opinion("2", "", ()))]
-    ['United\\\\W+States\\\\W+v\\\\W+Gifford', '\\\\bGifford\\\\b']
-    """
+    """Return patterns of a reference to the target, the surest first: its citation or full name, then a word of its name."""
     known = [
         re.escape(string).replace(r"\ ", r"\s+") for string in citing.citation_strings.get(target.id, ())
     ]
@@ -501,21 +463,14 @@ def _target_summaries(
 def citations_on(
     found: Sequence[_Pages], strings: Mapping[str, Collection[str]], chunked: Mapping[str, Sequence[Chunk]]
 ) -> dict[tuple[str, str], list[CitationSpan]]:
-    """Return the citations on each page of each target, keyed by the target's id and the page's text.
-
-    Citations are looked for in whole opinions, because short ones refer to full ones on other pages.
-
-    Args:
-        found: targets and pages.
-        strings: id of a target to its citation strings in all opinions.
-        chunked: id of a citing case to its pages.
-    """
+    """Return the citations on each page of each target, keyed by the target's id and the page's text."""
     spans: dict[tuple[str, str], list[CitationSpan]] = {}
     pairs = {
         (group.target.id, citing.id): (group.target, citing.id)
         for group, _, pages in found
         for citing in (group.citing[page.opinion] for page in pages)
     }
+    # Whole opinions are searched, because short citations refer to full ones on other pages.
     for target, citing in pairs.values():
         chunks = [chunk.text for chunk in chunked[citing]]
         everywhere = find_citations(JOINT.join(chunks), Cited(strings[target.id], target.title))
@@ -541,13 +496,8 @@ def _masked_pages(
     annotator: Annotator,
     citations: Mapping[tuple[str, str], Sequence[CitationSpan]],
 ) -> tuple[dict[tuple[str, str], str], Counter[str]]:
-    """Return target and page to the masked page; the annotator is asked about each page once for all lengths.
-
-    What eyecite and the annotator missed, such as a name before "slip op.", is masked if it is the full name of the target.
-
-    Returns:
-        The pages; and what was ignored or masked afterwards, with counts.
-    """
+    """Return target and page to the masked page; and what was ignored or masked afterwards, with counts."""
+    # Each page once, although several lengths show it.
     pages = {
         (group.target.id, page.chunk.text): group.target
         for group, _, own in plan.contexts
@@ -570,6 +520,7 @@ def _masked_pages(
         there = [span for span in spans if find_quotes(text, [span])]
         related = [span for span in there if may_refer(span, target)]
         once, _ = mask(text, [*citations[name, text], *find_quotes(text, related)])
+        # eyecite and the annotator may miss a name, such as one before "slip op.".
         again, left = name_of(target.title).subn(TARGET_MARK, once)
         masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
         counts[_NOT_THERE] += len(spans) - len(there)
@@ -579,12 +530,7 @@ def _masked_pages(
 
 
 def may_refer(span: str, target: Opinion) -> bool:
-    """Return whether a span can refer to a target: it has a capitalised word of its name, or is a citation.
-
-    >>> target = Opinion("1", "The State v. Gifford", ())
-    >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
-    [True, True, False, False]
-    """
+    """Return whether a span can refer to a target: it has a capitalised word of its name, or is a citation."""
     return not _rare_words(target.title).isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(
         find_citations(span)
     )
@@ -598,18 +544,7 @@ def _rare_words(title: str) -> set[str]:
 def segments_draft(
     group: CitedCase, length: int, pages: Sequence[CitingPage], texts: Sequence[str], summary: str
 ) -> CaseDraft:
-    """Draft a case of segments of neighbouring pages of one case, with consecutive numbers.
-
-    Args:
-        group: the target and its citing cases.
-        length: maximum number of tokens of the prompt.
-        pages: pages of one case are adjacent.
-        texts: the masked text of each page.
-        summary: summary of the target.
-
-    Raises:
-        NoCase: a citation may be the target's or another case's, or no segment or every segment cites the target.
-    """
+    """Draft a case of segments of neighbouring pages of one case, with consecutive numbers."""
     segments: list[list[str]] = []
     last = None
     for page, text in zip(pages, texts, strict=True):

@@ -68,16 +68,9 @@ def _annotated(
 
 
 def build_recall(
-    sources: Iterable[EthicSource],
-    domain: str,
-    settings: EthicSettings,
-    annotator: Annotator,
-    progress: Work,
+    sources: Iterable[EthicSource], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[DomainCases]:
-    """Build cases whose gold is the merged labels of their chunks.
-
-    The turn's label ``first_chunk`` lists, for every gold label, the number of the first chunk that has it (from 0).
-    """
+    """Build cases whose gold is the merged labels of their chunks."""
     built = DomainCases("recall", domain, plan_windows(sources, settings, progress))
     for window, labels in _annotated(built.plan, lambda texts: annotator.labels(domain, texts)):
         with built.counting(window.length):
@@ -88,10 +81,9 @@ def build_recall(
 
 
 def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> CaseDraft:
-    """Draft the case of a context from the labels of each of its chunks."""
     merged = merge_labels(labels)
+    # Label to the number of the first chunk that has it, for scores by position; in lower case, as labels are scored.
     found: dict[str, int] = {}
-    # In lower case, as labels are merged and scored.
     for place, own in enumerate(labels):
         for label in own:
             found.setdefault(label.lower(), place)
@@ -101,16 +93,9 @@ def recall_draft(window: ContextWindow, labels: Sequence[Sequence[str]]) -> Case
 
 
 def build_organize(
-    sources: Iterable[EthicSource],
-    domain: str,
-    settings: EthicSettings,
-    annotator: Annotator,
-    progress: Work,
+    sources: Iterable[EthicSource], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[DomainCases]:
-    """Build cases that show the summaries of their chunks in random order; the gold is the option numbers in the text's order.
-
-    A context has as many whole chunks as fit together with their summaries, at least two.
-    """
+    """Build cases that show the summaries of their chunks in random order; the gold is the option numbers in the text's order."""
     built = DomainCases("organize", domain, plan_windows(sources, settings, progress, fill=False))
     for window, summaries in _annotated(built.plan, annotator.summaries):
         with built.counting(window.length):
@@ -165,11 +150,6 @@ def build_summarize(
 
 
 def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -> CaseDraft:
-    """Draft a case with these sections.
-
-    Raises:
-        NoCase: the text itself contains markers of sections.
-    """
     domain = window.source.domain
     # Official scoring splits law by segments.
     name = "Segment" if domain == "law" else "Section"
@@ -212,16 +192,10 @@ def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
 
 
 def build_counterparts(
-    sources: Iterable[EthicSource],
-    domain: str,
-    settings: EthicSettings,
-    annotator: Annotator,
-    progress: Work,
+    sources: Iterable[EthicSource], domain: str, settings: EthicSettings, annotator: Annotator, progress: Work
 ) -> list[DomainCases]:
-    """Build cases of both kinds that suit the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer.
-
-    Settings equal to those of a recalling build give equal contexts.
-    """
+    """Build cases of both kinds that suit the domain, as tasks ``ethic_<kind>_<domain>``; the gold is a list with one answer."""
+    # Settings equal to those of a recalling build give equal contexts, which reports compare.
     plan = plan_windows(sources, settings, progress)
     of_source: dict[str, list[ContextWindow]] = {}
     for window in sorted(plan.contexts, key=lambda window: window.length):
@@ -250,14 +224,8 @@ def build_counterparts(
 def evidence(windows: Sequence[ContextWindow], kind: str, seed: int) -> tuple[int, list[Chunk]]:
     """Choose the chunks that a question is about: one, two neighbours, or for multi-document QA one piece from each of two documents.
 
-    Args:
-        windows: windows of one document, the shortest first.
-        kind: kind of counterpart.
-        seed: seed of the choice.
-
-    Returns:
-        The smallest length whose context, like all longer ones, shows the chosen chunks; and these chunks, which are missing if no
-        context shows two documents.
+    Returns the smallest length whose context, like all longer ones, shows the chosen chunks; and these chunks, which are missing if no
+    context shows two documents. The windows are those of one document, the shortest first.
     """
     source = windows[0].source
     order = (seed, kind, source.domain, source.id)

@@ -33,8 +33,7 @@ class NoCase(Exception):
     """A document gives no case of a length; the message is the reason that the report counts."""
 
 
-C = TypeVar("C")
-"""A planned context, from which a case is drafted."""
+C = TypeVar("C")  # a planned context, from which a case is drafted
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,12 @@ class ContextCandidate(ABC, Generic[C]):
     """A document, review or group of opinions that may give a context of each length."""
 
     id: str
-    tokens: int  # number of tokens counted so far; counting may stop at the longest length
-    key: str  # with n, the candidates with the smallest keys are chosen; among equal keys, the first ones
+    tokens: int  # counting may stop at the longest length
+    key: str  # the smallest ones are chosen; among equal ones, the first
 
     @abstractmethod
     def context(self, length: int) -> C:
-        """Return the context of a length.
-
-        Raises:
-            NoCase: the candidate does not give one.
-        """
+        """Return the context of a length, or raise NoCase."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +54,8 @@ class ContextPlan(Generic[C]):
     """The contexts that can be built from the documents of one domain."""
 
     contexts: tuple[C, ...]  # by length, then in the order of the documents
-    dropped: Mapping[int, Counter[str]]  # length to the reasons why documents give no context, with counts
-    order: tuple[str, ...]  # ids of the documents that were read
+    dropped: Mapping[int, Counter[str]]  # by length: why documents give no context
+    order: tuple[str, ...]  # ids of all documents
     longest: int  # number of tokens of the longest document, as far as it was counted
 
 
@@ -113,7 +108,6 @@ class ContextWindow:
 
     @property
     def tokens(self) -> int:
-        """Number of tokens of the context."""
         return sum(chunk.tokens for chunk in self.chunks)
 
 
@@ -182,11 +176,7 @@ def take_turns(documents: Sequence[Sequence[Chunk]]) -> list[Chunk]:
 
 
 def first_fitting(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
-    """Return the first chunks that fit a budget of tokens.
-
-    Windows of one document are nested, so that each chunk is annotated once for all lengths. With ``fill``, the first pieces of the
-    next chunk follow as long as they fit, as a shorter chunk.
-    """
+    """Return the first chunks that fit a budget; with ``fill``, the first pieces of the next chunk follow as a shorter chunk."""
     taken: list[Chunk] = []
     left = budget
     for chunk in chunks:
@@ -202,17 +192,14 @@ def first_fitting(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) ->
             left -= piece.tokens
         if fill and pieces:
             taken.append(Chunk(tuple(pieces)))
-        # A later, smaller chunk might fit, but then the windows would not be nested.
+        # A later, smaller chunk might fit, but then the windows of a document would not be nested, and a chunk would be
+        # annotated more than once.
         break
     return taken
 
 
 def fill_slots(text: str, values: Mapping[str, str]) -> str:
-    """Replace the slots of a prompt by values; a slot inside a value stays as it is.
-
-    >>> fill_slots("<passages> <options>", {"passages": "<options>", "options": "[1]"})
-    '<options> [1]'
-    """
+    """Replace the slots of a prompt by values; a slot inside a value stays as it is."""
     return _SLOT.sub(lambda match: values.get(match[1], match[0]), text)
 
 
@@ -228,13 +215,13 @@ class CaseDraft:
     id: str  # id of the document; the case's id adds the length
     length: int  # maximum number of tokens of the prompt
     context: tuple[str, ...]  # fills the slot passages, in strings that can be tokenized one by one
-    prompt: str  # name of the template of the user message
+    prompt: str  # the template's name
     gold: Any
     slots: Mapping[str, str] = field(default_factory=dict)  # values of the template's other slots
     # Labels for breakdowns; domain and length are added.
     labels: Mapping[str, Any] = field(default_factory=dict)
     turn_labels: Mapping[str, Any] = field(default_factory=dict)
-    rewrite: Mapping[str, str] = field(default_factory=dict)  # phrases of the template and their replacements
+    rewrite: Mapping[str, str] = field(default_factory=dict)  # of phrases of the template
     # Name of the question if several share the context, which is then stored once in the document table.
     part: str = ""
 
@@ -255,7 +242,6 @@ class CaseDraft:
 
     @property
     def user(self) -> str:
-        """The user message."""
         return "".join(self.strings)
 
     def tokens_in(self, tokenizer: Tokenizer) -> int:
@@ -300,12 +286,12 @@ class DomainCases:
     domain: str
     plan: ContextPlan[Any]
     drafts: list[CaseDraft] = field(default_factory=list)
-    # Length to the reasons why a planned context or document gives no case, with counts.
+    # By length: why a planned context or document gives no case.
     dropped: dict[int, Counter[str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # notes for the user
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Copy the plan's counts: several kinds of cases may share one plan."""
+        # A copy, because several kinds of cases may share one plan.
         self.dropped = {length: Counter(reasons) for length, reasons in self.plan.dropped.items()}
 
     @contextmanager
@@ -318,15 +304,12 @@ class DomainCases:
 
 
 def write(built: DomainCases, settings: EthicSettings, writer: CaseWriter) -> list[TaskReport]:
-    """Write the cases of a task and domain, and report each length that has some.
-
-    Drafts that exceed their length are left out; a note names the lengths without a case. Cases of one document are adjacent, because
-    their contexts begin alike and a prefix cache can reuse them.
-    """
+    """Write the cases of a task and domain, and report each length; drafts that exceed their length are left out."""
     plan, dropped, name = built.plan, built.dropped, task_name(built.task, built.domain)
     kept: list[CaseDraft] = []
     sizes: dict[int, list[int]] = {}
     place = {source: number for number, source in enumerate(plan.order)}
+    # Contexts of one document begin alike, so that adjacent cases reuse a prefix cache.
     for draft in sorted(built.drafts, key=lambda draft: (place[draft.id], draft.length)):
         tokens = draft.tokens_in(settings.measure)
         # The reserve for the instruction may be too small for a long question or background.

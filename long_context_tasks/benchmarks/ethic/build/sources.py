@@ -19,8 +19,7 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import Text
 
 DOMAINS = ("books", "debates", "medicine", "law")
-MOST_CITING = 15
-"""Maximum number of citing cases in a group of law (section 3.1)."""
+MOST_CITING = 15  # maximum number of citing cases in a group of law (section 3.1)
 _FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
 # Column of JSON Lines to the domain that it shows; rows without any of these columns are books.
 _COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
@@ -44,17 +43,11 @@ class EthicSource:
 
 
 def places(path: Path, domain: str | None = None) -> dict[str, Path]:
-    """Return the file or folder with the documents of each domain.
-
-    A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
-    ``court_opinions``); otherwise it holds documents of one domain, which is guessed from their form.
-
-    Raises:
-        InputError: the path does not exist, or the documents have an unknown form.
-    """
+    """Return the file or folder with the documents of each domain."""
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; correct --documents")
     found = {}
+    # A folder of folders, one for each domain; otherwise all documents are of one domain.
     for name in DOMAINS:
         for folder in _FOLDERS.get(name, (name,)):
             if (path / folder).is_dir() and name not in found:
@@ -67,11 +60,7 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
 
 
 def guess_domain(path: Path) -> str:
-    """Return the domain of documents by their form; see the readers in ``corpora``.
-
-    Raises:
-        InputError: the form fits no domain.
-    """
+    """Return the domain of documents by their form; see the readers in ``corpora``."""
     files = data_files(path, "csv", "json", "jsonl", "txt")
     kinds = {kind_of(file) for file in files}
     # Only screening lists come as CSV.
@@ -92,11 +81,7 @@ def guess_domain(path: Path) -> str:
 
 
 def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[EthicSource]:
-    """Yield the sources of a domain, in the order of the files; ``left_out`` counts the rows that the readers leave out.
-
-    Raises:
-        InputError: see the readers.
-    """
+    """Yield the sources of a domain, in the order of the files; ``left_out`` counts the rows that the readers leave out."""
     if domain == "books":
         for book in read_books(path):
             yield EthicSource(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
@@ -119,13 +104,11 @@ def read_sources(path: Path, domain: str, left_out: Counter[str]) -> Iterator[Et
 
 
 def study_text(study: Study) -> str:
-    """Return a study as a context shows it."""
     title = f"\nTitle: {study.title}" if study.title else ""
     return f"ID: {study.id}{title}\nAbstract: {study.abstract}"
 
 
 def opinion_texts(opinion: Opinion, part: int = 0) -> tuple[Text, ...]:
-    """Return an opinion as a context shows it: its name, then its pages."""
     first, *rest = opinion.pages
     return (Text(f"Case: {opinion.title}\n{first}", part), *(Text(page, part) for page in rest))
 
@@ -151,10 +134,8 @@ def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
-    """Return the other review that includes most of a review's studies, with their ids, or None if no other one includes any.
-
-    Only PubMed ids can be compared. Among equal overlaps, the first review in the order of the files is taken.
-    """
+    """Return the other review that includes most of a review's studies, with their ids, or None if no other one includes any."""
+    # Only PubMed ids mean the same study in two reviews.
     if not review.pubmed:
         return None
     own = frozenset(study.id for study in review.studies)

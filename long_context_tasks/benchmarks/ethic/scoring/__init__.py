@@ -29,10 +29,11 @@ F1_METRICS = (
 )
 ORDER_METRICS = ("strict_lcs", "official_lcs", "length_adjusted_lcs")
 QA_METRICS = ("answer_f1", "answer_found")
+# Metrics in points from 1 to 5, which need a judge.
 SUMMARY_POINTS = ("summary_score", "official_summary_score", "consistency", "faithfulness", "relevance")
-"""Metrics in points from 1 to 5, which need a judge."""
 SUMMARY_METRICS = (*SUMMARY_POINTS, "sections_covered", "judged_share")
 FOCUSED_METRICS = ("rouge_l_f1", "rouge_l_precision", "rouge_l_recall")
+# Task to its metrics: the headline first, then the official one if the paper has one.
 METRICS = {
     "recall": F1_METRICS,
     "attribute": F1_METRICS,
@@ -43,7 +44,6 @@ METRICS = {
     "focused_summary": FOCUSED_METRICS,
     "sections": F1_METRICS,
 }
-"""Task to its metrics: the headline first, then the official one if the paper has one."""
 
 
 def score_recall(case: Case, response: str | None, status: str | None = None) -> CaseScores:
@@ -66,10 +66,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
 
 
 def score_attribute(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score an attributing case; see ``official.attributing`` and ``repaired.attributed_ids``.
-
-    The arguments are those of :func:`score_recall`; the gold is a list of entries with one id each, or "none".
-    """
+    """Score an attributing case; the gold is a list of entries with one id each, or "none"."""
     if status is not None:
         return dict.fromkeys(F1_METRICS, Score(None, status))
     [turn] = case.turns
@@ -104,12 +101,10 @@ def _f1_scores(strict: F1, as_published: F1, failure: str | None) -> CaseScores:
 
 
 def score_organize(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score an organizing case.
+    """Score an organizing case; the gold is the list of option numbers in the right order.
 
     ``strict_lcs`` is 0 for an order with the wrong number of options. ``length_adjusted_lcs`` divides by the longer of the two lists,
     so that options left out or named twice lower the score in proportion.
-
-    The arguments are those of :func:`score_recall`; the gold is the list of option numbers in the right order.
     """
     if status is not None:
         return dict.fromkeys(ORDER_METRICS, Score(None, status))
@@ -179,10 +174,7 @@ def rouge_l(summary: str, right: str) -> F1:
 
 
 def score_qa(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a question of a low-coverage counterpart; an empty response or a refusal scores 0 with its reason.
-
-    The arguments are those of :func:`score_recall`; the gold is a list with one answer.
-    """
+    """Score a question of a low-coverage counterpart; an empty response or a refusal scores 0 with its reason."""
     if status is not None:
         return dict.fromkeys(QA_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
@@ -198,7 +190,7 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
 
 
 def score_focused_summary(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Score a summary on a query by ROUGE-L against the annotator's; the arguments are those of :func:`score_qa`."""
+    """Score a summary on a query by ROUGE-L against the annotator's."""
     if status is not None:
         return dict.fromkeys(FOCUSED_METRICS, Score(None, status))
     [gold] = case.turns[0].gold
@@ -212,6 +204,7 @@ def score_focused_summary(case: Case, response: str | None, status: str | None =
     }
 
 
+# Task to its function; summaries are judged, see summaries.score_turn.
 SCORES = {
     "recall": score_recall,
     "attribute": score_attribute,
@@ -221,4 +214,3 @@ SCORES = {
     "focused_summary": score_focused_summary,
     "sections": score_recall,
 }
-"""Task to its function; summaries are judged, see ``summaries.score_turn``."""

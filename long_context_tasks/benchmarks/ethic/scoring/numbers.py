@@ -16,25 +16,25 @@ from long_context_tasks.schema.candidates import (
 )
 
 WORDS = alternatives("long_context_tasks.benchmarks.ethic.scoring", "words.yaml")
+# For match: an answer that begins with "None" or the like, whatever explanation follows.
 LEADING_NONE = re.compile(rf"[\W_]*{WORDS['nothing']}", re.IGNORECASE)
-"""For ``match``: an answer that begins with "None" or the like, whatever explanation follows."""
 BARE_NONE = re.compile(r"[\W_]*(?:none|n/a|无)[\W_]*", re.IGNORECASE)
 
+# Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label.
 _ASIDE = re.compile(
     r"\s?\((?=[^()]*[^\W\d_])[^()]*\)(?!\s?:)|\[(?:note|not|exclu)[^\[\]]*\]|(?<=\d)\s?\[[^\[\]]*[^\W\d_]{2}[^\[\]]*\]",
     re.IGNORECASE,
 )
-"""Brackets with words in them; "(12)" is an item, and "Numbers (not people):" a label."""
 _UNCLOSED = re.compile(r"\s?\((?=[^();\n]*[^\W\d_])[^();\n]*(?=;)")
+# Marks around or between lists, and their replacement.
 _REPLACED = (
     (re.compile(r"</[a-z]\w{0,20}>\s*<[a-z]\w{0,20}>", re.IGNORECASE), "; "),
     (re.compile(r"</?[a-z][^<>\n]{0,40}>", re.IGNORECASE), ""),
     # "Study 1: 12, 45; Study 2: 7"
     (re.compile(rf";\s*(?=(?:{WORDS['parts']}\s?)?\d{{1,9}}:\s)", re.IGNORECASE), "\n"),
 )
-"""Marks around or between lists, and their replacement."""
+# The number of an item in "1) 34; 2) 35".
 _PLACE = re.compile(r"(?:(?<=[;,*-]\s)|^)\(?(\d{1,3})\)\s?(?=\d)", re.ASCII | re.MULTILINE)
-"""The number of an item in "1) 34; 2) 35"."""
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -42,22 +42,22 @@ _UNITS = (
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _VALUES = {word: number for number, word in enumerate(re.findall(r"\w+", _UNITS))}
 _VALUES |= {word: 10 * number for number, word in enumerate(re.findall(r"\w+", _TENS), start=2)}
+# A whole item in words, which may be a number: "forty-seven", "one hundred and twenty".
 _IN_WORDS = re.compile(
     r"(?:(?<=[;,:\n])|(?<=[;,:]\s)|(?<=\n[-*]\s)|\A)([a-z]+(?:[ -][a-z]+){0,8})(?=[;,\n]|\.?\s*\Z)",
     re.IGNORECASE,
 )
-"""A whole item in words, which may be a number: "forty-seven", "one hundred and twenty"."""
 _LIST_MARK = re.compile(r"\s*(?:[-*•–—+>]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
+# Words before the items of a list: "Study 1 -", "Numbers:", "**Study A**".
 _LABELS = (
     re.compile(rf"\W*{WORDS['parts']}\s\W{{0,2}}\d+(?:\W{{0,3}}:|\*\*|\s[-–—→](?=\s))", re.IGNORECASE),
     re.compile(r"(?:[^;:]{1,200}(?:(?<!\d):|:(?!\d))[*_\s]*(?=\W{0,4}(?:\d|none\b))){1,2}", re.IGNORECASE),
     re.compile(r"\W*\*\*(?=[^*\n]*[^\W\d_])[^*\n]+\*\*(?!\s*[;,])"),
 )
-"""Words before the items of a list: "Study 1 -", "Numbers:", "**Study A**"."""
+# The beginning of a sentence before its first number.
 _LEAD = re.compile(r"[^\w;]*(?!n\s?=)[^\W\d_][^;:\d]*(?<=[\s*_`\"'\[])(?=\d|none\W*\Z)", re.IGNORECASE)
-"""The beginning of a sentence before its first number."""
+# A lead that continues a list.
 _GOES_ON = re.compile(r"\W*(?:then|next|also|and|finally|plus)\W*", re.IGNORECASE)
-"""A lead that continues a list."""
 _SEPARATOR = re.compile(
     r"(?<=[a-z]):\s(?=\d+[;,])|[;,|\t•·/]|(?:^|(?<=\s))(?:and|&|plus|y|et|und)\s", re.IGNORECASE
 )
@@ -70,19 +70,19 @@ _ITEMS = (
 )
 _SPACED = re.compile(r"[\W_]*\d+(?:\s+\d+){2,}[\W_]*", re.ASCII)
 _SPACED_THOUSANDS = re.compile(r"\W*\d{1,3}(?:\s\d{3})+\W*")
+# A label of the number of items.
 _COUNT = re.compile(
     r"\W*(?:total|count)\W*\Z|.{0,40}\b(?:number|count|total)(?: of)? (?:items|integers|numbers)",
     re.IGNORECASE,
 )
-"""A label of the number of items."""
+# A line about one number: "12 - patients, of whom 3 left".
 _EXPLAINED = re.compile(r"\W*\d[\d,.]*[*_]{0,2}(?:\s[-–—]\s|:\s)[^\n]*[^\W\d_]{2}")
-"""A line about one number: "12 - patients, of whom 3 left"."""
+# A line of ids with its label: "Study: 75359498, 63365911".
 _STUDY_IDS = re.compile(
     r"^\W{0,4}[^\W\d]{1,12}s?\s?(?:ids?)?:(?:[\s,;]{1,3}\d{6,9})+\s*$", re.IGNORECASE | re.MULTILINE
 )
-"""A line of ids with its label: "Study: 75359498, 63365911"."""
+# A label that is an item itself: "448 people in all:".
 _COUNTED = re.compile(r"\W{0,4}(\d+)\s(?!items|integers|numbers)[^\W\d_]{3}[^\d:]{0,80}:")
-"""A label that is an item itself: "448 people in all:"."""
 _NUMBERS = r"(?:the\s)?(?:numbers?\s|integers?\s)?(\d+(?:(?:\s?[,;&]\s?|\s?,?\sand\s)\d+)*)"
 _ADDED = re.compile(rf"\b(?:add|also include)\s{_NUMBERS}", re.IGNORECASE)
 _WITHDRAWN = (
@@ -94,8 +94,7 @@ _WITHDRAWN = (
         re.IGNORECASE,
     ),
 )
-_REPEATS = 0.6
-"""Share of common items above which a list repeats the previous one instead of continuing it."""
+_REPEATS = 0.6  # share of common items above which a list repeats the previous one instead of continuing it
 _STATED = (Standing.GIVEN, Standing.FIRST, Standing.ALONE)
 
 

@@ -10,18 +10,17 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import LCSseq
 
-REFUSAL = "FAILED"
-"""The text that the official code stores if a model's API returned none."""
+REFUSAL = "FAILED"  # the text that the official code stores if a model's API returned none
 NONE = "None"
+# Consistency, faithfulness, relevance, in the order of the official requests.
 CRITERIA = ("con", "faith", "rel")
-"""Consistency, faithfulness, relevance, in the order of the official requests."""
+# The domains of each task, as in Table 2 of the paper; items of other domains are not counted.
 DOMAINS: Mapping[str, tuple[str, ...]] = {
     "recall": ("books", "debates", "medicine", "law"),
     "summarize": ("books", "debates", "medicine", "law"),
     "organize": ("books", "debates"),
     "attribute": ("medicine", "law"),
 }
-"""The domains of each task, as in Table 2 of the paper; items of other domains are not counted."""
 
 _SEPARATOR = re.compile(r"[;,]\s*")
 _NUMBER = re.compile(r"\d+")
@@ -68,7 +67,6 @@ def rates(hits: int, predicted: int, labels: int) -> F1:
 
 
 def recalling(prediction: str, labels: Sequence[str]) -> F1:
-    """Score a recalling item."""
     return NOTHING if prediction == REFUSAL else f1(prediction, labels)
 
 
@@ -155,35 +153,6 @@ def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
     return min(
         5.0, max(1.0, math.fsum(value * chance for value, chance in known if value is not None) / mass)
     )
-
-
-def top_rating(token: str) -> float:
-    """Return the first token itself as a score, 0 if it is not a number; the official code reports it next to the weighted score."""
-    try:
-        return float(token)
-    except ValueError:
-        return 0.0
-
-
-def summary_scores(rows: Sequence[tuple[str, float, str]]) -> dict[str, float]:
-    """Return the official record of an item.
-
-    Args:
-        rows: criterion, weighted score and first token of every answer on the item. A missing answer distorts the record, because
-            the three criteria share one divisor; no answer at all crashes.
-    """
-    count = len(rows) / len(CRITERIA)
-    record = {}
-    for kind in ("weighted", "top"):
-        for criterion in CRITERIA:
-            values = [
-                score if kind == "weighted" else top_rating(token)
-                for name, score, token in rows
-                if name == criterion
-            ]
-            record[f"{kind}_{criterion}"] = sum(values) / count
-        record[kind] = sum(record[f"{kind}_{criterion}"] for criterion in CRITERIA) / len(CRITERIA)
-    return record
 
 
 def means(task: str, per_domain: Mapping[str, Sequence[float]]) -> tuple[float, dict[str, float]]:

@@ -30,33 +30,32 @@ from long_context_tasks.schema.candidates import (
 from long_context_tasks.schema.orders import committed_order, runs, without_positions
 from long_context_tasks.schema.wrappers import narrow, out_of_tables, own_turn, unwrapped
 
-NONE = "none"
-"""The answer that there is nothing to list, in lower case."""
+NONE = "none"  # the answer that there is nothing to list, in lower case
+# Characters to strip from both ends of an item.
 AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#$\\"
-"""Characters to strip from both ends of an item."""
+# A bullet or a number before the item that follows in the same line.
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
-"""A bullet or a number before the item that follows in the same line."""
+# The comma in a number such as 1,234; also in "123,456", so the list must be known to have other separators.
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-"""The comma in a number such as 1,234; also in "123,456", so the list must be known to have other separators."""
-_NUMERIC = ("medicine", "law")
-"""Domains whose recalling items are numbers, separated by semicolons."""
+_NUMERIC = ("medicine", "law")  # domains whose recalling items are numbers, separated by semicolons
 
 _ANSWER = re.compile(
     r"^[^\w\n]*(?:(?:the|my) )?(?:final |correct )?answers?[*_ ]*(?::[*_]*|$|(?: is| are)\b:?[*_]*(?= ?[A-Z0-9\[<*\"]))",
     re.IGNORECASE | re.MULTILINE,
 )
+# Begin the words before a colon if they are not an item.
 _HEADINGS = (
     re.compile(rf"(?:[\w'-]+\s+){{0,4}}{WORDS['kinds']}", re.IGNORECASE),
     re.compile(r"(?:section|chapter|part|segment|scene|passage|book|volume)\s+\w{1,6}$", re.IGNORECASE),
 )
-"""Begin the words before a colon if they are not an item."""
 _NEXT_ITEM = re.compile(r"[;,|\t•·]|\s/\s|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
+# An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name.
 _ASIDE = re.compile(r"(?<!\s)\s*\((?=[a-z]|[^()]*\s[^()]*\s|[^()]*\d)[^()]*\)")
-"""An explanation in brackets, such as "(her sister)"; "(Lizzy)" is a name."""
+# An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister".
 _EXPLAINED = re.compile(
     r"^(\s*(?:\S+\s){0,3}\S+?)\s*(?:\s[-–—]+\s|:\s|[–—])\s*(?=[a-z]|(?:The|A|An|One|His|Her|Main)\b)"
 )
-"""An item that a line explains: "Anne - the heroine, and ...", "Anne: her sister"."""
+# Words before a list in its line.
 _LEADS = (
     re.compile(
         r"\W*(?:sure(?: thing)?|certainly|of course|okay|absolutely|yes)[,.!:]\s+(?=\S)", re.IGNORECASE
@@ -68,7 +67,6 @@ _LEADS = (
         re.IGNORECASE,
     ),
 )
-"""Words before a list in its line."""
 _COUNTED = re.compile(r"^\s*(?:\d{1,3}\s?[:–-]|[a-z]\))\s+(?=\S)")
 _TAG = re.compile(r"<br\s?/?>|</?[a-z_]+>")
 _ASSIGNED = re.compile(r"\A\s*\w+\s?=\s?(?=[\[({\"'])")
@@ -208,24 +206,24 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
     return rates(len(named & labels), len(named), len(labels))
 
 
+# Names the ids that are asked for, or the others.
 _CATEGORY = re.compile(rf"(?<![^\W_])(?<!\w-)(?:({WORDS['core']})|({WORDS['other']}))", re.IGNORECASE)
-"""Names the ids that are asked for, or the others."""
 _NOUN = (
     r"[ _-]?(?:(?:core|related) )?(?:ids?|pmids?|编号|研究|stud(?:y|ies|ien)(?: ids?)?|segments?(?: ids?)?)"
 )
 _MARKS = r"[ \t*_`\")]*"
 _LEADS_TO_IDS = r"(?:[:=→]|[-=]>|(?<=\s)[-–—](?=\s)|(?=\[)|(?<=[\s*])(?:are|is)\b:?|$)"
+# Follows a category that is the heading of ids: "IDs:", "(two studies):", "are".
 _HEADING_ENDS = re.compile(
     rf"({_NOUN})?{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?{_LEADS_TO_IDS}[ \t*_`]*",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Follows a category that is the heading of ids: "IDs:", "(two studies):", "are"."""
+# An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids.
 _CATEGORISED = re.compile(
     r"(?:[\[<]\s?(?:segment\s?)?|\bsegment\s)(\d{1,9})(?:\s?[\]>])?|(?<![\d.\w])(\d{5,9}|\d{1,9}(?=[\]>]{0,2}[\s*_`]{0,3}(?:[:|→–—-]|is|are)))(?!\d)|"
     r"\b(?:(core|related)|(?:supplement(?:ary|al)|secondary|supporting|unrelated|irrelevant))\b",
     re.IGNORECASE | re.ASCII,
 )
-"""An id, or a category: in "[12]: Core", "7 and 12 are core, 3 is supplementary" categories follow their ids."""
 _DENIED = re.compile(r"\b(?:not|n't|neither|nor|none)\b[^.]*\Z", re.IGNORECASE)
 _UNDECIDED = re.compile(
     r"\b(?:cannot|can't|unable to|could not)\s(?:decide|choose|tell|determine)\b", re.IGNORECASE
@@ -239,23 +237,22 @@ _TAG_HEADING = re.compile(r"<((?:core|related|suppl|support)[\w ]{0,20})>", re.I
 _CONTRASTED = re.compile(
     r"\((?:rather than|not|instead of|unlike|excluding|except)\b[^()\n]*\)", re.IGNORECASE
 )
+# A correction after the lists: "[12] belongs under Supplementary IDs".
 _MOVED = re.compile(
     r"(?<!\d)((?:\d{1,9}(?!\d)\]?(?:,?\sand\s|,\s)?\[?){1,8})\s(?:belongs?|should|goes?|moves?)\b([^.\n\d]{0,30}?)\b"
     r"(?:(core|related)|suppl\w+|supporting|unrelated)\b",
     re.IGNORECASE | re.ASCII,
 )
-"""A correction after the lists: "[12] belongs under Supplementary IDs"."""
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
+# A bracket that does not close, in which a response is cut off.
 _CUT = re.compile(r"\[[^\[\]\n]*$|<[^<>\n]*\Z", re.MULTILINE)
-"""A bracket that does not close, in which a response is cut off."""
 _ID_WORDS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_ID_WORDS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_ID_WORDS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
+# For match: a text that begins with a number, or contains one in brackets.
 _NUMBERED = re.compile(rf"\W*{_ID_WORDS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", re.IGNORECASE | re.DOTALL)
-"""For ``match``: a text that begins with a number, or contains one in brackets."""
-_WIDEST = 200
-"""Ids in a range; a wider one is not written out."""
+_WIDEST = 200  # ids in a range; a wider one is not written out
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _PIECES = re.compile(r"[;,&\n]|\band\b", re.IGNORECASE)
 

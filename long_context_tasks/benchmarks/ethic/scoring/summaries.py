@@ -47,11 +47,7 @@ def judge_message(name: str, criterion: str, section: str, summary: str) -> Mess
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
-    """Return a rubric from 1 to 5, weighed by the log-probabilities of the first token if the judge returns them.
-
-    Raises:
-        InputError: unknown rubric.
-    """
+    """Return a rubric from 1 to 5, weighed by the log-probabilities of the first token if the judge returns them."""
     if name not in RUBRICS:
         raise InputError(
             f"rubric {name!r}: ETHIC has {', '.join(RUBRICS)}; correct `rubric` in the judge file"
@@ -148,9 +144,6 @@ def judge_requests(
     """Return the requests to a judge: for each criterion, one for each section that the response has, in the context's order.
 
     Blank summaries are included, because the official metric counts their score. The single response is None after a failure of ours.
-
-    Raises:
-        InputError: unknown rubric, or sections that are not in the user message.
     """
     rubric(name)
     [response] = responses
@@ -173,7 +166,6 @@ def judge_requests(
 
 
 def judgement(verdicts: Sequence[Verdict]) -> Judgement:
-    """Merge the verdicts of all seeds on a section and criterion into one judgement."""
     answered = [verdict for verdict in verdicts if verdict.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
@@ -191,11 +183,7 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
 
 
 def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Return verdicts for :func:`section_scores` from the rows (``Verdict.row``) that a host or ``lct judge run`` has stored.
-
-    Raises:
-        KeyError, TypeError, ValueError: the rows have another form.
-    """
+    """Return verdicts for :func:`section_scores` from the rows (``Verdict.row``) that a host or ``lct judge run`` has stored."""
     verdicts = []
     for row in rows:
         top = row.get("top_logprobs")
@@ -209,13 +197,7 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
     """Return the scores of all sections of a case, in the context's order.
 
-    Args:
-        case: a summarizing case.
-        response: text of the model.
-        verdicts: verdicts on the requests of :func:`judge_requests`, in order, one per seed for each; empty before judging.
-
-    Raises:
-        InputError: the verdicts do not belong to the response.
+    The verdicts are on the requests of :func:`judge_requests`, in order, one per seed for each; empty before judging.
     """
     [turn] = case.turns
     written = summaries(case, response)
@@ -252,9 +234,6 @@ def score_turn(
     blank one). A response without any section stops the official run; here it has the lowest score. If a call to the judge failed, the
     case has no score yet. A reply without a rating is left out and lowers ``judged_share``. With a status, which is a failure of ours
     in generation, no metric has a value.
-
-    Raises:
-        InputError: see :func:`section_scores`.
     """
     case.turns[turn]  # raises for a turn that the case does not have
     if status is not None:

@@ -16,28 +16,23 @@ from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, MadeCase, Maker, Writings
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.ethic.synthetic.recast import CARRIER_KINDS, recast_genres
-from long_context_tasks.benchmarks.run_cases import (
-    cached_cases,
-    run_settings,
-)
+from long_context_tasks.benchmarks.run_cases import cached_cases, run_settings
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.recast.carriers import carriers_of
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 SYNTHETIC, RECAST = "synthetic", "recast"
+# Source of cases to the last word of the names of their tasks, builders and case folders.
 EDITIONS = {"seed": SYNTHETIC, "recast": RECAST}
-"""Source of cases to the last word of the names of their tasks, builders and case folders."""
-CASES = 200
-"""Default number of cases of each task and length."""
+CASES = 200  # default number of cases of each task and length
 SECTIONS = "sections"
+# Default number of questions on sections at each length: 36 documents from 8k on; see docs/nano.md.
 NANO_CASES = 288
-"""Default number of questions on sections at each length: 36 documents from 8k on; see docs/nano.md."""
+# Number of documents that are tried for a case. At 1k, an eighth of the reviews give no attributing case.
 WRITINGS = 48
-"""Number of documents that are tried for a case. At 1k, an eighth of the reviews give no attributing case."""
 MOST_SECTIONS = 8
-LEAST_TOKENS = 1_000
-"""Minimum number of tokens per section: an eighth of the length from 8k on."""
+LEAST_TOKENS = 1_000  # minimum number of tokens per section: an eighth of the length from 8k on
 _ABOUT = 'This is about one section of the context only, which begins with the words "{}" and {}.'
 # Phrases that the questions on a section change; the others ask about the whole context, as in recalling.
 _ASKED = {"### Instruction:\n": "### Instruction:\n<section> ", "in the passage": "in this section"}
@@ -63,17 +58,9 @@ def _task_and_edition(family: str) -> tuple[str, str]:
 
 
 def build(
-    family: str,
-    source: Path | None,
-    settings: SyntheticSettings,
-    folder: Path,
-    work: Work | None = None,
+    family: str, source: Path | None, settings: SyntheticSettings, folder: Path, work: Work | None = None
 ) -> list[TaskReport]:
-    """Write the synthetic or recast cases of a task into a case folder, all or nothing, in place of an older one.
-
-    Raises:
-        InputError: a domain that the task does not have, missing carriers, or a length too short for a case.
-    """
+    """Write the synthetic or recast cases of a task into a case folder, all or nothing, in place of an older one."""
     task, edition = _task_and_edition(family)
     work = work or Work()
     known = tuple(GENRES) if edition == SYNTHETIC else DOMAINS[task]
@@ -103,7 +90,6 @@ def build(
 def _write(
     writer: CaseWriter, name: str, cases: Mapping[int, Iterator[Case]], measure: str
 ) -> list[TaskReport]:
-    """Write the cases of a task, length by length, and report each."""
     sizes: dict[int, list[int]] = {length: [] for length in cases}
 
     def noted() -> Iterator[Case]:
@@ -119,7 +105,6 @@ def _write(
 
 
 def cases_of(task: str) -> int:
-    """Return the default number of cases of each length and domain."""
     return NANO_CASES if task == SECTIONS else CASES
 
 
@@ -171,17 +156,7 @@ def make_cases(
 ) -> Sequence[MadeCase]:
     """Make the case of a number, or all cases on its document, from the first of a few documents that gives any.
 
-    Args:
-        task: recall, organize, attribute or sections.
-        domain: domain of the documents.
-        length: maximum number of tokens of a prompt.
-        seed: seed of the build.
-        tokenizers: see :class:`~.maker.Maker`.
-        number: number of the case, from 0.
-        writings: texts of the number, which other lengths share.
-
-    Raises:
-        InputError: no document gives a case.
+    The task is recall, organize, attribute or sections; other lengths share the ``writings`` of the number.
     """
     make = {"recall": Maker.recall, "organize": organize, "attribute": attribute, SECTIONS: section_questions}
     for attempt in range(WRITINGS):
@@ -193,11 +168,7 @@ def make_cases(
 
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    """Return the synthetic or recast cases of a task, which are written into the cache once.
-
-    Raises:
-        InputError: missing carriers, a length too short for a case, or an unavailable tokenizer.
-    """
+    """Return the synthetic or recast cases of a task, which are written into the cache once."""
     settings = run_settings(SyntheticSettings, options, cases_of(spec.task), domain=spec.split)
     family = family_of(spec.task, EDITIONS[spec.source])
     carriers = None
@@ -218,15 +189,12 @@ def questions_at(length: int) -> int:
 
 
 def section_questions(maker: Maker) -> list[MadeCase] | None:
-    """Make the questions on the sections of a document.
-
-    Returns:
-        None if a section reports on no study, a prompt is too long (at 1k), or the document gives no recalling case.
-    """
+    """Make the questions on the sections of a document, or return None if the document does not give them."""
     number, recall = questions_at(maker.length), maker.recall()
     if recall is None or len(recall[0].paragraphs) < number:
         return None
     found = maker.sections(recall[0].paragraphs, number)
+    # A section that reports on no study would have no label.
     if found is None or not all(section.reports for section in found):
         return None
     ends = [
@@ -245,4 +213,5 @@ def section_questions(maker: Maker) -> list[MadeCase] | None:
             rewrite=_ASKED if number > 1 else {},
         )
         made.append(MadeCase(draft, tuple(section.paragraphs)))
+    # At 1k, naming a section may make the prompt too long.
     return made if all(maker.tokens(case.draft) <= maker.length for case in made) else None

@@ -20,7 +20,6 @@ _SWAPPED = 60
 
 
 def attribute(maker: Maker) -> Sequence[MadeCase] | None:
-    """Make the case of a number, or return None if its document gives none."""
     # In cl100k tokens: a quarter more than the length, also if that is meant in longer tokens.
     length = int(maker.length * max(1.0, maker.scale()))
     written = maker.writings.review(maker.seed, length + length // 4 + _SPARE_TOKENS)

@@ -10,7 +10,6 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens.chunks import JOINT
 
 Count = Callable[[str], int]
-"""Counts the tokens of a text."""
 _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
 # "Capt.", "the hon. Member": after such a word the text is not cut, because it may not be the end of a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
@@ -18,11 +17,7 @@ _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
 def has_number(label: str, text: str) -> bool:
-    """Return whether a text contains a number as a separate word: in digits or, below 1,000, in words.
-
-    >>> has_number("24", "Twenty-four of 240"), has_number("24", "240 patients, 1,24 and 0.24 %")
-    (True, False)
-    """
+    """Return whether a text contains a number as a separate word: in digits or, below 1,000, in words."""
     number = int(label)
     forms = (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
     # Words may begin a sentence.
@@ -32,12 +27,8 @@ def has_number(label: str, text: str) -> bool:
 
 
 def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
-    """Return a paragraph up to an offset in its text, with the labels that are left.
-
-    Returns:
-        None if no sentence ends there, if a quotation or a parenthesis would stay open, or if a label occurs in both parts: it may
-        count people in only one of them.
-    """
+    """Return a paragraph up to an offset in its text, with the labels that are left; None if it cannot be cut there."""
+    # Not at an abbreviation, nor where a quotation or a parenthesis would stay open.
     kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
     if (
         _ABBREVIATION.search(kept)
@@ -47,6 +38,7 @@ def shortened(paragraph: Paragraph, end: int) -> Paragraph | None:
         return None
     labels = []
     for label in paragraph.labels:
+        # A label in both parts may count people in only one of them.
         there = has_number(label, kept)
         if there == has_number(label, rest):
             return None
@@ -65,10 +57,7 @@ def shorter_forms(paragraph: Paragraph) -> Iterator[Paragraph]:
 def fit(
     paragraphs: Iterable[Paragraph], room: int, slack: int, count: Count, fillers: Sequence[str]
 ) -> list[Paragraph]:
-    """Return the first paragraphs that fit ``room`` tokens, the last one shortened to whole sentences.
-
-    The blank line after each paragraph is counted. If more than ``slack`` tokens stay free, ``fillers`` without labels are added.
-    """
+    """Return the first paragraphs that fit ``room`` tokens, the last one shortened to whole sentences."""
     taken: list[Paragraph] = []
     left = room
     for paragraph in paragraphs:

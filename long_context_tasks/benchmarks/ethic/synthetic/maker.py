@@ -6,6 +6,7 @@ prompt fills its length.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from long_context_tasks.benchmarks.ethic.build.contexts import recall_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import CaseDraft, ContextWindow
@@ -19,13 +20,18 @@ from long_context_tasks.tokens import CL100K, Tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
 
+class DocumentWriter(Protocol):
+    """Writes the document of a seed; a later call continues the same text."""
+
+    def __call__(self, tokens: int, /) -> LabelledText:
+        """Return a document of at least about so many tokens of cl100k."""
+
+
 @dataclass(frozen=True)
 class Genre:
     """How the documents of a domain are written."""
 
-    # Takes a seed and returns a writer, which takes a number of cl100k tokens and returns a document with at
-    # least about that many.
-    begin: Callable[[int], Callable[[int], LabelledText]]
+    begin: Callable[[int], DocumentWriter]  # takes a seed
     fillers: tuple[str, ...]  # short sentences without a label, which fill the rest of a length
     collected: bool = False  # whether each paragraph is a document of its own, such as an abstract
 
@@ -41,16 +47,14 @@ GENRES: Mapping[str, Genre] = {
             "The funder had no part in design, conduct, analysis or reporting of the study.",
         ),
         collected=True,
-    ),
+    )
 }
 
-SLACK = 0.012
-"""Share of a length that a prompt may leave free; up to ``MOST_FREE`` if no better fit is found."""
+SLACK = 0.012  # share of a length that a prompt may leave free; up to MOST_FREE if no better fit is found
 MOST_FREE = 0.02
 LEAST_CHUNK, MOST_CHUNK = 128, 1024
 LEAST_SECTION = 256
-FEWEST_WORDS = 4
-"""Minimum number of words by which a section is named."""
+FEWEST_WORDS = 4  # minimum number of words by which a section is named
 INSTRUCTION_TOKENS = 150
 _TRIES = 12
 _WRITINGS = 5
@@ -82,17 +86,15 @@ class Writings:
     """The texts of one case number; a longer length continues what a shorter one began, so that nothing is written twice."""
 
     genre: Genre
-    _documents: dict[int, Callable[[int], LabelledText]] = field(default_factory=dict)
+    _documents: dict[int, DocumentWriter] = field(default_factory=dict)
     _reviews: dict[int, Callable[[int], WrittenReview]] = field(default_factory=dict)
 
     def document(self, seed: int, tokens: int) -> LabelledText:
-        """Return a document of at least about that many tokens of cl100k."""
         if seed not in self._documents:
             self._documents[seed] = self.genre.begin(seed)
         return self._documents[seed](tokens)
 
     def review(self, seed: int, tokens: int) -> WrittenReview:
-        """Return a review whose studies have at least about that many tokens of cl100k."""
         if seed not in self._reviews:
             self._reviews[seed] = begin_review(seed)
         return self._reviews[seed](tokens)
@@ -102,43 +104,35 @@ class Writings:
 class Maker:
     """Makes the cases of one domain and length from a document."""
 
-    domain: str  # domain of the documents
+    domain: str
     length: int  # maximum number of tokens of a prompt
-    run_seed: int  # seed of the build
-    # All in which prompts are counted, each once; that of the lengths first, which cl100k follows if it is
-    # another one.
-    tokenizers: tuple[Tokenizer, ...]
-    number: int  # number of the case, from 0
-    attempt: int  # number of the document, from 0; a document that gives no case is replaced by the next one
-    writings: Writings  # texts of the number, shared by all lengths
+    run_seed: int
+    tokenizers: tuple[Tokenizer, ...]  # that of the lengths first, then cl100k if it is another one
+    number: int  # of the case, from 0
+    attempt: int  # from 0; a document that gives no case is replaced by the next one
+    writings: Writings  # shared by all lengths
 
     @property
     def slack(self) -> int:
-        """Number of tokens that may stay free."""
         return max(4, int(SLACK * self.length))
 
     @property
     def seed(self) -> int:
-        """Seed of the document."""
         parts = self.run_seed, "synthetic", self.domain, self.number, self.attempt
         return int(stable_seed(*parts)[:12], 16)
 
     @property
     def id(self) -> str:
-        """Id of the case without its length."""
         return f"s{self.run_seed}_{self.number:04}"
 
     @property
     def fillers(self) -> tuple[str, ...]:
-        """Short sentences that fill the rest of a length."""
         return self.writings.genre.fillers
 
     def count(self, text: str) -> int:
-        """Count tokens in the tokenizer of the lengths."""
         return self.tokenizers[0].count(text)
 
     def tokens(self, draft: CaseDraft) -> int:
-        """Count the tokens of a prompt."""
         return draft.tokens_in(self.tokenizers[0])
 
     def scale(self) -> float:
@@ -149,7 +143,7 @@ class Maker:
         return 1.05 * self.tokenizers[1].count(sample) / self.count(sample)
 
     def document(self) -> LabelledText:
-        """Return a document that is longer than the context can be."""
+        # More than the context can show, because its last paragraph is cut.
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
             document = self.writings.document(self.seed, wanted)
@@ -165,16 +159,13 @@ class Maker:
         return self.tokenizers[0].count_many([paragraph.text + JOINT for paragraph in paragraphs])
 
     def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
-        """Return the first paragraphs that fit a number of tokens."""
         return fit(paragraphs, room, self.slack, self.count, self.fillers)
 
     def window(self, document: LabelledText, chunks: Sequence[Chunk]) -> ContextWindow:
-        """Return the context of these chunks, as the builders of cases take it."""
         source = EthicSource(self.id, document.title, self.domain, ())
         return ContextWindow(source, self.length, tuple(chunks))
 
     def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
-        """Return paragraphs with their numbers of tokens."""
         return [
             Piece(paragraph.text, size, place if self.writings.genre.collected else 0)
             for place, (paragraph, size) in enumerate(zip(paragraphs, self._sizes(paragraphs), strict=True))
@@ -183,9 +174,7 @@ class Maker:
     def tuned(self, room: int, make: Callable[[int], Sequence[MadeCase] | None]) -> Sequence[MadeCase] | None:
         """Search the room for the context that brings the longest prompt closest to the length without exceeding it.
 
-        Args:
-            room: first number of tokens to try.
-            make: takes the room and returns the cases that share a context, or None if the room gives none.
+        ``make`` takes the room and returns the cases that share a context, or None if the room gives none.
         """
         best: tuple[int, Sequence[MadeCase]] | None = None
         for _ in range(_TRIES):

@@ -47,7 +47,6 @@ _REWRITE = {
 
 
 def organize(maker: Maker) -> Sequence[MadeCase] | None:
-    """Make the case of a number, or return None if its document gives none."""
     document = maker.document()
     part = max(LEAST_CHUNK, min(_PART, maker.length // 8))
     # Parts of long paragraphs may lack a suitable sentence, so the next document is divided into fewer parts.
@@ -138,6 +137,5 @@ def _found_near(
 
 
 def _without(texts: Sequence[str], option: str) -> list[str]:
-    """Return the paragraphs of a part without a sentence."""
     kept = (" ".join(text.replace(option, "", 1).split()) for text in texts)
     return [text for text in kept if text]

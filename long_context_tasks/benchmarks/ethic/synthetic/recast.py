@@ -1,6 +1,6 @@
 """Documents of real prose with new names: the paragraphs of a carrier from a random one on, then those of the next carrier."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -46,7 +46,6 @@ class CarrierText:
 
     @cached_property
     def names(self) -> Names:
-        """The names in it."""
         return names_of(self.texts)
 
 
@@ -60,11 +59,7 @@ def _carrier_texts(file: Path, domain: str) -> tuple[CarrierText, ...]:
 
 
 def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[CarrierText, Sequence[str]]]:
-    """Return the carriers of a document of about ``tokens`` tokens, in order, each with the paragraphs that are shown.
-
-    Raises:
-        InputError: all carriers together are too short.
-    """
+    """Return the carriers of a document of about ``tokens`` tokens, in order, each with the paragraphs that are shown."""
     dice = Random(f"{seed} carriers")
     found: list[tuple[CarrierText, Sequence[str]]] = []
     size = 0.0
@@ -85,12 +80,20 @@ def taken(folder: Path, domain: str, seed: int, tokens: int) -> Sequence[tuple[C
     )
 
 
-def _write(folder: Path, domain: str, seed: int, tokens: int) -> LabelledText:
-    parts = taken(folder, domain, seed, tokens)
-    texts = (text for carrier, own in parts for text in rename(own, carrier.names, seed, carrier.id))
-    return LabelledText(
-        " + ".join(dict.fromkeys(carrier.id for carrier, _ in parts)), tuple(map(Paragraph, texts))
-    )
+@dataclass(frozen=True)
+class CarrierWriter:
+    """Writes the document of a seed from the carriers in a folder."""
+
+    folder: Path
+    domain: str
+    seed: int
+
+    def __call__(self, tokens: int) -> LabelledText:
+        seed = int(stable_seed(self.seed, "organize")[:12], 16)
+        parts = taken(self.folder, self.domain, seed, tokens)
+        texts = (text for carrier, own in parts for text in rename(own, carrier.names, seed, carrier.id))
+        title = " + ".join(dict.fromkeys(carrier.id for carrier, _ in parts))
+        return LabelledText(title, tuple(map(Paragraph, texts)))
 
 
 def _from_random_place(
@@ -120,17 +123,8 @@ def _drawn(folder: Path, domain: str, dice: Random) -> Iterator[CarrierText]:
 
 
 def recast_genres(options: Options, domains: Sequence[str]) -> Mapping[str, Genre]:
-    """Return how documents of the domains are made from carriers.
-
-    Raises:
-        InputError: a kind of carriers is missing.
-    """
     genres = {}
     for domain in domains:
         folder = carriers_of(options, CARRIER_KINDS[domain], f"ethic_organize_{domain}_recast")
-        genres[domain] = Genre(partial(_begin, folder, domain), _FILLERS[domain])
+        genres[domain] = Genre(partial(CarrierWriter, folder, domain), _FILLERS[domain])
     return genres
-
-
-def _begin(folder: Path, domain: str, seed: int) -> Callable[[int], LabelledText]:
-    return partial(_write, folder, domain, int(stable_seed(seed, "organize")[:12], 16))
