@@ -47,7 +47,6 @@ class _LazyCommands(TyperGroup):
     """Imports a command's file when the command is used, and turns every error into one line on stderr and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

@@ -176,7 +176,6 @@ def _work(engine: "Engine", shard: "Shard | None") -> "Work":
 
 
 def _merge(out: Path) -> None:
-    """Merge the shards of all builds in a folder."""
     folders = sharded(out)
     if not folders:
         raise InputError(

@@ -110,9 +110,6 @@ def item_sources(
         options: options of a task that is given by name, such as ``lct_data_dir``.
         tasks: only these; all if empty.
         lengths: only these; all if empty.
-
-    Raises:
-        InputError: no cases are found, or they are damaged.
     """
     from long_context_tasks.coverage.items import file_cases, folder_cases, length_name
 

@@ -42,7 +42,6 @@ class PublishedFile:
 
 
 def published_files(card: "Card") -> list[PublishedFile]:
-    """Return the published files of a benchmark, as its card lists them."""
     base, others = card.data.get("base_url"), card.data.get("other_urls", {})
     owners = {
         name: (task, length)
@@ -59,11 +58,7 @@ def published_files(card: "Card") -> list[PublishedFile]:
 
 
 def choose_files(files: list[PublishedFile], wanted: str | None) -> list[PublishedFile]:
-    """Return the files that ``--file`` names: by name, length, or task and length; ``1k,...,16k`` is a range of lengths.
-
-    Raises:
-        InputError: a word names no file.
-    """
+    """Return the files that ``--file`` names: by name, length, or task and length; ``1k,...,16k`` is a range of lengths."""
     if not wanted:
         return files
     chosen: list[PublishedFile] = []

@@ -88,7 +88,6 @@ def _build(names: Sequence[str], n: int, folder: Path, console: "Console") -> No
 
 
 def _run_lm_eval(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
-    """Run the tasks with lm-eval; return the folder of the results."""
     place = folder / "lm_eval"
     # float32, because half precision is slow or missing on processors.
     command = [
@@ -102,7 +101,6 @@ def _run_lm_eval(names: Sequence[str], model: Path, folder: Path, console: "Cons
 
 
 def _run_opencompass(names: Sequence[str], model: Path, folder: Path, console: "Console") -> Path:
-    """Run the tasks with OpenCompass; return the folder of the results."""
     from long_context_tasks.benchmarks.catalogue import parse_task
     from long_context_tasks.cli.tasks import config_folder
 

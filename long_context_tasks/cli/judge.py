@@ -106,11 +106,7 @@ def run(
 
 
 def named_judges(files: list[Path]) -> "list[JudgeConfig]":
-    """Load the judges of some files; without files, the judge of the environment.
-
-    Raises:
-        InputError: no judge is named, or a file is unusable.
-    """
+    """Load the judges of some files; without files, the judge of the environment."""
     from long_context_tasks.judges.kinds import load_judge
 
     configs = [load_judge(file) for file in files] if files else [load_judge()]
@@ -121,11 +117,7 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
 
 
 def runs_below(results: Path) -> "FoundRuns":
-    """Find the runs of our tasks below a folder.
-
-    Raises:
-        InputError: the folder holds no run, not even a damaged one.
-    """
+    """Find the runs of our tasks below a folder."""
     from long_context_tasks.results import find_runs
 
     found = find_runs(results)
@@ -138,11 +130,7 @@ def runs_below(results: Path) -> "FoundRuns":
 
 
 def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
-    """Return the runs of some tasks, a list with commas; of all tasks if it is empty.
-
-    Raises:
-        InputError: a task has no runs.
-    """
+    """Return the runs of some tasks, a list with commas; of all tasks if it is empty."""
     names = words(tasks)
     there = {run.task for run in runs}
     if unknown := [name for name in names if name not in there]:

@@ -142,7 +142,6 @@ def with_settings(place: str) -> type[TyperCommand]:
         """Command with an option for every described field of a settings class."""
 
         def get_params(self, ctx: Any) -> list[Any]:
-            """Add the options of the fields."""
             module, _, name = place.partition(":")
             return with_more_options(
                 super().get_params(ctx), field_options(getattr(importlib.import_module(module), name))
@@ -152,7 +151,6 @@ def with_settings(place: str) -> type[TyperCommand]:
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Return the names of tasks that begin with the typed letters."""
     from long_context_tasks.benchmarks.catalogue import task_specs
 
     return [spec.name for spec in task_specs() if spec.name.startswith(incomplete)]
@@ -166,14 +164,12 @@ def complete_tasks(incomplete: str) -> list[str]:
 
 
 def complete_benchmark(incomplete: str) -> list[str]:
-    """Return the names of benchmarks that begin with the typed letters."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
     return [name for name in benchmark_names() if name.startswith(incomplete)]
 
 
 def complete_family(incomplete: str) -> list[str]:
-    """Return the names of builders that begin with the typed letters."""
     from long_context_tasks.benchmarks.catalogue import builders
 
     return [name for name in builders() if name.startswith(incomplete)]
@@ -226,7 +222,6 @@ class RunOptionsCommand(TyperCommand):
     """Command with the options of a run, except those that the command has itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Add the options of a run."""
         return with_more_options(super().get_params(ctx), RUN_OPTIONS)
 
 
@@ -295,16 +290,11 @@ def examples(*commands: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Split a list with commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def tokens(text: str) -> int | None:
-    """Read the number of tokens of a ``--window`` such as 4096 or 4k; None if the text is empty.
-
-    Raises:
-        InputError: not a number of tokens, or 0.
-    """
+    """Read the number of tokens of a ``--window`` such as 4096 or 4k; None if the text is empty."""
     if not text:
         return None
     try:

@@ -47,12 +47,10 @@ def want_json(value: bool = True) -> bool:
 
 
 def json_wanted() -> bool:
-    """Return whether ``--json`` was given."""
     return _document.wanted
 
 
 def finish_output() -> None:
-    """Print the document if ``--json`` was given."""
     if not _document.wanted:
         return
     content = _document.own_form

@@ -80,7 +80,6 @@ class CostOptions(Checked):
     ] = None
 
     def rate(self) -> "Rate | None":
-        """Return the rate; None without one, and then the plan has no hours."""
         from long_context_tasks.results.plan.cost import Rate
 
         if not self.rate_prompt and not self.rate_answer:
@@ -90,7 +89,6 @@ class CostOptions(Checked):
         return Rate(self.rate_prompt, self.rate_answer)
 
     def price(self) -> "Price | None":
-        """Return the price; None without one."""
         from long_context_tasks.results.plan.cost import Price
 
         if self.prompt_price is None and self.completion_price is None and self.cached_price is None:
@@ -100,7 +98,6 @@ class CostOptions(Checked):
         return Price(self.prompt_price, self.completion_price, self.cached_price)
 
     def cache(self) -> "PrefixCache | None":
-        """Return the cache; None without one."""
         from long_context_tasks.results.plan.prefixes import PrefixCache
 
         if self.prefix_cache:
@@ -117,7 +114,6 @@ class _PlanCommand(TyperCommand):
     """`lct plan` with the options of a run and those of its cost."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Add these options."""
         return with_more_options(
             super().get_params(ctx), [_WINDOW, *RUN_OPTIONS, *field_options(CostOptions)]
         )

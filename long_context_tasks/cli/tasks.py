@@ -115,11 +115,7 @@ def _print_path(host: str) -> None:
 def _matching(
     patterns: Sequence[str], every: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Return the names of all tasks that match the patterns, in the order of the cards.
-
-    Raises:
-        InputError: a pattern matches nothing.
-    """
+    """Return the names of all tasks that match the patterns, in the order of the cards."""
     from long_context_tasks.benchmarks.catalogue import expand_tasks
 
     found: set[str] = set()

@@ -42,21 +42,14 @@ _AUTHOR_INDENT = 8  # columns
 
 @dataclass(frozen=True)
 class Habits:
-    """What this book has below the headings of most of its chapters.
+    """What this book has below the headings of most of its chapters."""
 
-    Attributes:
-        stops: titles that may end in a full stop, or synopses with dashes.
-        mottoes: quotations with their authors.
-        arguments: the usual marks of an argument, see :func:`_argument_marks`.
-    """
-
-    stops: bool
-    mottoes: bool
-    arguments: frozenset[str]
+    stops: bool  # titles that may end in a full stop, or synopses with dashes
+    mottoes: bool  # quotations with their authors
+    arguments: frozenset[str]  # the usual marks of an argument, see _argument_marks
 
     @classmethod
     def of(cls, layout: Layout) -> Habits:
-        """Find the habits of a book."""
         blocks = layout.blocks
         untitled = [
             blocks[i + 1] for i, heading in layout.ordered() if not heading.title and _text_below(layout, i)

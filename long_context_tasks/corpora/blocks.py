@@ -25,19 +25,12 @@ _MOST_WORDS_OF_LONG_TITLE = 45  # in capitals, in italics, or over more than thr
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines without a blank line between them.
+    """Consecutive lines without a blank line between them."""
 
-    Attributes:
-        lines: as in the file.
-        gap: number of blank lines before them.
-        text: all words with single spaces.
-        size: number of words.
-    """
-
-    lines: tuple[str, ...]
-    gap: int
-    text: str = field(init=False, compare=False)
-    size: int = field(init=False, compare=False)
+    lines: tuple[str, ...]  # as in the file
+    gap: int  # number of blank lines before them
+    text: str = field(init=False, compare=False)  # all words with single spaces
+    size: int = field(init=False, compare=False)  # number of words
 
     def __post_init__(self) -> None:
         """Join the lines once, because every rule reads the text."""
@@ -51,7 +44,6 @@ class Block:
 
 
 def line_block(text: str) -> Block:
-    """Return a single line as a block."""
     return Block((text,), 1)
 
 
@@ -63,7 +55,6 @@ def bare(text: str) -> str:
 
 
 def ends_sentence(text: str) -> bool:
-    """Return whether a sentence may end at the end of a text."""
     return bool(_SENTENCE_END.search(text))
 
 
@@ -83,7 +74,6 @@ def is_capitals(text: str) -> bool:
 
 
 def is_mostly_capitals(text: str) -> bool:
-    """Return whether most words of a text are in capitals."""
     words = [word for word in text.split() if word[0].isalpha()]
     return sum(word.isupper() for word in words) >= 0.8 * len(words)
 

@@ -32,27 +32,15 @@ _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder o
 
 @dataclass(frozen=True)
 class Book:
-    """A novel.
-
-    Attributes:
-        id: name of its file or folder without the ending, or the ``id`` in its JSON line.
-        title: title in the text's header, or the id.
-        paragraphs: the story in reading order, one line each.
-        chapters: index of the first paragraph of each chapter, ascending from 0.
-        form: "novel" (any prose), "letters", "play" or "verse".
-        headings: titles of the removed headings.
-        warnings: doubts about the numbers of its headings, one sentence each.
-        dropped: number of words of the file that are not in the paragraphs, by reason
-            (:data:`~long_context_tasks.corpora.gutenberg.REASONS`); empty if the paragraphs were given as such.
-    """
-
-    id: str
-    title: str
-    paragraphs: tuple[str, ...]
-    chapters: tuple[int, ...]
-    form: str = "novel"
-    headings: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    id: str  # name of its file or folder without the ending, or the id in its JSON line
+    title: str  # title in the text's header, or the id
+    paragraphs: tuple[str, ...]  # the story in reading order, one line each
+    chapters: tuple[int, ...]  # index of the first paragraph of each chapter, ascending from 0
+    form: str = "novel"  # "novel" (any prose), "letters", "play" or "verse"
+    headings: tuple[str, ...] = ()  # titles of the removed headings
+    warnings: tuple[str, ...] = ()  # doubts about the numbers of its headings, one sentence each
+    # Number of words of the file that are not in the paragraphs, by reason (REASONS); empty if the paragraphs
+    # were given as such.
     dropped: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 

@@ -76,25 +76,14 @@ _TYPED_FRACTION = re.compile(r"(\d)\\(\d+/\d+)\\")  # 3\1/2\
 
 @dataclass(frozen=True)
 class Debate:
-    """A debate.
-
-    Attributes:
-        id: name of the file without its ending, or the id in the row.
-        title: title in the source, or the id.
-        speeches: one line each, in order; "SPEAKER: " precedes the speech if the speaker is known.
-    """
-
-    id: str
-    title: str
+    id: str  # name of the file without its ending, or the id in the row
+    title: str  # title in the source, or the id
+    # One line each, in order; "SPEAKER: " precedes the speech if the speaker is known.
     speeches: tuple[str, ...]
 
 
 def _without_tags(text: str) -> str:
-    """Remove tags of layout and speakers.
-
-    Raises:
-        ValueError: there are other tags.
-    """
+    """Remove tags of layout and speakers; a ValueError names another tag."""
     for tag in _TAG.finditer(text):
         if tag[1].lower() not in _LAYOUT_TAGS:
             raise ValueError(f"has markup, {tag[0][:40]}")
@@ -148,11 +137,7 @@ def _read_transcript(file: Path) -> Iterator[tuple[str, Debate]]:
 
 
 def _names_for_tags(file: Path, text: str) -> str:
-    """Replace tags of speakers (``<SPEAKER ID=1 NAME="Roe">``) by their names, and join the paragraphs of a speech.
-
-    Raises:
-        InputError: there are tags of another kind.
-    """
+    """Replace tags of speakers (``<SPEAKER ID=1 NAME="Roe">``) by their names, and join the paragraphs of a speech."""
     if not _TAG.search(text):
         return text
     spoken = False
@@ -184,11 +169,7 @@ def _join_over_column(found: re.Match[str]) -> str:
 
 
 def _split(file: Path, text: str) -> list[str]:
-    """Split a transcript into blocks: at blank lines, and at line ends if each line is a speech or begins with a speaker.
-
-    Raises:
-        InputError: speeches are separated in another way.
-    """
+    """Split a transcript into blocks: at blank lines, and at line ends if each line is a speech or begins with a speaker."""
     lines = [line for line in text.split("\n") if line.strip()]
     if sum(_NUMBERED_LINE.match(line) is not None for line in lines) > 0.8 * max(len(lines), _FEWEST_LINES):
         raise InputError(f"{file}: its lines are numbered, as a court reporter's are; remove the numbers")

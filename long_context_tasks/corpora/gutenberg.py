@@ -48,13 +48,11 @@ _NOTE = re.compile(
 )
 _NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
 _NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
-_MOST_BLOCKS_BEFORE_NOTE = (
-    6  # between its mark and the note; a note after a large gap may belong to any part of the text
-)
+# Between its mark and the note; a note after a large gap may belong to any part of the text.
+_MOST_BLOCKS_BEFORE_NOTE = 6
 _LARGE_GAP = 3  # blank lines
-_OF_EDITIONS = re.compile(
-    r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$"
-)  # "[Here ends Volume I of the first edition.]"
+# "[Here ends Volume I of the first edition.]"
+_OF_EDITIONS = re.compile(r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$")
 _MOST_OF_EDITIONS = 600  # characters
 _CONTENTS_ENTRY = re.compile(r"(?:\s{2}|\.\s?)\d{1,4}$")
 # A paragraph that begins as speech does, unless it is a quotation with its author.
@@ -72,25 +70,16 @@ _MOST_BACK = 0.15
 
 @dataclass(frozen=True)
 class Story:
-    """A book without its apparatus.
+    """A book without its apparatus."""
 
-    Attributes:
-        title: the title in the file's header, or None.
-        paragraphs: in reading order, one line each; empty if no story is found.
-        chapters: index of the first paragraph of each chapter, ascending from 0.
-        form: kind of work, see :func:`~long_context_tasks.corpora.forms.form_of`.
-        headings: the removed headings in reading order.
-        warnings: doubts about their numbers and about kept parts, one sentence each.
-        dropped: number of removed words by reason (:data:`REASONS`); with the words of the paragraphs, they add up to the
-            words of the text.
-    """
-
-    title: str | None
-    paragraphs: tuple[str, ...]
-    chapters: tuple[int, ...]
-    form: str = "novel"
-    headings: tuple[Heading, ...] = ()
-    warnings: tuple[str, ...] = ()
+    title: str | None  # the title in the file's header, or None
+    paragraphs: tuple[str, ...]  # in reading order, one line each; empty if no story is found
+    chapters: tuple[int, ...]  # index of the first paragraph of each chapter, ascending from 0
+    form: str = "novel"  # kind of work, see form_of
+    headings: tuple[Heading, ...] = ()  # the removed headings in reading order
+    warnings: tuple[str, ...] = ()  # doubts about their numbers and about kept parts, one sentence each
+    # Number of removed words by reason (REASONS); with the words of the paragraphs, they add up to the words
+    # of the text.
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -190,27 +179,18 @@ def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """A book with its headings.
+    """A book with its headings."""
 
-    Attributes:
-        layout: all blocks of the book.
-        start: first block of the story.
-        stop: first block after it.
-        listed: blocks of tables of contents, and the first one of a list of books.
-    """
-
-    layout: Layout
-    start: int
-    stop: int
-    listed: Set[int]
+    layout: Layout  # all blocks of the book
+    start: int  # first block of the story
+    stop: int  # first block after it
+    listed: Set[int]  # blocks of tables of contents, and the first one of a list of books
 
 
 def _find_story(candidates: Layout, title: str, marked: bool) -> _Found:
     """Find the headings of a book and the bounds of its story.
 
     Args:
-        candidates: every possible heading.
-        title: title of the book.
         marked: whether the text has a START line, so that a title page precedes the story.
     """
     blocks = candidates.blocks
@@ -333,7 +313,6 @@ def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
 
 
 def _back_matter(layout: Layout) -> int:
-    """Return the first block of the back matter, or the number of blocks."""
     total = layout.before[-1] or 1
     for i, heading in layout.ordered():
         if (
@@ -466,20 +445,13 @@ def _doubts(blocks: Sequence[Block], more: Sequence[range]) -> list[str]:
 
 
 class _Paragraphs:
-    """The paragraphs of a story, without the lines between each heading and the story below it.
-
-    Attributes:
-        paragraphs: one line each.
-        chapters: index of the first paragraph of each chapter.
-        headings: the headings, with the titles found below them.
-        kept: the whole blocks among the paragraphs.
-    """
+    """The paragraphs of a story, without the lines between each heading and the story below it."""
 
     def __init__(self, story: Layout) -> None:
         self.paragraphs: list[str] = []
-        self.chapters: list[int] = []
-        self.headings: list[Heading] = []
-        self.kept: list[Block] = []
+        self.chapters: list[int] = []  # index of the first paragraph of each chapter
+        self.headings: list[Heading] = []  # with the titles found below them
+        self.kept: list[Block] = []  # the whole blocks among the paragraphs
         self._opens, self._cut = True, False
         habits = Habits.of(story)
         title_found = argument_found = False

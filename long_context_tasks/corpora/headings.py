@@ -60,23 +60,16 @@ _HIGHEST_NUMBER = 399
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading, or a candidate that becomes one if its number belongs to a series.
+    """A heading, or a candidate that becomes one if its number belongs to a series."""
 
-    Attributes:
-        style: kind of the number. A keyword in English ("chapter", "letter"); "roman", "arabic" or "word" for a bare number;
-            "roman titled" etc. for one with a title; "named" ("EPILOGUE"), "titled", "front", "back", "listed" (in the table of
-            contents) or "capitals" without a number.
-        number: its number, None without one, 0 for "the last".
-        title: the title next to the number; empty without one, or if it may come below.
-        rest: number of the block's last lines that belong to the story.
-        sure: whether it is a heading wherever it occurs.
-    """
-
+    # Kind of the number. A keyword in English ("chapter", "letter"); "roman", "arabic" or "word" for a bare
+    # number; "roman titled" etc. for one with a title; "named" ("EPILOGUE"), "titled", "front", "back",
+    # "listed" (in the table of contents) or "capitals" without a number.
     style: str
-    number: int | None = None
-    title: str = ""
-    rest: int = 0
-    sure: bool = True
+    number: int | None = None  # its number, None without one, 0 for "the last"
+    title: str = ""  # the title next to the number; empty without one, or if it may come below
+    rest: int = 0  # number of the block's last lines that belong to the story
+    sure: bool = True  # whether it is a heading wherever it occurs
 
 
 def heading_of(block: Block) -> Heading | None:
@@ -198,12 +191,10 @@ def _without_number(block: Block, text: str) -> Heading | None:
 
 
 def is_notes(block: Block) -> bool:
-    """Return whether a block is the heading of footnotes."""
     return phrase_of(bare(block.text)) == "notes"
 
 
 def is_contents(block: Block) -> bool:
-    """Return whether a block is the heading of a table of contents."""
     text = bare(block.text)
     return len(block.lines) == 1 and len(text) <= _LONGEST_CONTENTS and phrase_of(text) == "contents"
 

@@ -14,24 +14,15 @@ _LEAST_APART = 150  # words between headings without a keyword, the median; item
 
 
 class Layout:
-    """A book while its headings are being found.
-
-    A block is a heading, dropped, or a part of the text.
-
-    Attributes:
-        blocks: all blocks of the book.
-        headings: index of a block -> the heading or candidate that it is.
-        dropped: index of a block -> why it is removed, see :data:`~long_context_tasks.corpora.gutenberg.REASONS`.
-        before: number of words before each block, and of the whole book at the end.
-        gap: the usual number of blank lines between blocks.
-    """
+    """A book while its headings are being found; a block is a heading, dropped, or a part of the text."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        """Begin without headings."""
         self.blocks = blocks
-        self.headings: dict[int, Heading] = {}
-        self.dropped: dict[int, str] = {}
+        self.headings: dict[int, Heading] = {}  # headings and candidates by the index of their block
+        self.dropped: dict[int, str] = {}  # index of a block -> why it is removed, one of gutenberg.REASONS
+        # Number of words before each block, and of the whole book at the end.
         self.before = [0, *accumulate(block.size for block in blocks)]
+        # The usual number of blank lines between blocks.
         self.gap = Counter(block.gap for block in blocks).most_common(1)[0][0] if blocks else 1
 
     def copy(self) -> Layout:
@@ -45,12 +36,10 @@ class Layout:
         return i not in self.headings and i not in self.dropped
 
     def set_heading(self, i: int, heading: Heading) -> None:
-        """Make a block a heading."""
         self.dropped.pop(i, None)
         self.headings[i] = heading
 
     def drop(self, i: int, reason: str = "headings") -> None:
-        """Remove a block from the text."""
         self.headings.pop(i, None)
         self.dropped[i] = reason
 
@@ -66,7 +55,6 @@ class Layout:
         return {heading.style for _, heading in self.ordered(start, stop) if heading.number}
 
     def words(self, indices: Iterable[int], of: Callable[[Block], bool] = bool) -> int:
-        """Count the words of some blocks."""
         return sum(block.size for block in map(self.blocks.__getitem__, indices) if of(block))
 
     def are_apart(self, places: Sequence[int]) -> bool:
@@ -74,13 +62,11 @@ class Layout:
         return self.median_apart(places) >= min(_LEAST_APART, self.before[-1] / (3 * len(places)))
 
     def median_apart(self, places: Sequence[int]) -> float:
-        """Return the median number of words between neighbours."""
         if len(places) < 2:
             return 0
         return median(self.before[b] - self.before[a] for a, b in pairwise(places))
 
     def part(self, start: int, stop: int) -> Layout:
-        """Return the layout of some of the blocks."""
         part = Layout(self.blocks[start:stop])
         part.headings = {i - start: heading for i, heading in self.headings.items() if start <= i < stop}
         part.dropped = {i - start: reason for i, reason in self.dropped.items() if start <= i < stop}

@@ -74,26 +74,16 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Language:
-    """The words of headings in a language, all :func:`folded`.
+    """The words of headings in a language, all :func:`folded`."""
 
-    Attributes:
-        numbers: value of each number in words from 1 to 99, without spaces and hyphens; 0 for "last".
-        ordinals: numbers that precede a keyword.
-        keywords: English name of each keyword.
-        rare: keywords that are also ordinary words.
-        articles: words that may precede an ordinal.
-        phrases: kind of each heading without a number, one of the keys of ``headings.yaml``.
-        open_phrases: those of them that may continue.
-        months: names of months.
-    """
-
+    # Value of each number in words from 1 to 99, without spaces and hyphens; 0 for "last".
     numbers: Mapping[str, int]
-    ordinals: frozenset[str]
-    keywords: Mapping[str, str]
-    rare: frozenset[str]
-    articles: frozenset[str]
-    phrases: Mapping[str, str]
-    open_phrases: frozenset[str]
+    ordinals: frozenset[str]  # numbers that precede a keyword
+    keywords: Mapping[str, str]  # English name of each keyword
+    rare: frozenset[str]  # keywords that are also ordinary words
+    articles: frozenset[str]  # words that may precede an ordinal
+    phrases: Mapping[str, str]  # kind of each heading without a number, one of the keys of headings.yaml
+    open_phrases: frozenset[str]  # those of them that may continue
     months: frozenset[str]
 
 
@@ -152,7 +142,6 @@ def _language(data: Mapping[str, Any]) -> Language:
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """Return the languages of ``headings.yaml`` by name."""
     found = packaged_yaml("long_context_tasks.corpora", "headings.yaml")
     return {name: _language(data) for name, data in found.items()}
 
@@ -195,21 +184,13 @@ def _beginnings() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A number in a line.
+    """A number in a line."""
 
-    Attributes:
-        value: the number; 0 for "last".
-        kind: "arabic", "roman", "lower roman" or "word".
-        end: offset in the line after the number, and after its keyword if that follows.
-        keyword: English name of the keyword, or an empty string.
-        rare: whether the keyword is also an ordinary word.
-    """
-
-    value: int
-    kind: str
-    end: int
-    keyword: str = ""
-    rare: bool = False
+    value: int  # the number; 0 for "last"
+    kind: str  # "arabic", "roman", "lower roman" or "word"
+    end: int  # offset in the line after the number, and after its keyword if that follows
+    keyword: str = ""  # English name of the keyword, or an empty string
+    rare: bool = False  # whether the keyword is also an ordinary word
 
 
 def numeral_at(line: str, place: int = 0) -> Numbered | None:

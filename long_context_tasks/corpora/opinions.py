@@ -81,20 +81,12 @@ _UPPER = frozenset(("llc", "llp", "lp", "usa", "ii", "iii"))
 
 @dataclass(frozen=True)
 class Opinion:
-    """A court opinion.
-
-    Attributes:
-        id: id in the source; for a text file, its name without the ending.
-        title: name of the case.
-        pages: pages of the court's layout, one line each; a single one if the text has no page marks.
-        cites: ids of the opinions that it cites.
-        citation_strings: id of a cited opinion -> how it is cited here, e.g. ``17 F.3d 462``.
-    """
-
-    id: str
-    title: str
+    id: str  # id in the source; for a text file, its name without the ending
+    title: str  # name of the case
+    # Pages of the court's layout, one line each; a single one if the text has no page marks.
     pages: tuple[str, ...]
-    cites: tuple[str, ...] = ()
+    cites: tuple[str, ...] = ()  # ids of the opinions that it cites
+    # Id of a cited opinion -> how it is cited here, e.g. 17 F.3d 462.
     citation_strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

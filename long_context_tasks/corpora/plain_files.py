@@ -88,7 +88,6 @@ class SourceRow(Checked):
         return {name: value for name, value in row.items() if value is not None}
 
     def record(self) -> Any:
-        """Build the record that the row describes."""
         return self
 
 
@@ -108,11 +107,7 @@ def stem_of(path: Path) -> str:
 
 
 def data_files(path: Path, *kinds: str) -> list[Path]:
-    """Return a file itself, or the files of a folder and its subfolders, if they are of one of the kinds; sorted by name.
-
-    Raises:
-        InputError: the path does not exist.
-    """
+    """Return a file itself, or the files of a folder and its subfolders, if they are of one of the kinds; sorted by name."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; correct the path")
     if path.is_file():
@@ -130,11 +125,7 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a plain or gzipped file.
-
-    Raises:
-        InputError: the file cannot be opened, or turns out to be damaged while it is read.
-    """
+    """Open a plain or gzipped file."""
     try:
         with path.open("rb") as file:
             zipped = file.read(2) == b"\x1f\x8b"
@@ -159,11 +150,7 @@ codecs.register_error("windows-1252", _in_windows_1252)
 
 
 def refuse_wide(path: Path, start: bytes) -> None:
-    """Refuse a file whose first bytes are UTF-16, UTF-32 or binary.
-
-    Raises:
-        InputError: they are.
-    """
+    """Refuse a file whose first bytes are UTF-16, UTF-32 or binary."""
     nul = start.count(0)
     if start.startswith(_BOMS) or nul > _WIDE * len(start):
         raise InputError(f"{path}: is text in UTF-16 or UTF-32; save it in UTF-8")
@@ -236,9 +223,6 @@ def encoding_of(path: Path) -> str:
 
     It is UTF-8 if all bytes are valid; UTF-8 with the invalid bytes in Windows-1252 if there are fewer of them than of valid
     sequences; otherwise Windows-1252, which is reported as ISO-8859-1 if no byte distinguishes the two.
-
-    Raises:
-        InputError: the file cannot be read, or is UTF-16, UTF-32, another code page or binary.
     """
     with opened(path) as file:
         return _encoding(path, file)
@@ -253,11 +237,7 @@ def encodings_of(path: Path) -> dict[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a plain or gzipped file with ``\\n`` as line end.
-
-    Raises:
-        InputError: the file cannot be read, is damaged or is not text in a supported encoding.
-    """
+    """Return the text of a plain or gzipped file with ``\\n`` as line end."""
     with opened(path) as file:
         data = file.read()
     text = _decoded(data.removeprefix(codecs.BOM_UTF8), _encoding(path, io.BytesIO(data)))
@@ -267,11 +247,7 @@ def read_text(path: Path) -> str:
 
 
 def read_plain(path: Path) -> str:
-    """Return :func:`read_text`, but refuse HTML and subtitles, whose tags and times would end up in the cases.
-
-    Raises:
-        InputError: as for :func:`read_text`, or the text is marked up.
-    """
+    """Return :func:`read_text`, but refuse HTML and subtitles, whose tags and times would end up in the cases."""
     text = read_text(path)
     for marks, form in ((_CLOSING_TAG, "HTML"), (_CAPTION_TIME, "captions with times")):
         if len(marks.findall(text, 0, 100_000)) >= _FEWEST_MARKS:
@@ -285,9 +261,6 @@ def read_value(path: Path, what: str) -> Any:
     Args:
         path: a ``.json`` or ``.json.gz`` file.
         what: the expected content, for messages, e.g. ``a record of MS^2``.
-
-    Raises:
-        InputError: the file cannot be read, or is not JSON.
     """
     try:
         return _value(read_text(path))
@@ -321,9 +294,6 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Args:
         path: a ``.jsonl`` or ``.jsonl.gz`` file.
         what: one object of it, for messages, e.g. ``a debate``.
-
-    Raises:
-        InputError: a line is not a JSON object.
     """
     remedy = f"write {what} as one JSON object a line"
     for number, line in enumerate(_lines(path), start=1):
@@ -340,11 +310,7 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the record of each row of a JSON Lines file with its place; ``kind`` checks the row and builds the record.
-
-    Raises:
-        InputError: a row has another form.
-    """
+    """Yield the record of each row of a JSON Lines file with its place; ``kind`` checks the row and builds the record."""
     for place, row in read_rows(path, what):
         yield place, validated(kind, row, place, remedy=ROW_REMEDY).record()
 
@@ -356,20 +322,13 @@ def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> 
         path: a file, or a folder as for :func:`data_files`.
         readers: the reader for each kind of file.
         nothing: message for a path without records, after the path.
-
-    Raises:
-        InputError: the path has no records, or two have the same id.
     """
     found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
     return unique(found, f"{path}: {nothing}")
 
 
 def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """Yield records with their places.
-
-    Raises:
-        InputError: records are missing (with the message ``nothing``), or two have the same id.
-    """
+    """Yield records with their places."""
     seen: dict[str, str] = {}
     for place, record in records:
         if record.id in seen:

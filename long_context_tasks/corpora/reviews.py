@@ -57,44 +57,24 @@ _HALF_QUOTED = re.compile(r';"(?=[\s\d])')
 
 @dataclass(frozen=True)
 class Study:
-    """A study that was screened for a review.
-
-    Attributes:
-        id: digits; a PubMed id if the review has them, otherwise unique within the review only.
-        title: one line.
-        abstract: one line, not empty.
-        included: whether the finished review uses it.
-    """
-
-    id: str
-    title: str
-    abstract: str
-    included: bool
+    id: str  # digits; a PubMed id if the review has them, otherwise unique within the review only
+    title: str  # one line
+    abstract: str  # one line, not empty
+    included: bool  # whether the finished review uses it
 
 
 @dataclass(frozen=True)
 class Review:
-    """A systematic review.
-
-    Attributes:
-        id: name of the file without its ending, or the id in the row.
-        title: title in the source, or the id.
-        background: the paragraph with the question of the review; may be empty.
-        studies: the studies with an abstract in order, each id once.
-        pubmed: whether the ids are PubMed's, so that those of two reviews can be compared.
-        left_out: reason -> number of listed studies that are not among them.
-    """
-
-    id: str
-    title: str
-    background: str
-    studies: tuple[Study, ...]
-    pubmed: bool
+    id: str  # name of the file without its ending, or the id in the row
+    title: str  # title in the source, or the id
+    background: str  # the paragraph with the question of the review; may be empty
+    studies: tuple[Study, ...]  # the studies with an abstract in order, each id once
+    pubmed: bool  # whether the ids are PubMed's, so that those of two reviews can be compared
+    # Reason -> number of listed studies that are not among them.
     left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @cached_property
     def included(self) -> frozenset[str]:
-        """Return the ids of the studies that the finished review uses."""
         return frozenset(study.id for study in self.studies if study.included)
 
 
@@ -218,11 +198,7 @@ def _read_screening_list(file: Path) -> Iterator[tuple[str, Review]]:
 
 
 def _columns(file: Path, names: Iterable[str]) -> tuple[str, str]:
-    """Return the columns of ids and labels.
-
-    Raises:
-        InputError: a column is missing.
-    """
+    """Return the columns of ids and labels."""
     names = list(names)
     key = next((name for name in (*_PUBMED_IDS, "record_id") if name in names), "record_id")
     label = "included" if "label_included" not in names and "included" in names else "label_included"

@@ -1,19 +1,15 @@
 """Stream Stack Exchange data dumps (``Posts.xml``) and posts in JSON Lines.
 
 A dump can be 100 GB, so only a few hundred kilobytes of it are in memory at once: :func:`build_index` makes one pass and
-keeps numbers only (about 40 bytes per post), which :func:`kept_index` caches; :func:`read_bodies` returns the texts of
-selected posts and skips the others without parsing them. A JSON Lines file has one object per line with the names of the
+keeps numbers only (about 40 bytes per post); :func:`read_bodies` returns the texts of selected posts and skips the others
+without parsing them. A JSON Lines file has one object per line with the names of the
 dump's attributes (``Id``, ``PostTypeId``, ``Body`` ...).
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import os
 import re
 import shlex
-import zipfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -31,23 +27,16 @@ from long_context_tasks.corpora.plain_files import UTF8, opened, refuse_wide, wi
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.options import cache_dir
 
 if TYPE_CHECKING:
     from lxml import etree
-
-logger = logging.getLogger(__name__)
 
 _CHUNK = 1 << 18
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
 
 
 def _read_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the content of a plain or gzipped file in chunks.
-
-    Raises:
-        InputError: the file is missing or damaged, or is a 7z archive, as archive.org distributes the dumps.
-    """
+    """Yield the content of a plain or gzipped file in chunks."""
     with opened(path) as file:
         chunk = file.read(_CHUNK)
         if chunk.startswith(_SEVEN_ZIP):
@@ -75,21 +64,15 @@ _NO_CHARACTERS = re.compile(rb"&#(?:" + _DECIMAL + rb"|" + _HEXADECIMAL + rb");"
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LONGEST_REFERENCE = 16
-_INDEX_FORMAT = 2  # raised when the columns of a cached index change
 
 
 class PostRow(Protocol):
     """A post as an lxml element or a line of JSON. It is valid until the next one is read."""
 
     @property
-    def sourceline(self) -> Any:
-        """Line number in the file."""
+    def sourceline(self) -> Any: ...  # line number in the file
 
-    def get(self, name: str, /) -> str | None:
-        """Return an attribute, or None if the post lacks it."""
-
-    def items(self) -> Any:
-        """Return all attributes."""
+    def get(self, name: str, /) -> str | None: ...
 
 
 CONTROLS = "control characters"
@@ -211,7 +194,6 @@ class _JsonRow(dict[str, str]):
                 self[name] = str(value)
 
     def without_controls(self) -> int:
-        """Drop control characters and count them."""
         plain = {name: _CONTROL.sub("", value) for name, value in self.items()}
         number = sum(map(len, self.values())) - sum(map(len, plain.values()))
         self.update(plain)
@@ -253,74 +235,24 @@ ANSWER = 2
 
 @dataclass(frozen=True, eq=False)
 class PostIndex:
-    """The numbers of a dump: columns of n questions and m answers in file order.
+    """The numbers of a dump: columns of n questions and m answers in file order."""
 
-    Attributes:
-        questions: int64 (n,); ids of the questions.
-        accepted: int64 (n,); id of the answer that the asker accepted, or 0.
-        scores: int32 (n,); upvotes minus downvotes, 0 if missing.
-        asked: datetime64[ms] (n,); NaT if missing.
-        tag_offsets: int64 (n + 1,); the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
-        tag_ids: int32; positions in ``tags``.
-        tags: names in the order of their first use.
-        answers: int64 (m,); ids of the answers.
-        parents: int64 (m,); id of the question, 0 if missing.
-        answered: datetime64[ms] (m,); NaT if missing.
-        rows: number of posts of all types.
-        dropped: number of control characters that are removed from the texts.
-    """
-
-    questions: npt.NDArray[np.int64]
-    accepted: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.int32]
-    asked: npt.NDArray[np.datetime64]
+    questions: npt.NDArray[np.int64]  # int64 (n,); ids of the questions
+    accepted: npt.NDArray[np.int64]  # int64 (n,); id of the answer that the asker accepted, or 0
+    scores: npt.NDArray[np.int32]  # int32 (n,); upvotes minus downvotes, 0 if missing
+    asked: npt.NDArray[np.datetime64]  # datetime64[ms] (n,); NaT if missing
+    # int64 (n + 1,); the tags of question i are tag_ids[tag_offsets[i]:tag_offsets[i + 1]].
     tag_offsets: npt.NDArray[np.int64]
-    tag_ids: npt.NDArray[np.int32]
-    tags: tuple[str, ...]
-    answers: npt.NDArray[np.int64]
-    parents: npt.NDArray[np.int64]
-    answered: npt.NDArray[np.datetime64]
-    rows: int
-    dropped: int
+    tag_ids: npt.NDArray[np.int32]  # int32; positions in tags
+    tags: tuple[str, ...]  # names in the order of their first use
+    answers: npt.NDArray[np.int64]  # int64 (m,); ids of the answers
+    parents: npt.NDArray[np.int64]  # int64 (m,); id of the question, 0 if missing
+    answered: npt.NDArray[np.datetime64]  # datetime64[ms] (m,); NaT if missing
+    rows: int  # number of posts of all types
+    dropped: int  # number of control characters that are removed from the texts
 
     def tags_of(self, i: int) -> npt.NDArray[np.int32]:
-        """Return the tag ids of the i-th question."""
         return self.tag_ids[self.tag_offsets[i] : self.tag_offsets[i + 1]]
-
-
-def kept_index(path: Path, watch: Callable[[Iterator[PostRow]], Iterable[PostRow]] = iter) -> PostIndex:
-    """Return :func:`build_index` of a dump, cached by file size and modification time."""
-    try:
-        now = path.stat()
-    except OSError:
-        return build_index(path, watch)  # raises the error that names the remedy
-    key = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    kept, made_from = (
-        cache_dir() / "post_indexes" / f"{key}.npz",
-        [_INDEX_FORMAT, now.st_size, now.st_mtime_ns],
-    )
-    if kept.is_file():
-        with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(kept) as stored:
-            if stored["made_from"].tolist() == made_from:
-                known = {name: stored[name] for name in PostIndex.__dataclass_fields__}
-                return PostIndex(
-                    **known
-                    | {"tags": tuple(known["tags"].tolist())}
-                    | {name: int(known[name]) for name in ("rows", "dropped")}
-                )
-    index = build_index(path, watch)
-    columns = {**vars(index), "tags": np.array(index.tags, dtype=str), "made_from": np.array(made_from)}
-    part = kept.with_name(f".{key}.{os.getpid()}.npz")
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(part, **columns)
-        part.replace(kept)
-    except OSError as error:
-        logger.warning("%s: cannot write the index (%s); the next build reads the dump again", kept, error)
-    finally:
-        with suppress(OSError):
-            part.unlink()
-    return index
 
 
 def posts_encoding(path: Path) -> str:

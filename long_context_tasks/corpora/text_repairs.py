@@ -9,7 +9,6 @@ _BROKEN = re.compile(r"(?<![^\W\d_]-)\b([^\W\d_]+)- (?!(?:and|or|to|nor|but)\b)(
 
 
 def one_line(text: str) -> str:
-    """Return a text with single spaces."""
     return " ".join(text.split())
 
 

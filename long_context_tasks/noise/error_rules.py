@@ -41,33 +41,22 @@ _LARGEST_REGION = 400  # beyond this, the two sides do not belong together
 
 @dataclass(frozen=True)
 class ErrorShares:
-    """Kinds of errors as shares of all errors, and errors per word.
+    """Kinds of errors as shares of all errors, and errors per word."""
 
-    Attributes:
-        substitution: share of words that are recognised as others.
-        deletion: share of words that are left out.
-        insertion: share of words that were not said.
-        rate: all errors over all words said.
-    """
-
-    substitution: float
-    deletion: float
-    insertion: float
-    rate: float
+    substitution: float  # share of words that are recognised as others
+    deletion: float  # share of words that are left out
+    insertion: float  # share of words that were not said
+    rate: float  # all errors over all words said
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """How often each word is recognised as which form.
+    """How often each word is recognised as which form."""
 
-    Attributes:
-        counts: word -> form -> count. The form "" is a deletion, the word "" holds the insertions; a form can be several words; the word
-            itself counts how often it is recognised correctly.
-        language: code of the language of the rules, such as ``de``; empty if unknown.
-    """
-
+    # Word -> form -> count. The form "" is a deletion, the word "" holds the insertions; a form can be
+    # several words; the word itself counts how often it is recognised correctly.
     counts: Mapping[str, Mapping[str, float]]
-    language: str = ""
+    language: str = ""  # code of the language of the rules, such as de; empty if unknown
 
     def __len__(self) -> int:
         """Return the number of words with a rule."""

@@ -33,17 +33,9 @@ _FEWEST_WORDS, _LEAST_ENGLISH = 20, 0.5
 
 @dataclass(frozen=True)
 class WordErrors:
-    """Errors of one word.
-
-    Attributes:
-        weight: how readily the word is misheard, 0 to 1.
-        forms: forms that it is misheard as, likeliest first in learned rules; "" is a deletion.
-        shares: cumulative shares of the forms, up to 1.
-    """
-
-    weight: float
-    forms: Sequence[str]
-    shares: Sequence[float]
+    weight: float  # how readily the word is misheard, 0 to 1
+    forms: Sequence[str]  # forms that it is misheard as, likeliest first in learned rules; "" is a deletion
+    shares: Sequence[float]  # cumulative shares of the forms, up to 1
 
     def draw(self, chance: float) -> str:
         """Return the form for a random number from 0 to 1."""
@@ -55,11 +47,7 @@ class ErrorModel:
     """Errors of each word by some rules, for any number of texts."""
 
     def __init__(self, rules: Rules) -> None:
-        """Prepare the rules.
-
-        Raises:
-            InputError: the rules hold no errors.
-        """
+        """Prepare the rules."""
         self.shares = rules.shares
         if not self.shares.rate:
             raise InputError("the rules hold no errors, only right words; learn them from pairs that differ")
@@ -72,7 +60,6 @@ class ErrorModel:
         self._known: dict[str, WordErrors] = {}
 
     def errors_of(self, word: str) -> WordErrors:
-        """Return the errors of a word as rules hold it."""
         if word not in self._known:
             self._known[word] = self._make_errors(word)
         return self._known[word]
@@ -132,11 +119,7 @@ class _DrawnErrors:
     """
 
     def __init__(self, lines: Sequence[Sequence[str]], model: ErrorModel, seed: int) -> None:
-        """Draw an error for every word, the insertions, and their order.
-
-        Raises:
-            InputError: no word of the text may change.
-        """
+        """Draw an error for every word, the insertions, and their order."""
         tokens = list(chain.from_iterable(lines))
         parsed = list(map(parse_token, tokens))
         weights = np.array([model.errors_of(token.key).weight if token.key else 0.0 for token in parsed])
@@ -256,15 +239,8 @@ MODES = ("exact", "official")
 
 @dataclass(frozen=True)
 class Noisy:
-    """A text with noise.
-
-    Attributes:
-        text: the noisy text, with as many lines as before.
-        reference: the text without noise.
-    """
-
-    text: str
-    reference: str
+    text: str  # the noisy text, with as many lines as before
+    reference: str  # the text without noise
 
     @cached_property
     def measured_wer(self) -> float:

@@ -33,11 +33,7 @@ class RuleTable:
     """Rules as arrays, for any number of texts; the forms of all words are in one list."""
 
     def __init__(self, rules: Mapping[str, Mapping[str, float]]) -> None:
-        """Lay out rules word -> form -> count; words with empty rules never change and are left out.
-
-        Raises:
-            InputError: a rule has only zero counts.
-        """
+        """Lay out rules word -> form -> count; words with empty rules never change and are left out."""
         self.index: dict[str, int] = {}
         self.forms: list[str] = []
         counts: list[float] = []
@@ -77,21 +73,13 @@ class RuleTable:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Probabilities that meet a goal as nearly as the rules allow.
+    """Probabilities that meet a goal as nearly as the rules allow."""
 
-    Attributes:
-        index: number of each word that has a rule; other words never change.
-        starts: index of the first form of each word, and the number of all forms.
-        cells: place of each form in the table of all rules.
-        probabilities: probability of each form.
-        expected_wer: expected share of wrong words before each correction, 0 to 1.
-    """
-
-    index: Mapping[str, int]
-    starts: npt.NDArray[np.int64]
-    cells: npt.NDArray[np.int64]
-    probabilities: npt.NDArray[np.float64]
-    expected_wer: Sequence[float]
+    index: Mapping[str, int]  # number of each word that has a rule; other words never change
+    starts: npt.NDArray[np.int64]  # index of the first form of each word, and the number of all forms
+    cells: npt.NDArray[np.int64]  # place of each form in the table of all rules
+    probabilities: npt.NDArray[np.float64]  # probability of each form
+    expected_wer: Sequence[float]  # expected share of wrong words before each correction, 0 to 1
 
     def sums(self) -> npt.NDArray[np.float64]:
         """Return the normalised cumulative probabilities of each word, added one by one as numpy's legacy generator adds them."""

@@ -21,20 +21,12 @@ _AS_IT_IS, _CAPITAL, _UPPER = range(3)
 
 @dataclass(frozen=True)
 class Token:
-    """A word or tag between white space.
-
-    Attributes:
-        key: form under which rules hold the word: lower case, without punctuation, plain apostrophes. Empty if noise must not change
-            the token: a speaker tag, a de-identified name, a noise tag, or punctuation.
-        before: punctuation before the word.
-        after: punctuation after the word.
-        case: how the word is capitalised.
-    """
-
+    # Form under which rules hold the word: lower case, without punctuation, plain apostrophes. Empty if noise
+    # must not change the token: a speaker tag, a de-identified name, a noise tag, or punctuation.
     key: str
-    before: str
-    after: str
-    case: int
+    before: str  # punctuation before the word
+    after: str  # punctuation after the word
+    case: int  # how the word is capitalised
 
     def dress(self, form: str) -> str:
         """Write another form with the case and punctuation of the token; the empty form, a deletion, stays empty."""

@@ -28,19 +28,12 @@ NOVELS, DEBATES = "novels", "debates"
 
 @dataclass(frozen=True)
 class CarrierFile:
-    """A file that can be downloaded.
+    """A file that can be downloaded."""
 
-    Attributes:
-        kind: folder for the file.
-        name: name of the file in that folder.
-        url: source of the file.
-        sha256: hash of the plain file, if we could check a copy.
-    """
-
-    kind: str
-    name: str
-    url: str
-    sha256: str | None
+    kind: str  # folder for the file
+    name: str  # name of the file in that folder
+    url: str  # source of the file
+    sha256: str | None  # hash of the plain file, if we could check a copy
 
 
 class _CarrierRow(Checked):
@@ -70,11 +63,7 @@ def carrier_files() -> tuple[CarrierFile, ...]:
 
 
 def carriers_of(options: Options, kind: str, task: str) -> Path:
-    """Return the folder of a kind of carriers in ``lct_carriers`` or, by default, in ``LCT_DATA_DIR/carriers``.
-
-    Raises:
-        InputError: the folder does not exist.
-    """
+    """Return the folder of a kind of carriers in ``lct_carriers`` or, by default, in ``LCT_DATA_DIR/carriers``."""
     root = options.carriers or data_dir(options, NAME)
     if not (root / kind).is_dir():
         raise InputError(

@@ -56,19 +56,12 @@ def _listed(file: str, *lists: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a text in lower case.
+    """The names of a text in lower case."""
 
-    Attributes:
-        names: words to rename.
-        acronyms: names that are always in capitals.
-        people: words that are names only after a title.
-        words: all words of the text, which no new name may repeat.
-    """
-
-    names: frozenset[str]
-    acronyms: frozenset[str]
-    people: frozenset[str]
-    words: frozenset[str]
+    names: frozenset[str]  # words to rename
+    acronyms: frozenset[str]  # names that are always in capitals
+    people: frozenset[str]  # words that are names only after a title
+    words: frozenset[str]  # all words of the text, which no new name may repeat
 
 
 def _is_person(word: re.Match[str], names: frozenset[str]) -> bool:
@@ -85,7 +78,6 @@ def _is_person(word: re.Match[str], names: frozenset[str]) -> bool:
 
 
 def names_of(texts: Sequence[str]) -> Names:
-    """Return the names of texts that belong together."""
     inside, titled, capital, upper, small = (Counter[str]() for _ in range(5))
     for text in texts:
         for match in _WORD.finditer(text):

@@ -11,23 +11,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph with its answers.
+    """A paragraph with its answers."""
 
-    Attributes:
-        text: the paragraph without line breaks.
-        labels: the answers of a recall task in this paragraph, as they are written, in order, each once.
-        reported: offset of the end of the first sentence of an abstract that reports on a study, or 0.
-    """
-
-    text: str
+    text: str  # the paragraph without line breaks
+    # The answers of a recall task in this paragraph, as they are written, in order, each once.
     labels: tuple[str, ...] = ()
-    reported: int = 0
+    reported: int = 0  # offset of the end of the first sentence of an abstract that reports on a study, or 0
 
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A text whose answers are known."""
-
     title: str
     paragraphs: tuple[Paragraph, ...]
 
@@ -41,12 +34,10 @@ class Growing(Generic[T]):
     """
 
     def __init__(self, written: Iterator[T]) -> None:
-        """Begin a text whose parts an iterator writes."""
         self._written = written
         self._kept: list[T] = []
 
     def __iter__(self) -> Iterator[T]:
-        """Yield the parts from the beginning."""
         # Parts that were written for another length come first.
         yield from self._kept
         for part in self._written:
@@ -54,11 +45,7 @@ class Growing(Generic[T]):
             yield part
 
     def first(self, characters: float, size: Callable[[T], int], least: int = 1) -> tuple[T, ...]:
-        """Return the fewest parts that reach a number of characters and a number of parts.
-
-        Raises:
-            InputError: ``characters`` is not positive.
-        """
+        """Return the fewest parts that reach a number of characters and a number of parts."""
         if characters <= 0:
             raise InputError("a text of no tokens cannot be written; ask for at least 1 token")
         taken: list[T] = []

@@ -51,8 +51,6 @@ class DividedNumbers:
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
-        """Divide the numbers by a key, and draw them with ``random``."""
-
         @cache
         def is_asked(number: int) -> bool:
             # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not be in the same part.

@@ -28,7 +28,6 @@ class Vocabulary:
     """Invent surnames, names of places and names of products; no two of a kind are equal."""
 
     def __init__(self, seed: int) -> None:
-        """Begin with no names."""
         self.dice = Dice(Random(stream(seed, "vocabulary")).random)
         self.names: list[str] = []
         self.used: defaultdict[str, set[str]] = defaultdict(set)

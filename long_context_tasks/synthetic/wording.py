@@ -46,7 +46,6 @@ def lines_of(file: str | Path) -> dict[str, tuple[str, ...]]:
 
 
 def words(file: str | Path, name: str) -> tuple[str, ...]:
-    """Return the lines of a list."""
     return lines_of(file)[name]
 
 
@@ -69,10 +68,6 @@ def plans(*files: str, varied: tuple[str, ...] = ()) -> dict[str, tuple[Plan, ..
     Args:
         files: names of files in ``data``.
         varied: beginnings of the names of lists whose words are varied.
-
-    Raises:
-        KeyError: a plan refers to a list that does not exist.
-        ValueError: brackets do not match, or lists refer to each other in a circle.
     """
     sources = {name: lines for file in files for name, lines in lines_of(file).items()}
     compiled: dict[str, tuple[Plan, ...]] = {}
@@ -200,7 +195,6 @@ def without_gaps(text: str, marks: str) -> str:
 
 
 def capital(text: str) -> str:
-    """Begin a text with a capital."""
     return text[:1].upper() + text[1:]
 
 
@@ -214,23 +208,18 @@ class Dice:
     """Draw from a stream of random numbers; the draws are the same on every Python version and machine."""
 
     def __init__(self, random: Callable[[], float]) -> None:
-        """Draw with ``random``, which returns numbers from 0 to 1."""
         self.random = random
 
     def chance(self, probability: float) -> bool:
-        """Return True with the given probability."""
         return self.random() < probability
 
     def below(self, number: int) -> int:
-        """Draw a whole number from 0 to ``number - 1``."""
         return int(self.random() * number)
 
     def whole(self, low: int, high: int) -> int:
-        """Draw a whole number from ``low`` to ``high``."""
         return low + int(self.random() * (high - low + 1))
 
     def pick(self, options: Sequence[T]) -> T:
-        """Choose one of the options."""
         # Python guarantees equal draws across versions only for random.random().
         return options[int(self.random() * len(options))]
 
@@ -240,7 +229,6 @@ class Dice:
         return [rest.pop(int(random() * len(rest))) for _ in range(number)]
 
     def shuffled(self, options: Sequence[T]) -> list[T]:
-        """Return all options in random order."""
         return self.sample(options, len(options))
 
 
@@ -248,24 +236,20 @@ class PlanWriter(Dice):
     """Fill sentence plans with the texts in ``fields``; a subclass may make them in :meth:`fill`."""
 
     def __init__(self, random: Callable[[], float], *files: str, varied: tuple[str, ...] = ()) -> None:
-        """Use the plans of some data files, see :func:`plans`."""
         super().__init__(random)
         self.plans = plans(*files, varied=varied)
         self.varied = varied
         self.fields: dict[str, str] = {}
 
     def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field (role, form)."""
         return self.fields[field[0]]
 
     def written(self, plan: Plan) -> str:
-        """Fill a plan."""
         out: list[str] = []
         expand(plan, self.fill, self.random, out)
         return "".join(out)
 
     def say(self, name: str) -> str:
-        """Fill one of the plans of a list."""
         return self._sentence(name, self.pick(self.plans[name]))
 
     def several(self, name: str, low: int, high: int) -> list[str]:

@@ -110,33 +110,6 @@ def test_front_and_back_matter_in_which_people_talk_is_story(spoken_in: bool) ->
     assert any("are kept" in doubt for doubt in story.warnings) == spoken_in
 
 
-HEADS = {
-    "misread": ["THE LONG ROAD {}", "THE L0NG R0AD {}", "<HE LONG ROAÐ {}", "THE LONG R0AD {}"],
-    "number first": ["{} THE LONG ROAD", "{} THE L0NG ROAÐ", "{} THE LONG R0AD"],
-    "two titles": ["{} THE LONG ROAD", "AT THE FERRY {}", "{} THE L0NG ROAD", "AT THÉ FERRY {}"],
-    "letters for digits": ["THE LONG ROAD {}", "THE LONG ROAD {}", "THE L0NG ROAD lO"],
-}
-
-
-@pytest.mark.parametrize("forms", HEADS)
-def test_heads_of_scanned_pages_go_though_letters_are_misread(tmp_path: Path, forms: str) -> None:
-    novel = paragraphs(90, 4)
-    pages = []
-    for place, text in enumerate(novel):
-        if place % 3 == 0:
-            words = text.split()
-            half = next(
-                k
-                for k in range(len(words) // 2, len(words))
-                if words[k][0].islower() and words[k - 1].isalpha()
-            )
-            head = HEADS[forms][place // 3 % len(HEADS[forms])].format(5 + place // 3)
-            pages += [" ".join(words[:half]), head, " ".join(words[half:])]
-        else:
-            pages.append(text)
-    assert list(clean("CHAPTER I\n\n\n" + told(pages)).paragraphs) == novel
-
-
 def test_heads_of_pages_that_stay_are_leaks() -> None:
     """The numbers rise too little for their heads to be found, but tell an order."""
     novel = paragraphs(90, 4)

@@ -2,12 +2,10 @@
 
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from xml.sax.saxutils import quoteattr
@@ -19,11 +17,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from long_context_tasks.corpora.stack_exchange import (
-    PostRow,
     build_index,
     html_to_text,
     is_text_only,
-    kept_index,
     parse_tags,
     posts_encoding,
     read_bodies,
@@ -84,27 +80,6 @@ def test_index(dump: Path) -> None:
 
 def test_bodies(dump: Path) -> None:
     assert list(read_bodies(dump, {3, 5, 99})) == [(3, "Yes é\U0001f600."), (5, "")]
-
-
-def test_an_index_is_kept_until_the_file_changes(
-    dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    read = 0
-
-    def watch(rows: Iterator[PostRow]) -> Iterator[PostRow]:
-        nonlocal read
-        read += 1
-        yield from rows
-
-    first, again = kept_index(dump, watch), kept_index(dump, watch)
-    assert read == 1 and repr(vars(again)) == repr(vars(build_index(dump)))
-    [kept] = (tmp_path / "cache" / "post_indexes").iterdir()
-    kept.write_bytes(kept.read_bytes()[:200])
-    assert repr(vars(kept_index(dump, watch))) == repr(vars(first)) and read == 2
-    os.utime(dump, ns=(0, 0))
-    kept_index(dump, watch)
-    assert read == 3 and len(list(kept.parent.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -177,7 +152,6 @@ def test_control_characters_are_dropped_and_counted(tmp_path: Path, name: str) -
         path = write(tmp_path / name, text)
     index = build_index(path)
     assert (index.rows, index.dropped) == (60, 60)
-    assert kept_index(path).dropped == kept_index(path).dropped == 60
     assert [html_to_text(body) for _, body in read_bodies(path, range(60))] == [
         f"\nNo {n}: ab & x\ty\n" for n in range(60)
     ]

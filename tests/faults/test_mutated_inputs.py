@@ -112,19 +112,6 @@ def _bundle(path: Path) -> object:
     return collect([path])
 
 
-def _post_index(path: Path) -> object:
-    from long_context_tasks.corpora.stack_exchange import kept_index
-
-    dump = path.with_name("Posts.xml")
-    dump.write_text(DUMP)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))
-        kept_index(dump)
-        [kept] = (path.parent / "cache" / "post_indexes").iterdir()
-        kept.write_bytes(path.read_bytes())
-        return kept_index(dump)
-
-
 def _carriers(path: Path) -> object:
     from long_context_tasks.recast import carriers
 
@@ -174,17 +161,6 @@ def _good_bundle(folder: Path) -> Path:
     from bundle_files import both_hosts, pack_one
 
     return pack_one(both_hosts(folder / "results"), folder / "out")
-
-
-def _good_index(folder: Path) -> Path:
-    from long_context_tasks.corpora.stack_exchange import kept_index
-
-    (folder / "Posts.xml").write_text(DUMP)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        kept_index(folder / "Posts.xml")
-    [kept] = (folder / "cache" / "post_indexes").iterdir()
-    return kept
 
 
 def _calls(module: str, name: str, *more: Any, **options: Any) -> Loader:
@@ -317,7 +293,6 @@ LOADERS: dict[str, tuple[str, Loader, bytes | Good]] = {
     "study": ("s.json", _study, _made(_good_study)),
     "documents of cases": ("d.sqlite", _documents, _made(_good_documents)),
     "bundle": ("owl.lct.zip", _bundle, _made(_good_bundle)),
-    "index of posts": ("i.npz", _post_index, _made(_good_index)),
     "token counts": ("t.sqlite", _counts, _made(_good_documents)),
 }
 ODD = [

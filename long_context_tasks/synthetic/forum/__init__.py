@@ -27,31 +27,21 @@ Value = int | str
 
 @cache
 def measures() -> Mapping[str, range]:
-    """Return the measures with their possible values."""
     rows = (line.split(", ") for line in words(FILE, "measures"))
     return {name: range(int(low), int(high) + 1, int(step)) for name, _, low, high, step in rows}
 
 
 @cache
 def kinds() -> Mapping[str, tuple[str, ...]]:
-    """Return the kinds with their possible values."""
     return {name: items(FILE, f"{name}.values") for name in items(FILE, "kinds")}
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement of a question.
-
-    Attributes:
-        trait: a measure or a kind.
-        relation: "max", "min" or "between" for measures, bounds included; "is" or "neither" for kinds.
-        values: the bounds, or the words that are required or ruled out.
-        right, wrong: values of parts that meet the requirement or miss it.
-    """
-
-    trait: str
-    relation: str
-    values: tuple[Value, ...]
+    trait: str  # a measure or a kind
+    relation: str  # "max", "min" or "between" for measures, bounds included; "is" or "neither" for kinds
+    values: tuple[Value, ...]  # the bounds, or the words that are required or ruled out
+    # right, wrong: values of parts that meet the requirement or miss it
     right: tuple[Value, ...]
     wrong: tuple[Value, ...]
 
@@ -65,7 +55,6 @@ class Requirements(PlanWriter):
     """
 
     def __init__(self, seed: int) -> None:
-        """Draw a device and the requirements for its new part."""
         super().__init__(Random(stream(seed, "requirements")).random, FILE)
         self.seed = seed
         device, _, aim = self.say("devices").partition(" to ")

@@ -37,53 +37,31 @@ _SMALL = 8  # most tokens that stay unused at the end
 
 @dataclass(frozen=True)
 class MeetingQuestion:
-    """A question with its answer.
-
-    Attributes:
-        type: who, what, when or howmany.
-        position: B, M, E or S, see :data:`POSITIONS`.
-        text: wording as a single question.
-        follow_up: wording after the question before it in a conversation; None if that has another subject.
-        answer: the gold answer.
-        options: the values that people brought up, in random order; the answer is one of them.
-        right: index of the answer in ``options``.
-        forms: for each option, the accepted ways to state it.
-    """
-
-    type: str
-    position: str
-    text: str
+    type: str  # who, what, when or howmany
+    position: str  # B, M, E or S, see POSITIONS
+    text: str  # wording as a single question
+    # Wording after the question before it in a conversation; None if that has another subject.
     follow_up: str | None
-    answer: str
-    options: tuple[str, ...]
-    right: int
-    forms: tuple[tuple[str, ...], ...]
+    answer: str  # the gold answer
+    options: tuple[str, ...]  # the values that people brought up, in random order; the answer is one of them
+    right: int  # index of the answer in options
+    forms: tuple[tuple[str, ...], ...]  # for each option, the accepted ways to state it
 
 
 @dataclass(frozen=True)
 class SyntheticMeeting:
-    """A transcript with its questions.
-
-    Attributes:
-        id: equal for equal seeds.
-        passages: parts of the transcript whose tokens were counted; each but the last one ends in a line break.
-        questions: questions in the order of a conversation.
-        num_tokens: number of tokens of the transcript with its line breaks.
-    """
-
-    id: str
+    id: str  # equal for equal seeds
+    # Parts of the transcript whose tokens were counted; each but the last one ends in a line break.
     passages: tuple[str, ...]
-    questions: tuple[MeetingQuestion, ...]
-    num_tokens: int
+    questions: tuple[MeetingQuestion, ...]  # questions in the order of a conversation
+    num_tokens: int  # number of tokens of the transcript with its line breaks
 
     @property
     def transcript(self) -> str:
-        """Return the whole text."""
         return "".join(self.passages)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines of the transcript."""
         return tuple(self.transcript.split("\n"))
 
 
@@ -103,9 +81,6 @@ def write_meeting(
         num_questions: number of questions, for each of which a meeting needs 350 tokens.
         first: number of the first question in a series of meetings, over which types and positions alternate.
         count: number of tokens of a text; by default those of cl100k.
-
-    Raises:
-        InputError: there are too few tokens for the questions.
     """
     rough = num_tokens if isinstance(num_tokens, int) else num_tokens(())
     if num_questions < 1:

@@ -28,21 +28,12 @@ Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class QuestionKind:
-    """A kind of question.
-
-    Attributes:
-        name: name of its plans.
-        type: one of :data:`TYPES`.
-        domain: kind of its values.
-        found: whether the meeting finds out the answer, as with the cause of a fault, and does not decide it.
-        classes: subjects that it may be about, see :data:`CLASSES`.
-    """
-
-    name: str
-    type: str
-    domain: str
+    name: str  # name of its plans
+    type: str  # one of TYPES
+    domain: str  # kind of its values
+    # Whether the meeting finds out the answer, as with the cause of a fault, and does not decide it.
     found: bool
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # subjects that it may be about, see CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +60,22 @@ class Value:
 
 @dataclass(frozen=True)
 class MeetingPoint:
-    """A point that a meeting settles.
-
-    Attributes:
-        subject: its subject.
-        kind: the kind of question about it.
-        values: the values that people bring up, in order.
-        speakers: the person who brings up each value.
-        reasons: a reason for each value; empty if no reasons are given.
-        leader: the person who settles it.
-        course: indices in ``values`` of the one that is taken, at first and after each change; the last one is the answer.
-    """
-
     subject: Subject
-    kind: QuestionKind
-    values: tuple[Value, ...]
-    speakers: tuple[str, ...]
-    reasons: tuple[str, ...]
-    leader: str
+    kind: QuestionKind  # the kind of question about it
+    values: tuple[Value, ...]  # the values that people bring up, in order
+    speakers: tuple[str, ...]  # the person who brings up each value
+    reasons: tuple[str, ...]  # a reason for each value; empty if no reasons are given
+    leader: str  # the person who settles it
+    # Indices in values of the one that is taken, at first and after each change; the last one is the answer.
     course: tuple[int, ...]
 
     @property
     def answer(self) -> Value:
-        """Return the value that is taken in the end."""
         return self.values[self.course[-1]]
 
 
 @cache
 def kinds() -> tuple[QuestionKind, ...]:
-    """Return every kind of question."""
     return tuple(
         QuestionKind(name, kind, domain, manner == "find", tuple(classes.split("/")))
         for name, kind, domain, manner, classes in (line.split(", ") for line in words(FILE, "kinds"))

@@ -17,16 +17,11 @@ _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<ot
 
 @dataclass(frozen=True)
 class Cast:
-    """The tags of a meeting, with brackets as in ``[PERSON3]``.
+    """The tags of a meeting, with brackets as in ``[PERSON3]``."""
 
-    Attributes:
-        present: people who speak; the first one leads the meeting.
-        absent: people who are only mentioned.
-        projects, organizations, locations: other names that are mentioned.
-    """
-
-    present: tuple[str, ...]
-    absent: tuple[str, ...]
+    present: tuple[str, ...]  # people who speak; the first one leads the meeting
+    absent: tuple[str, ...]  # people who are only mentioned
+    # projects, organizations, locations: other names that are mentioned
     projects: tuple[str, ...]
     organizations: tuple[str, ...]
     locations: tuple[str, ...]
@@ -41,7 +36,6 @@ class Speech(PlanWriter):
     """
 
     def __init__(self, cast: Cast, random: Callable[[], float]) -> None:
-        """Use the tags of a cast and a source of random numbers."""
         super().__init__(random, *FILES)
         self.cast = cast
         self.avoided: Sequence[str] = ()
@@ -62,7 +56,6 @@ class Speech(PlanWriter):
         return _tidy(self.written(deck.pop()))
 
     def sentence(self, name: str, **values: str) -> str:
-        """Return a sentence of a list with hesitations."""
         return self.spoken(self.plain(name, **values))
 
     def exchange(self, name: str, first: str, second: str, **values: str) -> list[str]:
@@ -123,11 +116,9 @@ class Speech(PlanWriter):
         return " ".join(out).replace(JOINED, " ")
 
     def people(self, number: int, *without: str) -> list[str]:
-        """Choose different people who are present, except some."""
         return self.sample([person for person in self.cast.present if person not in without], number)
 
     def other(self, *without: str) -> str:
-        """Choose a person who is present, except some."""
         return self.people(1, *without)[0]
 
 

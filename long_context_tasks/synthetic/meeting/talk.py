@@ -31,7 +31,6 @@ class Talk:
     """
 
     def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
-        """Choose the tags of the meeting; long meetings mention more projects."""
         random = Random(seed).random
         self.speech = Speech(_make_cast(Dice(random), num_tokens), random)
         self.count = count
@@ -77,11 +76,9 @@ class Talk:
         return discuss(speech, point)
 
     def opening(self) -> Lines:
-        """Return greetings."""
         return self.speech.exchange("hello", *self.speech.people(2))
 
     def closing(self) -> Lines:
-        """Return goodbyes."""
         return self.speech.exchange("bye", *self.speech.people(2))
 
     def _chat(self, room: float, last: str) -> Lines:

@@ -86,7 +86,6 @@ class TrialWriter(PlanWriter):
     """Write one abstract after another."""
 
     def __init__(self, seed: int) -> None:
-        """Begin without a topic; the seed also divides the numbers."""
         super().__init__(Random(seed).random, _FILE, varied=_VARIED)
         self.numbers = DividedNumbers(seed, self.random)
         self.names = Vocabulary(seed)
@@ -104,14 +103,12 @@ class TrialWriter(PlanWriter):
         return tuple(names.values())
 
     def topic(self) -> Topic:
-        """Draw the names of a review."""
         kinds = self._distinct(4, "disease_kind")
         diseases = tuple(f"{kind} {self.pick(_words('disease_name'))}" for kind in kinds)
         drugs = tuple(map(str.lower, self._distinct(5, "drug_first", "drug_middle", "drug_last")))
         return Topic(diseases, drugs[:4], drugs[4])
 
     def criteria(self, topic: Topic) -> Features:
-        """Draw the features that a review of the topic asks for."""
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
@@ -132,7 +129,6 @@ class TrialWriter(PlanWriter):
         return own, earlier
 
     def fill(self, field: tuple[str, str]) -> str:
-        """Return the text of a field."""
         role, form = field
         if role in self.text:
             text = self.text[role]
@@ -171,7 +167,6 @@ class TrialWriter(PlanWriter):
         return f"{number:,}" if self.chance(0.6) else str(number)
 
     def percentage(self) -> str:
-        """Return a percentage, whole or with a decimal."""
         if self.chance(0.6):
             return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
         return f"{self.decimal(3, 93)}%"
@@ -245,7 +240,6 @@ class TrialWriter(PlanWriter):
         return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
 
     def decimal(self, low: int, high: int) -> str:
-        """Return a number with one decimal."""
         return f"{self.whole(low, high - 1)}.{self.whole(1, 9)}"
 
     def _group(self, who: str) -> str:
@@ -388,7 +382,6 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _contrast(one: float, two: float, sizes: tuple[int, int]) -> float:
-    """Return the difference of two shares in standard errors."""
     both = (one * sizes[0] + two * sizes[1]) / sum(sizes)
     return (one - two) / sqrt(max(both * (1 - both), 1e-9) * (1 / sizes[0] + 1 / sizes[1]))
 

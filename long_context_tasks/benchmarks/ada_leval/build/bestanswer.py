@@ -46,7 +46,7 @@ from long_context_tasks.benchmarks.building import (
     write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.corpora.stack_exchange import kept_index, posts_encoding
+from long_context_tasks.corpora.stack_exchange import build_index, posts_encoding
 from long_context_tasks.schema import Case, CaseSet, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import read_manifest
@@ -340,7 +340,7 @@ def build_bestanswer(
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
     with work.writer(folder, options) as writer:
         counter = AnswerCounter(settings.measure)
-        index = kept_index(source, lambda rows: work.over(rows, "indexing posts", "post"))
+        index = build_index(source, lambda rows: work.over(rows, "indexing posts", "post"))
         pool = choose_pool(index, settings.tags, settings.questions_per_tag, source)
         texts = read_texts(source, pool, counter, work)
         try:
