@@ -102,15 +102,7 @@ def coverage(
 def item_sources(
     name: str, options: "Options", tasks: Sequence[str] = (), lengths: Sequence[str] = ()
 ) -> "Sequence[ItemSource]":
-    """Return the cases that a user names, grouped by task, domain and length.
-
-    Args:
-        name: a case folder, a folder of case folders or of JSON Lines files, such a file, or the name of a task or group with published
-            data.
-        options: options of a task that is given by name, such as ``lct_data_dir``.
-        tasks: only these; all if empty.
-        lengths: only these; all if empty.
-    """
+    """Return the cases that a user names, grouped by task, domain and length; without ``tasks`` or ``lengths``, of all."""
     from long_context_tasks.coverage.items import file_cases, folder_cases, length_name
 
     wanted = [length_name(length) for length in lengths]

@@ -14,13 +14,14 @@ import typer
 
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.output import add_table, give
+from long_context_tasks.cli.output import give, print_table
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.files import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from long_context_tasks.results import StoredRun
 
 _NEEDED = ("lm_eval", "opencompass", "torch", "transformers", "gguf", "polars", "jinja2", "plotly")
 app = typer.Typer(add_completion=False)
@@ -60,15 +61,14 @@ def demo(
     site = folder / "site"
     report = ["lct", "report", str(lm_eval), str(opencompass), "--out", str(site), "--title", "Demo"]
     _run(report, folder / "report.log", {}, console)
-    numbers: dict[str, dict[str, Mapping[str, float]]] = {task: {} for task in names}
-    for host, place in (("lm-eval", lm_eval), ("OpenCompass", opencompass)):
-        for run in sorted(find_runs(place).runs, key=attrgetter("made")):
-            numbers[run.task][host] = run.numbers  # the newest run of a host replaces older ones
-    console.print(results_table(numbers, chosen["metrics"], model.name))
-    rows = [
-        {"task": task, "host": host, **row} for task, hosts in numbers.items() for host, row in hosts.items()
-    ]
-    add_table(f"{model.name}, synthetic cases", rows)
+    hosts = {"lm-eval": lm_eval, "OpenCompass": opencompass}
+    newest = {
+        (run.task, host): run
+        for host, place in hosts.items()
+        for run in sorted(find_runs(place).runs, key=attrgetter("made"))
+    }
+    runs = {(task, host): newest[task, host] for task in names for host in hosts if (task, host) in newest}
+    _print_results(runs, chosen["metrics"], model.name)
     give(site=site / "index.html")
     console.print(f"Open in a browser: {(site / 'index.html').resolve()}", highlight=False, soft_wrap=True)
 
@@ -145,19 +145,15 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
         )
 
 
-def results_table(
-    tasks: Mapping[str, Mapping[str, Mapping[str, float]]], columns: Sequence[str], model: str
-) -> "Table":
-    """Return a table with a row per task and host; accuracies in percent."""
-    from rich.table import Table
-
-    table = Table(title=f"{model}, synthetic cases, percent")
-    for name in ("task", "host", "cases", *columns):
-        table.add_column(name.replace("_", " "), justify="left" if name in ("task", "host") else "right")
-    for task, hosts in tasks.items():
-        for host, row in hosts.items():
-            first, *others = (f"{100 * row[column]:.1f}" for column in columns)
-            low, high = (100 * row[f"{columns[0]}_{end}"] for end in ("low", "high"))
-            cases = f"{row['n_scored']:.0f}/{row['n']:.0f}"
-            table.add_row(task, host, cases, f"{first} \\[{low:.1f}, {high:.1f}]", *others)
-    return table
+def _print_results(runs: Mapping[tuple[str, str], "StoredRun"], metrics: Sequence[str], model: str) -> None:
+    """Print a row for each task and host; figures in percent, the first one with its interval."""
+    rows, values = [], []
+    for (task, host), run in runs.items():
+        numbers = run.numbers
+        first, *others = (f"{100 * numbers[name]:.1f}" for name in metrics)
+        low, high = (100 * numbers[f"{metrics[0]}_{end}"] for end in ("low", "high"))
+        cases = f"{numbers['n_scored']:.0f}/{numbers['n']:.0f}"
+        rows.append([task, host, cases, f"{first} [{low:.1f}, {high:.1f}]", *others])
+        values.append({"task": task, "host": host, **numbers})
+    columns = ["task", "host", "cases", *(name.replace("_", " ") for name in metrics)]
+    print_table(f"{model}, synthetic cases, percent", columns, rows, ("host",), values)

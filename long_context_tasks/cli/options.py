@@ -132,16 +132,11 @@ def field_options(kind: type) -> list[MoreOption]:
 
 
 def with_settings(place: str) -> type[TyperCommand]:
-    """Return the class of a command with an option for every described field of a settings class.
-
-    Args:
-        place: ``module:class``, imported when the command runs or shows its help, so that `lct --help` stays fast.
-    """
+    """Return the class of a command with an option for every described field of a class at ``module:class``."""
 
     class SettingsCommand(TyperCommand):
-        """Command with an option for every described field of a settings class."""
-
         def get_params(self, ctx: Any) -> list[Any]:
+            # Imported when the command runs or shows its help, so that `lct --help` stays fast.
             module, _, name = place.partition(":")
             return with_more_options(
                 super().get_params(ctx), field_options(getattr(importlib.import_module(module), name))

@@ -61,13 +61,8 @@ class _BookRow(SourceRow):
         if self.paragraphs is not None:
             blocks = [Block(tuple(text.strip().split("\n")), 1) for text in self.paragraphs if text.strip()]
             kept = tuple(block.text for block in blocks)
-            return Book(
-                self.id,
-                self.title or self.id,
-                kept,
-                (0,) if kept else (),
-                form_of(blocks, blocks, blocks, ()),
-            )
+            chapters = (0,) if kept else ()
+            return Book(self.id, self.title or self.id, kept, chapters, form_of(blocks, blocks, blocks, ()))
         return _from_chapters(self.id, self.title, map("\n\n".join, self.chapters or ()))
 
     @model_validator(mode="after")
@@ -129,16 +124,8 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
 def _from_text(book_id: str, title: str, text: str) -> Book:
     story = clean(text)
     titles = tuple(heading.title for heading in story.headings if heading.title.strip())
-    return Book(
-        book_id,
-        title or story.title or book_id,
-        story.paragraphs,
-        story.chapters,
-        story.form,
-        titles,
-        story.warnings,
-        story.dropped,
-    )
+    found = (story.paragraphs, story.chapters, story.form, titles, story.warnings, story.dropped)
+    return Book(book_id, title or story.title or book_id, *found)
 
 
 def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:

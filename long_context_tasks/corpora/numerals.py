@@ -341,17 +341,13 @@ def readings(line: str) -> Iterator[tuple[str, Numbered]]:
 def count_in(values: Sequence[int], *, again: bool, step: int = 2) -> list[int]:
     """Return the places of the longest count among numbers, in which each exceeds the one before by at most ``step``.
 
-    Args:
-        values: numbers in the order of a text.
-        again: whether a count may begin again at 1, as chapters do in each part.
-        step: largest difference between neighbours.
+    With ``again``, a count may begin again at 1, as chapters do in each part.
 
     >>> count_in([1, 2, 40, 3, 1, 2, 3], again=True), count_in([7, 7, 8, 1], again=False)
     ([0, 1, 3, 4, 5, 6], [0, 2])
     """
-    longest: dict[
-        int, tuple[int, int]
-    ] = {}  # value -> length of the longest count that ends with it, and place
+    # Value -> length of the longest count that ends with it, and place.
+    longest: dict[int, tuple[int, int]] = {}
     before: list[int | None] = []
     best = (0, -1)
     for place, value in enumerate(values):

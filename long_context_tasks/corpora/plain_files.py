@@ -256,12 +256,7 @@ def read_plain(path: Path) -> str:
 
 
 def read_value(path: Path, what: str) -> Any:
-    """Return the value of a JSON file.
-
-    Args:
-        path: a ``.json`` or ``.json.gz`` file.
-        what: the expected content, for messages, e.g. ``a record of MS^2``.
-    """
+    """Return the value of a JSON file; ``what`` is the expected content, for messages, e.g. ``a record of MS^2``."""
     try:
         return _value(read_text(path))
     except ValueError as error:
@@ -289,12 +284,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``), one line in memory at a time.
-
-    Args:
-        path: a ``.jsonl`` or ``.jsonl.gz`` file.
-        what: one object of it, for messages, e.g. ``a debate``.
-    """
+    """Yield the objects of a JSON Lines file with their places (``FILE, line 3``); ``what`` is one, for messages (``a debate``)."""
     remedy = f"write {what} as one JSON object a line"
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
@@ -316,19 +306,12 @@ def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple
 
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """Yield the records of all files at a path, each with its place, one file in memory at a time.
-
-    Args:
-        path: a file, or a folder as for :func:`data_files`.
-        readers: the reader for each kind of file.
-        nothing: message for a path without records, after the path.
-    """
+    """Yield the records of all files at a path with their places; ``nothing`` ends the error for a path without records."""
     found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
     return unique(found, f"{path}: {nothing}")
 
 
 def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """Yield records with their places."""
     seen: dict[str, str] = {}
     for place, record in records:
         if record.id in seen:

@@ -116,11 +116,7 @@ class Rules:
 
 
 def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) -> None:
-    """Write a JSON object word -> {form: count} on each line, gzipped if the name ends in ``.gz``.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write a JSON object word -> {form: count} on each line, gzipped if the name ends in ``.gz``."""
     lines = "".join(json.dumps({word: forms}, ensure_ascii=False) + "\n" for word, forms in rules)
     # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark, as in responses.
     data = lines.encode("utf-8", "replace")

@@ -216,9 +216,6 @@ def inject_exact(text: str, model: ErrorModel, wer: float, seed: int) -> str:
 
     Returns:
         As many lines; tags unchanged; lines with words keep at least one word.
-
-    Raises:
-        InputError: no word in the text could be misheard.
     """
     raw = text.split("\n")
     lines = [line.split() for line in raw]
@@ -307,10 +304,7 @@ def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exac
 
 
 def _may_be_english(text: str) -> bool:
-    """Check that half of the words are in the default rules.
-
-    They hold 90 % of the words of English novels and meetings, and at most 40 % in other languages.
-    """
+    # The default rules hold 90 % of the words of English novels and meetings, and at most 40 % in other languages.
     words = words_of(text)
     if len(words) < _FEWEST_WORDS and text.isascii():
         return True

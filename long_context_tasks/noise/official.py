@@ -99,9 +99,6 @@ def calibrate(table: RuleTable, occurrences: Mapping[str, int], wer: float) -> C
         table: the rules.
         occurrences: number of times that each word is in the text.
         wer: goal, 0 to 1. As in the official code, a goal of 0 does not scale at all.
-
-    Raises:
-        InputError: the text holds no words, or no word of it can stay right, so that nothing can be scaled.
     """
     total = sum(occurrences.values())
     if not total:
@@ -142,17 +139,8 @@ def inject_official(text: str, table: RuleTable, wer: float, seed: int) -> str:
     Each word takes one uniform number of numpy's legacy generator, in order. The official command line draws in a pool of unseeded
     processes; this equals it with one process and a seed.
 
-    Args:
-        text: lines of words.
-        table: the rules.
-        wer: goal, 0 to 1.
-        seed: seed of the generator, 0 to 2**32 - 1.
-
     Returns:
         As many lines; a deletion inside a line leaves two spaces, white space around a line is lost.
-
-    Raises:
-        InputError: as in :func:`calibrate`, or a NUL character in the text.
     """
     if _LINE_END in text:
         raise InputError("the text holds NUL characters, so it is not plain text; give a transcript in UTF-8")
@@ -227,15 +215,7 @@ def _best_moves(scores: npt.NDArray[np.float64], gap: float) -> list[bytes]:
 
 
 def align(scores: npt.NDArray[np.float64], gap: float) -> list[tuple[int, int]]:
-    """Align two sequences.
-
-    Args:
-        scores: score of each item of the first sequence (rows) with each of the second (columns).
-        gap: penalty of each item without a partner, 0 or 1.
-
-    Returns:
-        Pairs of indices in order; -1 marks a gap.
-    """
+    """Align two sequences by the scores of their items, with a penalty of 0 or 1 for a gap; -1 marks a gap in the result."""
     rows, columns = scores.shape
     if not rows or not columns:
         return [(i, -1) for i in range(rows)] + [(-1, j) for j in range(columns)]

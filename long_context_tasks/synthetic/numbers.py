@@ -45,14 +45,11 @@ class DividedNumbers:
 
     Nearly every small number would be an answer in one place of a long text and a distractor in another, and a
     list of all numbers would be right. So a key divides the whole numbers: some are only used as answers, the others only as distractors.
-
-    Attributes:
-        is_asked: whether a number may be an answer.
     """
 
     def __init__(self, key: int, random: Callable[[], float]) -> None:
         @cache
-        def is_asked(number: int) -> bool:
+        def is_asked(number: int) -> bool:  # whether a number may be an answer
             # A multiply-xorshift hash as in splitmix64, because neighbouring numbers must not be in the same part.
             mixed = ((number ^ (key & _MASK)) * 0x9E3779B97F4A7C15) & _MASK
             mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK

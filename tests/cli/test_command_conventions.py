@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -68,19 +67,6 @@ def test_an_option_has_one_short_form_and_one_type_everywhere():
     assert {long: found for long, found in types.items() if len(found) > 1} == {}
     taken = [one for found in short.values() for shorts in found for one in shorts]
     assert sorted(taken) == sorted(set(taken)), "one short form for two options"
-
-
-def test_an_option_has_one_explanation_everywhere():
-    words = defaultdict(set)
-    for command in commands():
-        for param in command.command.params:
-            if param.param_type_name == "option":
-                words[param.opts[0]].add(param.help)
-    assert len(words["--json"]) == 1
-    assert len(words["--device"]) == len(words["--wording"]) == 1
-    assert len(words["--seeds"]) == len(words["--csv"]) == 1
-    # Commands that read runs fall back to the data of the runs.
-    assert len(words["--data-dir"]) <= 2
 
 
 @pytest.mark.parametrize("command", commands(), ids=name)
@@ -221,20 +207,3 @@ def test_json_is_one_document_also_when_a_check_fails(monkeypatch):
     # The next command of the process begins anew.
     result = CliRunner().invoke(app, ["tasks"])
     assert result.stdout.splitlines()[-2:] == ["a message", "done"] and "{" not in result.stdout
-
-
-def test_no_message_goes_around_the_common_output():
-    """With --json a message on standard output would spoil the document."""
-    import long_context_tasks.cli as package
-
-    allowed = {"__init__.py", "output.py"}
-    for path in sorted(Path(package.__path__[0]).glob("*.py")):
-        if path.name in allowed:
-            continue
-        for call in re.finditer(
-            r"typer\.echo\((?:[^()]|\([^()]*(?:\([^()]*\)[^()]*)*\))*\)", path.read_text("utf-8")
-        ):
-            text = call[0]
-            assert "err=True" in text or re.search(r"noisy\.text|json_value\(row\)", text), (
-                f"{path.name}: {text}"
-            )

@@ -5,9 +5,7 @@ import json
 import re
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
-from random import Random
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -20,7 +18,6 @@ from long_context_tasks.corpora.stack_exchange import (
     build_index,
     html_to_text,
     is_text_only,
-    parse_tags,
     posts_encoding,
     read_bodies,
     rows,
@@ -110,11 +107,6 @@ def test_json_values_may_be_numbers_and_lists(tmp_path: Path) -> None:
     index = build_index(write(tmp_path / "p.jsonl", json.dumps(line)))
     assert index.tags == ("a", "b")
     assert index.asked[0] == np.datetime64("2020-01-02T03:04:05")
-
-
-def test_tags() -> None:
-    assert parse_tags("<a>") == parse_tags("|a|") == ["a"]
-    assert parse_tags("<c++><node.js>") == parse_tags("|c++|node.js|") == ["c++", "node.js"]
 
 
 TEXT = st.text(
@@ -226,26 +218,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=says) as caught:
             list(rows(path))
         assert str(path) in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["Posts.xml", "Posts.xml.gz"])
-def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
-    def peak(rows: int) -> int:
-        # Texts that pack about as well as real ones do: what packs a hundredfold comes out in large pieces.
-        posts = [
-            {"Id": str(i), "PostTypeId": "2", "Body": Random(i).randbytes(700).hex()} for i in range(1, rows)
-        ]
-        path = write(tmp_path / name, as_xml(posts))
-        del posts
-        tracemalloc.start()
-        assert sum(1 for _ in read_bodies(path, {5})) == 1
-        used = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return used
-
-    peak(10)  # imports
-    assert peak(8000) < peak(2000) + 3_000_000
 
 
 PEAK = """

@@ -2,17 +2,15 @@
 
 import gzip
 import json
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from long_context_tasks.corpora.debates import read_debates, without_columns
+from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.opinions import read_opinions
 from long_context_tasks.corpora.reviews import Study, read_reviews
 from long_context_tasks.schema import InputError
@@ -216,30 +214,6 @@ def test_a_number_that_may_be_counted_or_a_column_stays(tmp_path: Path) -> None:
 def test_a_few_numbers_in_order_are_not_columns(tmp_path: Path) -> None:
     text = " ".join(f"{'It was said before. ' * 60}Then {number} members left." for number in range(2, 9))
     assert speeches(tmp_path, {"id": 1, "turns": [{"text": text}]}) == (text,)
-
-
-@pytest.mark.slow
-def test_many_numbers_are_read_in_linear_time() -> None:
-    """A table of few values: each number has hundreds before it that could be the last column."""
-
-    def steps(pairs: int) -> int:
-        count = 0
-
-        def step(frame: FrameType, event: str, _: object) -> Any:
-            nonlocal count
-            frame.f_trace_lines, frame.f_trace_opcodes = False, True
-            count += event == "opcode"
-            return step
-
-        before = sys.gettrace()
-        sys.settrace(step)
-        try:
-            without_columns(["one 2 two 3 " * pairs])
-        finally:
-            sys.settrace(before)
-        return count
-
-    assert steps(1000) < 8 * steps(250)  # four times the pairs; quadratic work is sixteen times as much
 
 
 def test_turns_of_json_lines_are_repaired(tmp_path: Path) -> None:

@@ -47,12 +47,7 @@ class Requirement:
 
 
 class Requirements(PlanWriter):
-    """A forum question with any number of answers, each of which depends on the seed and its number only.
-
-    Attributes:
-        seed: seed of the question and its answers.
-        points: the requirements in the order of the question.
-    """
+    """A forum question with any number of answers, each of which depends on the seed and its number only."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(Random(stream(seed, "requirements")).random, FILE)

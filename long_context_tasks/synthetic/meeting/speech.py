@@ -28,17 +28,12 @@ class Cast:
 
 
 class Speech(PlanWriter):
-    """Write the sentences of all people in a meeting.
-
-    Attributes:
-        cast: the tags of the meeting.
-        avoided: people whom a plan with an open person does not name.
-    """
+    """Write the sentences of all people in a meeting."""
 
     def __init__(self, cast: Cast, random: Callable[[], float]) -> None:
         super().__init__(random, *FILES)
         self.cast = cast
-        self.avoided: Sequence[str] = ()
+        self.avoided: Sequence[str] = ()  # people whom a plan with an open person does not name
         self._values: dict[str, str] = {}
         self._decks: dict[str, list[Plan]] = {}
 

@@ -22,18 +22,13 @@ _TAGS = 24  # numbers that tags take
 
 
 class Talk:
-    """Write reports on one subject after another, questions about them, asides, and points without a question.
-
-    Attributes:
-        speech: writes the sentences.
-        count: number of tokens of some lines.
-        reserved: subjects of the points that are asked about; other points repeat their nouns with other projects.
-    """
+    """Write reports on one subject after another, questions about them, asides, and points without a question."""
 
     def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
         random = Random(seed).random
         self.speech = Speech(_make_cast(Dice(random), num_tokens), random)
-        self.count = count
+        self.count = count  # of the tokens of some lines
+        # Subjects of the points that are asked about; other points repeat their nouns with other projects.
         self.reserved: list[Subject] = []
         self._pending: deque[MeetingPoint] = deque()
         self._subject: Subject | None = None
@@ -47,12 +42,7 @@ class Talk:
                 return subject
 
     def more(self, room: float, last: str) -> Lines:
-        """Return lines that settle no point that is asked about; they are empty if no line fits.
-
-        Args:
-            room: largest number of tokens.
-            last: the last speaker; another person continues, except with a point.
-        """
+        """Return lines of at most ``room`` tokens that settle no point that is asked about; none if no line fits."""
         if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
             return self._other_point()
         lines = self._chat(room, last)
