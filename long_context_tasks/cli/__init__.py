@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from long_context_tasks.schema.files import DISK_FAULTS, InputError, visible
 
+# Command -> module in this folder and its typer app, which holds one command or a group of them.
 _COMMANDS = {
     "annotate": "annotate:app",
     "build": "build:app",
@@ -30,10 +31,9 @@ _COMMANDS = {
     "runs": "runs:app",
     "tasks": "tasks:app",
 }
-"""Command -> module in this folder and its typer app, which holds one command or a group of them."""
 
+# Exit codes other than 0; docs/cli.md explains them. The last two are those of a shell for a program ended by a signal.
 FINDING, BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 1, 2, 3, 130, 141
-"""Exit codes other than 0; docs/cli.md explains them. The last two are those of a shell for a program ended by a signal."""
 
 _DEBUG = "--debug"
 

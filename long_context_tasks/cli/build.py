@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from long_context_tasks.engines import Engine
 
 T = TypeVar("T")
+# Takes the place of a builder's name to put shards together, which needs none of the builders' options.
 _MERGE = "merge"
-"""Takes the place of a builder's name to put shards together, which needs none of the builders' options."""
 _PANEL = "All tasks"
+# Characters of a table with a column for each task; a wider table gets a row for each task and reason instead.
 _WIDEST = 140
-"""Characters of a table with a column for each task; a wider table gets a row for each task and reason instead."""
 _WORDS = "lct_build_words"
 app = typer.Typer(add_completion=False)
 

@@ -112,8 +112,8 @@ def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
         typed_options(ctx)[str(param.name)] = value
 
 
+# Type or format of a field in a JSON schema -> type of the option; all others are text.
 _KINDS = {"integer": int, "number": float, "boolean": bool, "path": Path}
-"""Type or format of a field in a JSON schema -> type of the option; all others are text."""
 
 
 def field_options(kind: type) -> list[MoreOption]:
@@ -170,6 +170,7 @@ def complete_family(incomplete: str) -> list[str]:
     return [name for name in builders() if name.startswith(incomplete)]
 
 
+# For every command that prints a table or a result; cli/output.py does the rest.
 Json = Annotated[
     bool,
     typer.Option(
@@ -178,7 +179,6 @@ Json = Annotated[
         help="Print one JSON document on standard output; everything else goes to standard error.",
     ),
 ]
-"""For every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
 
 _DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
 DataDir = Annotated[Path | None, typer.Option(help=_DATA_DIR)]
@@ -194,6 +194,7 @@ RunsCases = Annotated[
 ]
 
 # Some numbers are text here: `resolve_options` reads them, so that the command line and the environment accept the same forms.
+# The options of a run that change the cases and prompts of a task.
 RUN_OPTIONS = (
     MoreOption("cases", Path, "Folder of built cases, for tasks that take them."),
     MoreOption("length", str, "Length of tasks that end in _any, e.g. 24k."),
@@ -210,7 +211,6 @@ RUN_OPTIONS = (
     MoreOption("carriers", Path, "Folder of real texts for recast cases; see `lct data fetch carriers`."),
     MoreOption("data_dir", Path, _DATA_DIR),
 )
-"""The options of a run that change the cases and prompts of a task."""
 
 
 class RunOptionsCommand(TyperCommand):

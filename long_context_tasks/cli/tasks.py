@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from long_context_tasks.benchmarks.catalogue import TaskSpec
 
 app = typer.Typer(add_completion=False)
+# Kind of data that the tasks of each source read.
 _READS = {"seed": "none", "published": "published", "recast": "carriers", "built": "your own cases"}
-"""Kind of data that the tasks of each source read."""
+# Title of the table for each kind of data.
 _TITLES = {
     "none": "Generated from a seed: no data needed",
     "published": "Published data: `lct data fetch BENCHMARK`, or LCT_DATA_DIR",
     "carriers": "Real texts, recast: `lct data fetch carriers`, or LCT_CARRIERS",
     "your own cases": "Your own cases only: `lct build`, then lct_cases (LCT_CASES)",
 }
-"""Title of the table for each kind of data."""
 _VARYING = "length or split"
 _WER = re.compile(r"_wer(\d+)")
 # A longer name would leave no room for the other columns in a terminal of 80 characters.

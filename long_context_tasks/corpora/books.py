@@ -44,8 +44,8 @@ class Book:
     dropped: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
+# A text or a list of paragraphs.
 _Chapter = Annotated[list[str], BeforeValidator(lambda held: [held] if isinstance(held, str) else held)]
-"""A text or a list of paragraphs."""
 
 
 class _BookRow(SourceRow):

@@ -33,8 +33,8 @@ from long_context_tasks.corpora.printed_text import (
     without_markup,
 )
 
+# Why words are removed. "marks" are tags, frames and marks of notes, and words that a line end had cut.
 REASONS = ("licence", "front matter", "back matter", "headings", "notes", "captions", "page numbers", "marks")
-"""Why words are removed. "marks" are tags, frames and marks of notes, and words that a line end had cut."""
 _OUTSIDE = "outside"  # a block between the story and a kept part above or below it
 
 _TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from long_context_tasks.corpora.blocks import Block, ends_sentence
 from long_context_tasks.corpora.numerals import any_keyword, count_in, plain
 
+# Marks the place of a removed note, picture or page number; a paragraph that it cut in two is joined again.
 CUT = "\x00"
-"""Marks the place of a removed note, picture or page number; a paragraph that it cut in two is joined again."""
 WORDS_A_PAGE = 600  # a series of digits whose median distance is less may number pages
 # The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47". Scanners misread capitals: "THE L0NG R0AD 47".
 _HEAD = re.compile(

@@ -56,8 +56,8 @@ class _HasId(Protocol):
 
 
 R = TypeVar("R", bound=_HasId)
+# Yields the records of a file, each with its place (file and row) for messages.
 Reader = Callable[[Path], Iterator[tuple[str, R]]]
-"""Yields the records of a file, each with its place (file and row) for messages."""
 
 
 def _id(value: object) -> str:

@@ -228,9 +228,8 @@ def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-QUESTION = 1
-ANSWER = 2
-"""Values of ``PostTypeId``; posts of other types (wikis, nominations ...) only count as rows."""
+# Values of PostTypeId; posts of other types (wikis, nominations ...) only count as rows.
+QUESTION, ANSWER = 1, 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from long_context_tasks.schema.files import json_rows, write_whole
 
 _DEFAULT = "rules/default.jsonl.gz"
 ENGLISH = "en"
-_LANGUAGE = "<language>"
-"""Key in the place of a word, whose only form is the code of the language."""
+_LANGUAGE = "<language>"  # key in the place of a word, whose only form is the code of the language
 _REMEDY = "make rules with `lct noise learn`"
 # Integers stay integers, so that rules that are read and written again keep their bytes.
 _Count = Annotated[

@@ -180,8 +180,7 @@ def _draw(
         drawn = drawn - too_far + too_short
 
 
-CORPUS = "<unk>"
-"""Key of the first line of the official rules file, which holds rates of the whole corpus."""
+CORPUS = "<unk>"  # key of the first line of the official rules file, which holds rates of the whole corpus
 
 # Pairs of a corpus repeat their words; 262,144 distances hold those of half a million pairs of sentences.
 _distance = lru_cache(maxsize=1 << 18)(Levenshtein.distance)

@@ -16,8 +16,7 @@ from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.tokens.build_settings import SourceOption
 
-NAME = "carriers"
-"""Name of the folder in LCT_DATA_DIR, and in `lct data fetch`."""
+NAME = "carriers"  # name of the folder in LCT_DATA_DIR, and in `lct data fetch`
 CARRIERS = SourceOption(
     NAME,
     "Folder of real texts that recast cases are made from, with novels/ and debates/. Default: carriers in LCT_DATA_DIR",

@@ -22,27 +22,26 @@ from long_context_tasks.synthetic.wording import lines_of
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?:t|am)\b)?")  # "Don't" has no Don in it
 _TITLED = r"\b(?:Mr|Mrs|Miss|Ms|Dr|St|Messrs|[Hh]on|Prof|Rev)\.? (?:[A-Z]\.? ?)*"
+# Text before a word inside a sentence, except a quotation mark, after which a sentence may begin.
 _INSIDE = re.compile(
     rf"(?:(?P<titled>{_TITLED})|(?:[^\WA-Z\d_]|[,;]|\b[B-HJ-Z]\.) |[-–—/(])(?:[DdLlO]['’])?$"
 )
-"""Text before a word inside a sentence, except a quotation mark, after which a sentence may begin."""
+# A title and first names before the name of a person.
 _PERSON = re.compile(
     r"\b(?P<title>Mr|Mrs|Miss|Ms|Dr|[Hh]on)\.? (?:[A-Z]\.? ?)*(?P<first>(?:[A-Z][\w’'-]+ ){0,2})$"
 )
-"""A title and first names before the name of a person."""
 _NEXT_WORD = re.compile(r" ([A-Z][^\W\d_]+)")
+# Lists of words that are not names of persons even after a title.
 _NO_PEOPLE = ("titles and kin", "faith", "public life", "others", "words before which a sentence ends")
-"""Lists of words that are not names of persons even after a title."""
 _LONGEST_BEFORE = 20  # characters before a word that are searched
 _FEWEST = 3  # capitals inside sentences that make a word of common.txt a name
 _TITLES = 2  # titles before a word that make it a name although it is often in lower case
 _SMALL = 5  # capitals inside sentences that a name needs for each time in lower case
 _ROMAN = re.compile(r"[ivxlcdm]+")
 _ACRONYM = 5  # letters at most
+# A word after "an", unlike Europe, Utah and the UK.
 _OPENS = re.compile(r"(?!eu|u[^aeiou]?[aeiou]|u[sk]\b)[aeiou]", re.IGNORECASE)
-"""A word after "an", unlike Europe, Utah and the UK."""
-_OPENS_SPELLED = re.compile("[AEFHILMNORSX]")
-"""A word that is spelled out after "an", as in "an NGO"."""
+_OPENS_SPELLED = re.compile("[AEFHILMNORSX]")  # a word that is spelled out after "an", as in "an NGO"
 _TRIES = 2000
 _DRAWS = 300  # names drawn in search of the same initial
 

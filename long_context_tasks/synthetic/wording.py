@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+# Parts of a sentence, each with its kind: a text, a field (role, form), or a choice of plans.
 Plan = tuple[tuple[int, Any], ...]
-"""Parts of a sentence, each with its kind: a text, a field (role, form), or a choice of plans."""
 TEXT, FIELD, CHOICE = 0, 1, 2
 
 FOLDER = Path(__file__).parent / "data"

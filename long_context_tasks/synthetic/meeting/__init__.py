@@ -25,8 +25,8 @@ from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.wording import capital, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
+# Place of an answer: in the first, second or last third, or in several places; named as in ELITR-Bench.
 POSITIONS = ("B", "M", "E", "S")
-"""Place of an answer: in the first, second or last third, or in several places; named as in ELITR-Bench."""
 SHORTEST = 700  # tokens of a transcript with room for one point
 
 Tokens = int | Callable[[Sequence["MeetingQuestion"]], int]

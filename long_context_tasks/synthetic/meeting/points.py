@@ -16,8 +16,7 @@ from long_context_tasks.synthetic.numbers import MONTHS, in_words, ordinal
 from long_context_tasks.synthetic.wording import Dice, items, words
 
 CLASSES = ("document", "event", "system")
-TYPES = ("who", "what", "when", "howmany")
-"""Types of questions, named as in ELITR-Bench."""
+TYPES = ("who", "what", "when", "howmany")  # types of questions, named as in ELITR-Bench
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
 _NUMBERS = {"pages": (4, 96, 1), "people": (8, 240, 1), "machines": (2, 48, 1), "euros": (200, 9000, 50)}

@@ -8,8 +8,8 @@ from long_context_tasks.synthetic.wording import Plan, PlanWriter, items, repair
 
 FILE = "meeting.txt"
 FILES = (FILE, "meeting_talk.txt")
+# Replaces the spaces inside subjects and values until the end, so that no hesitation falls there.
 JOINED = "\u00a0"
-"""Replaces the spaces inside subjects and values until the end, so that no hesitation falls there."""
 _BEGIN, _PAUSE, _REPEAT, _RESTART, _NOISE = 0.3, 0.05, 0.08, 0.04, 0.012
 _JOINING = ("And", "But", "So")
 _NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")

@@ -27,13 +27,12 @@ _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"yeara": (1948, 1985), "yearb": (1986, 2023)}
 _MASS = {"child": (14, 38), "teen": (41, 66), "adult": (62, 84), "old": (57, 78)}
 _HEIGHT = {"child": (96, 142), "teen": (152, 174), "adult": (161, 179), "old": (156, 172)}
+# Numbers other than counts of people; a study adds some.
 _RANGES = {"k": (2, 59), "small": (2, 12), "months": (3, 29), "span": (3, 104), "top": (20, 99)}
-"""Numbers other than counts of people; a study adds some."""
 _OUTCOMES = {1: "better", 0: "same", -1: "worse"}
-_CLEAR, _UNCLEAR = 2.7, 1.5
-"""Least standard errors of a clear difference, and most of none."""
+_CLEAR, _UNCLEAR = 2.7, 1.5  # least standard errors of a clear difference, and most of none
+# Lowest and highest share of the comparison group who get better or worse, and whether more are better (1) or not (-1).
 _PAIRS = {"good": (0.2, 0.7, 1), "free": (0.15, 0.6, 1), "back": (0.1, 0.5, -1)}
-"""Lowest and highest share of the comparison group who get better or worse, and whether more are better (1) or not (-1)."""
 _LEVELS = {90: 1.645, 95: 1.96, 99: 2.576}
 _SECTIONS = (
     ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
