@@ -72,9 +72,8 @@ def run(
     chosen = chosen_runs(found.runs, tasks)
     configs = [with_seeds(judge, seeds) for judge in named_judges(judge_files or [])]
     for config in configs:
-        check_judge(
-            config
-        )  # one short call, so that a wrong key or model is an error before the runs are read
+        # One short call, so that a wrong key or model is an error before the runs are read.
+        check_judge(config)
     # ORCA rates the responses of any task; a language model needs the rubric of a judged task.
     any_task = any(kind_of(config).prepare is not None for config in configs)
     loaded = RunTasks(Places(data_dir, cases))

@@ -52,9 +52,8 @@ _SPEAKER = re.compile(
     r"(?: (?:(?:[A-Z]|St|Jr|Sr)\.|[A-Z][\w'’-]*|of|the|for|and|de|van|von|\([^()]*\)))+)[.:]?"
 )
 _SMALL_WORDS_OF_NAMES = frozenset(("of", "the", "and", "for", "de", "da", "van", "von", "der", "den"))
-_SEAT = re.compile(
-    r"(?:\([A-Z][^()]*\) ?)+"
-)  # constituency and party below a name: "(Leeds West) (Lab/Co-op)"
+# Constituency and party below a name: "(Leeds West) (Lab/Co-op)".
+_SEAT = re.compile(r"(?:\([A-Z][^()]*\) ?)+")
 _LONGEST_SPEAKER = 80  # characters
 _FEWEST_SPEAKERS = 3  # lines like those of speakers; fewer may be headings
 _CLOSED = re.compile(r"[.!?…—–][\"”’)\]]*$")
@@ -337,9 +336,8 @@ def _longest_run(numbers: Sequence[tuple[int, int]], length: int) -> list[int]:
         length: characters of a column.
     """
     by_value: dict[int, list[int]] = defaultdict(list)
-    best: list[
-        tuple[int, int]
-    ] = []  # length of the longest run that ends with each number, and the number before it
+    # Length of the longest run that ends with each number, and the number before it.
+    best: list[tuple[int, int]] = []
     for index, (at, value) in enumerate(numbers):
         before = []
         for step in range(1, _MOST_MISSING + 1):

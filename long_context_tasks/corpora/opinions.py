@@ -59,13 +59,11 @@ _SIGNS_OF_RULES = (*(sign * 5 for sign in "-_=—–l"), "***", "* *", "*  *", "
 _NOTE_MARK = re.compile(r"\[\d{1,3}\](?=\s|\Z)")
 _WORD_BEFORE = re.compile(r"(?:[a-z]|[.,;:!?][\"”’)]|[a-z.][.,;:!?])\Z")
 _STAR_PAGE = re.compile(r"\*(\d{1,4})(?![\d*])[ \t]?")
-_CITED_PAGE = re.compile(
-    r"(?:\bat|\d,?|\*\d+,? (?:and|&)|[*–-]|\b[Ii]d\.)\s*\Z"
-)  # "2006 WL 2808145, at *3", "*30-*34"
+# Before the page in "2006 WL 2808145, at *3" and "*30-*34".
+_CITED_PAGE = re.compile(r"(?:\bat|\d,?|\*\d+,? (?:and|&)|[*–-]|\b[Ii]d\.)\s*\Z")
 _PAGE_NUMBER = re.compile(r"^[ \t]*(?:-[ \t]*)?\d{1,4}[ \t]*(?:-[ \t]*)?$", re.MULTILINE)  # "-3-" or "3"
-_NOTE = re.compile(
-    r"^[ \t]*(\d{1,3})[ \t]*\n(?=[ \t]*[^\s\d-])", re.MULTILINE
-)  # its number alone, its text below
+# The number of a note alone, its text below.
+_NOTE = re.compile(r"^[ \t]*(\d{1,3})[ \t]*\n(?=[ \t]*[^\s\d-])", re.MULTILINE)
 _MOST_UNUSED = 2  # numbers of notes that are skipped
 _LONGEST_TAIL = 800  # characters of a sentence that continues on the next page
 _DATE = re.compile(r"[A-Z][a-z]+ \d{1,2}, \d{4}")
