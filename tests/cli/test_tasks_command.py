@@ -63,10 +63,11 @@ def test_the_table_has_a_line_for_all_lengths_and_fits_a_pipe() -> None:
     assert max(map(len, lines)) <= 200
     assert "length or split" in lines[2]
     [line] = [line for line in lines if "ada_leval_bestanswer_…_synthetic" in line]
-    assert line.split() == "ada_leval_bestanswer_…_synthetic 1k to 128k, any strict_accuracy no".split()
+    shown = " ".join(line.split())
+    assert shown == "ada_leval_bestanswer_…_synthetic 1k to 128k, any strict_accuracy no"
     [line] = [line for line in lines if "ethic_summarize_… " in line]
-    shown = "ethic_summarize_… books, debates, medicine, law summary_score needed no"
-    assert line.split() == shown.split()
+    shown = " ".join(line.split())
+    assert shown == "ethic_summarize_… books, debates, medicine, law summary_score needed no"
     [line] = [line for line in lines if " elitr_bench_qa_…_multiturn_wer" in line]
     assert line.split()[:7] == ["elitr_bench_qa_…_multiturn_werNN", "dev,", "test,", "NN", "20", "to", "100"]
     assert "lct_synthetic" in lines[-1] and "lct_official" in lines[-1]

@@ -164,7 +164,8 @@ def test_a_build_states_the_encodings(tmp_path: Path, family: str, option: str, 
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(f"CHAPTER I\n\n{own}".encode(coding))
-    words = ("build", family, option, tmp_path / "in", *"--length 2k --n 1 --out".split(), tmp_path / "out")
+    limits = ("--length", "2k", "--n", "1")
+    words = ("build", family, option, tmp_path / "in", *limits, "--out", tmp_path / "out")
     code, out, errors = lct(*words)
     assert code == 0, errors
     assert "encoding: 1 of 2 files are UTF-8" in out and "Windows-1252" in out
