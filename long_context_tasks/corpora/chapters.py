@@ -73,7 +73,7 @@ def find_chapters(
     Args:
         candidates: the blocks with everything that each may be by its words.
         title: the title of the book, which is removed if it is printed again.
-        listed: titles in the table of contents and the front matter, see :func:`titles_listed`.
+        listed: titles in the table of contents and the front matter, each :func:`plain`.
         start: the first block after the front matter.
     """
     layout = candidates.copy()

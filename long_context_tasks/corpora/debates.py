@@ -329,12 +329,7 @@ def without_columns(speeches: Sequence[str]) -> list[str]:
 
 
 def _longest_run(numbers: Sequence[tuple[int, int]], length: int) -> list[int]:
-    """Return the indices of the longest run of numbers that count columns of about a length in characters.
-
-    Args:
-        numbers: offset in the debate and value of each number, in order.
-        length: characters of a column.
-    """
+    """Return the indices of the longest run of numbers, each with its offset, that count columns of ``length`` characters."""
     by_value: dict[int, list[int]] = defaultdict(list)
     # Length of the longest run that ends with each number, and the number before it.
     best: list[tuple[int, int]] = []

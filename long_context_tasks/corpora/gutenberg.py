@@ -238,7 +238,7 @@ def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
             while (
                 above > open_at
                 and len(layout.blocks[above].lines) <= 3
-                and _may_be_first(layout.headings.get(above))
+                and (above not in layout.headings or layout.headings[above].number in (None, 1))
             ):
                 own.add(above)
                 above -= 1
@@ -246,10 +246,6 @@ def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
         if open_at is not None:
             inside.add(i)
     return frozenset(inside), frozenset(inside - own)
-
-
-def _may_be_first(heading: Heading | None) -> bool:
-    return heading is None or heading.number in (None, 1)
 
 
 def _begins_again(blocks: Sequence[Block], contents: int, i: int) -> bool:

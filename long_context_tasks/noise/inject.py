@@ -44,10 +44,7 @@ class WordErrors:
 
 
 class ErrorModel:
-    """Errors of each word by some rules, for any number of texts."""
-
     def __init__(self, rules: Rules) -> None:
-        """Prepare the rules."""
         self.shares = rules.shares
         if not self.shares.rate:
             raise InputError("the rules hold no errors, only right words; learn them from pairs that differ")
@@ -119,7 +116,6 @@ class _DrawnErrors:
     """
 
     def __init__(self, lines: Sequence[Sequence[str]], model: ErrorModel, seed: int) -> None:
-        """Draw an error for every word, the insertions, and their order."""
         tokens = list(chain.from_iterable(lines))
         parsed = list(map(parse_token, tokens))
         weights = np.array([model.errors_of(token.key).weight if token.key else 0.0 for token in parsed])

@@ -3,13 +3,6 @@
 Rules are scaled until the expected share of wrong words meets the goal; then each word draws one of its forms. Nothing is protected: a
 speaker tag changes if a rule exists for that very token. A high goal often cannot be reached, so that the effective word error rate
 stays below it.
-
-``get_rules`` counts substitutions only, neither right words nor deletions, so the official rewriting always replaces a word that has
-such a rule. Rules for use come from :func:`long_context_tasks.noise.learn`.
-
-Pairs are aligned as Biopython's pairwise2 does, which is deprecated and therefore not a dependency; this is the part that the official
-code needs, a linear gap penalty of 0 or 1 and one alignment. pairwise2 compares scores after rounding them to thousandths, walks back
-from the end and prefers a gap in the first sequence, then a pair, then a gap in the second.
 """
 
 from collections import Counter, defaultdict
@@ -33,7 +26,6 @@ class RuleTable:
     """Rules as arrays, for any number of texts; the forms of all words are in one list."""
 
     def __init__(self, rules: Mapping[str, Mapping[str, float]]) -> None:
-        """Lay out rules word -> form -> count; words with empty rules never change and are left out."""
         self.index: dict[str, int] = {}
         self.forms: list[str] = []
         counts: list[float] = []
@@ -42,7 +34,7 @@ class RuleTable:
         starts = [0]
         for word, rule in rules.items():
             if not rule:
-                continue
+                continue  # the word never changes
             total = sum(rule.values())
             if not total > 0:
                 raise InputError(
@@ -182,6 +174,9 @@ def _draw(
 
 CORPUS = "<unk>"  # key of the first line of the official rules file, which holds rates of the whole corpus
 
+# Biopython's pairwise2, with which the official code aligns pairs, is deprecated and therefore not a dependency. This is the part that
+# the official code needs: a linear gap penalty of 0 or 1, and one alignment. pairwise2 compares scores after rounding them to
+# thousandths, walks back from the end and prefers a gap in the first sequence, then a pair, then a gap in the second.
 # Pairs of a corpus repeat their words; 262,144 distances hold those of half a million pairs of sentences.
 _distance = lru_cache(maxsize=1 << 18)(Levenshtein.distance)
 _GAP_FIRST, _PAIR, _GAP_SECOND = 1, 2, 4
@@ -280,6 +275,9 @@ def official_rules(
     pairs: Iterable[tuple[str, str]], *, characters: bool = False
 ) -> list[tuple[str, dict[str, float]]]:
     """Return the lines of the official rules file.
+
+    They count substitutions only, neither right words nor deletions, so the official rewriting always replaces a word that has such a
+    rule. Rules for use come from :func:`long_context_tasks.noise.learn`.
 
     Args:
         pairs: reference and hypothesis.

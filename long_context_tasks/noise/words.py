@@ -86,7 +86,7 @@ class SoundAlikes:
     """Finds words of a vocabulary that sound like a given word, by their Metaphone keys."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        """Index a vocabulary; words with letters outside ASCII have no key and are left out."""
+        # Words with letters outside ASCII have no key and are left out.
         self._buckets: dict[str, list[str]] = defaultdict(list)
         for word in sorted(set(vocabulary)):
             key = _sound_key(word)
@@ -94,12 +94,10 @@ class SoundAlikes:
                 self._buckets[key[:size]].append(word)
 
     def find(self, word: str) -> tuple[str, ...]:
-        """Return up to four other words, nearest in sound and then in spelling first.
-
-        Words with the same key come before words that share only its first sounds.
-        """
+        """Return up to four other words, nearest in sound and then in spelling first."""
         key = _sound_key(word)
         for size in range(len(key), 0, -1):
+            # Words with the same key come before words that share only its first sounds.
             others = [other for other in self._buckets.get(key[:size], ()) if other != word]
             if others:
                 others.sort(key=lambda other: (Levenshtein.distance(word, other), other))

@@ -121,13 +121,9 @@ def names_of(texts: Sequence[str]) -> Names:
 
 
 def rename(texts: Sequence[str], names: Names, seed: int, carrier: str) -> list[str]:
-    """Return texts with new names, which are equal for equal seeds and carriers; different words get different names.
+    """Return some texts of a carrier with new names, which depend on the seed and the id of the carrier.
 
-    Args:
-        texts: all texts of the carrier, or some of them.
-        names: names of the whole carrier.
-        seed: seed of the new names.
-        carrier: id of the carrier, so that other carriers get other names.
+    ``names`` are those of the whole carrier, so that all of its texts get the same new names.
     """
     new = _new_names(names, int(stable_seed(seed, carrier)[:12], 16))
 
@@ -179,8 +175,7 @@ def _new_names(names: Names, seed: int) -> Mapping[str, str]:
 
 
 class _Initials:
-    """Draw surnames by initial, and keep those with other initials for later."""
-
+    # Surnames with other initials are kept for later.
     def __init__(self, seed: int) -> None:
         self.vocabulary = Vocabulary(seed)
         self.waiting: defaultdict[str, list[str]] = defaultdict(list)

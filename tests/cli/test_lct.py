@@ -1,7 +1,6 @@
 """`lct` and `lct build` as a user types them."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,17 +23,13 @@ def books(tmp_path: Path) -> Path:
     return path
 
 
-def test_help_is_quick_and_lists_the_commands():
+def test_help_lists_the_commands():
     program = "from long_context_tasks.cli import app; app(prog_name='lct')"
-    before = os.times()
     done = subprocess.run(
         [sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True
     )
-    after = os.times()
-    quick = after.children_user - before.children_user + after.children_system - before.children_system
     listed = re.findall(r"^\W*([a-z]+)  +[A-Z]", done.stdout, re.MULTILINE)
     assert listed == list(_COMMANDS)
-    assert quick < 1  # 0.2 s of processor time, which other work on the machine hardly changes
 
 
 def test_build_help_explains_the_options_of_the_named_builder(monkeypatch):

@@ -269,8 +269,6 @@ LONG_LETTER = "Bath, {day} May.\n\nMy dear Anne,\n\n{long}\n\nYours ever,\n\nE. 
 LONG_LETTER_UNDATED = "MY DEAR FRIEND,\n\n{long}\n\nYour affectionate brother,\n\nE. HARROW.\n\n\n\n"
 ADDRESSED = "{n}\n\n\nLADY PELL TO MRS. HARROW\n\n\n{text}\n\n\n\n"
 PLAY_IN_VERSE = "  Ann. The road is long,\n    And longer still the road that stays.\n  Edw. It is not far,\n    And all the nights are like the days.\n"
-PLAY = "ANNE.  {text}\n\nEDWIN.\n{text}\n\nANNE. (_Aside._) {text}\n\n"
-PLAY_IN_COLUMNS = "ANNE\t{text}\n\nEDWIN   {text}\n\n"
 STANZA = "The road is long that leads away,\nAnd longer still the road that stays;\nA lamp is burning all the day,\nAnd all the nights are like the days.\n\n"
 
 
@@ -283,9 +281,7 @@ STANZA = "The road is long that leads away,\nAnd longer still the road that stay
         (ADDRESSED, "letters"),
         (LONG_LETTER, "letters"),
         (LONG_LETTER_UNDATED, "letters"),
-        (PLAY, "play"),
         (PLAY_IN_VERSE, "play"),
-        (PLAY_IN_COLUMNS, "play"),
         (STANZA, "verse"),
         ("{text}\n\n", "novel"),
     ],

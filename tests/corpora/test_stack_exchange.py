@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lxml import etree
 
 from long_context_tasks.corpora.stack_exchange import (
     build_index,
@@ -305,18 +304,3 @@ def test_real_posts_equal_their_official_texts(shared: Path) -> None:
     same = {row.get("Id") for row in rows(dump) if html_to_text(row.get("Body") or "") in official}
     # The posts that nobody edited between the dump and the collection of the official file.
     assert same >= {"148", "308", "310", "356", "360", "879"}
-
-
-def test_new_renderer_is_left_as_it_is(shared: Path) -> None:
-    """Bodies of 2023 carry the newer newlines already: nearly all keep their text content to the character."""
-    dump = shared / "data/stack_exchange/genai.stackexchange.com.Posts.xml.gz"
-    bodies = [body for row in rows(dump) if (body := row.get("Body") or "").endswith("</p>\n")]
-    parser = etree.HTMLParser(remove_comments=True)
-    same = sum(
-        html_to_text(body)
-        == "\n"
-        + etree.tostring(etree.fromstring(f"<div>{body}</div>", parser)[0], method="text", encoding="unicode")
-        for body in bodies
-    )
-    assert len(bodies) > 200
-    assert same >= 0.98 * len(bodies)

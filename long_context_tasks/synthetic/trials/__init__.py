@@ -182,9 +182,6 @@ class TrialWriter(PlanWriter):
         size = self.random()
         return self.outcome * (0.3 + _CLEAR + 3 * size) if self.outcome else 2.6 * size - 1.3
 
-    def _number_after(self, number: int) -> int:
-        return next(one for one in count(number + 1) if not self.numbers.is_asked(one))
-
     def _fits(self, effect: float) -> bool:
         return self.outcome * effect >= _CLEAR if self.outcome else abs(effect) <= _UNCLEAR
 
@@ -225,7 +222,8 @@ class TrialWriter(PlanWriter):
         for name in ("days", "spells"):
             # Fewer are better.
             more = self.numbers.draw(30, 59, asked=False)
-            fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else self._number_after(more)
+            after = next(number for number in count(more + 1) if not self.numbers.is_asked(number))
+            fewer = self.numbers.draw(5, 19, asked=False) if self.outcome else after
             pair = (more, fewer) if self.outcome < 0 else (fewer, more)
             found |= {name: str(pair[0]), f"{name}b": str(pair[1]), f"{name}_p": _p(self._effect())}
         return found
