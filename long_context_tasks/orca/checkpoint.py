@@ -145,7 +145,7 @@ def load_checkpoint(
     folder = find_checkpoint(path)
     config = read_config(folder)
     with named_failures(f"{folder}"):
-        from long_context_tasks.orca.model import OrcaModel, get_head
+        from long_context_tasks.orca.model import HEADS, OrcaModel
 
         device, dtype = choose_device(device, dtype)
         words = load_tokenizer(tokenizer or folder / "tokenizer")
@@ -154,7 +154,7 @@ def load_checkpoint(
         lm = _load_adapted(lm_folder, dtype, base_model, trainable) if adapted else load_lm(lm_folder, dtype)
         model = OrcaModel(
             lm,
-            get_head(config["score_type"]),
+            HEADS[config["score_type"]],
             bool(config.get("use_cls_token", False)),
             str(config.get("init_type", "xavier_normal")),
         )

@@ -17,7 +17,6 @@ from torch.distributions import Beta, Categorical, kl_divergence
 from torch.nn.functional import log_softmax
 
 from long_context_tasks.orca.data import SCALE, HeadName
-from long_context_tasks.schema import InputError
 
 MASK = -100.0
 """Label of a missing rating. Every label below 0 is masked."""
@@ -141,12 +140,6 @@ HEADS: dict[HeadName, Head] = {
     ),
     "bernoulli": Head("bernoulli", 2, bernoulli_loss, _bernoulli_moments, True, None),
 }
-
-
-def get_head(name: str) -> Head:
-    if name in HEADS:
-        return HEADS[name]
-    raise InputError(f"head {name!r} is not one of {', '.join(HEADS)}")
 
 
 def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:

@@ -9,10 +9,9 @@ from judge_server import Answer, item_of, judge_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import check_judge
 from long_context_tasks.judges.run import Asked, Prompt, ask_all
 from long_context_tasks.judges.store import Store
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import Message
 
 
 def prompt(number: int) -> Prompt:
@@ -90,8 +89,3 @@ def test_a_model_in_this_process(model: Path, tmp_path: Path, monkeypatch: pytes
         first.answers[1],
         first.answers[0],
     )
-
-
-def test_a_model_that_cannot_be_loaded_is_named() -> None:
-    with pytest.raises(InputError, match="judge m: "):
-        check_judge(JudgeConfig(model="m", kind="local", engine="vllm"), reads_prompts=True)

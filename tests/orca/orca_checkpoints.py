@@ -45,13 +45,13 @@ def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tup
     """Model and tokenizer."""
     import torch
 
-    from long_context_tasks.orca.model import OrcaModel, get_head
+    from long_context_tasks.orca.model import HEADS, OrcaModel
 
     tokenizer = byte_tokenizer()
     lm = tiny_lm(len(tokenizer), window)
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        model = OrcaModel(lm, get_head(head), cls).eval()
+        model = OrcaModel(lm, HEADS[head], cls).eval()
         model.linear.weight.data *= 100  # a fresh head is nearly flat, and these scores must differ
     tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer

@@ -12,7 +12,6 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
 from long_context_tasks.orca import read_items
 from long_context_tasks.orca.preparation import DataSettings, prepare
-from long_context_tasks.orca.splits import question_numbers
 
 pytestmark = pytest.mark.slow
 
@@ -75,22 +74,13 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
     )
     for kind, count in (("q", 5), ("m", 3)):
         for number in range(count):
-            parts = [
-                read_items(tmp_path / kind / f"split_{number}" / f"{part}.jsonl")
-                for part in ("train", "dev", "test")
-            ]
+            folder = tmp_path / kind / f"split_{number}"
+            parts = [read_items(folder / f"{part}.jsonl") for part in ("train", "dev", "test")]
             assert sum(map(len, parts)) == 60
-            numbers = question_numbers([item for part in parts for item in part])
-            of_parts = []
-            for part in parts:
-                of_parts.append(set(numbers[: len(part)]))
-                numbers = numbers[len(part) :]
-            assert not of_parts[0] & of_parts[1]
-            if kind == "q":
-                assert not (of_parts[0] | of_parts[1]) & of_parts[2]
-            else:
-                models = [{item.model for item in part} for part in parts]
-                assert not (models[0] | models[1]) & models[2]
+            train, dev, test = (
+                {item.question if kind == "q" else item.model for item in part} for part in parts
+            )
+            assert not (train | dev) & test
     assert "exists; name a new folder" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
     assert "split must be 'none', 'questions' or 'models'" in bad(
         "data", source, "--split", "days", "-o", tmp_path / "d"

@@ -2,28 +2,21 @@
 
 import json
 import math
-import random
 import statistics
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from long_context_tasks.orca import OrcaItem, item_agreement, write_results
 from long_context_tasks.orca.metrics import (
     COMPOSITES,
     agreement,
-    clamp_all,
-    composite_of,
     find_threshold,
 )
 from long_context_tasks.orca.results import read_results, result_rows, scored_agreement
 from long_context_tasks.schema import InputError
-
-UNIT = st.floats(0, 1)
 
 
 def test_figures_of_too_little_are_no_numbers() -> None:
@@ -43,30 +36,6 @@ def test_variance_is_compared_only_where_three_people_rated() -> None:
     assert found.variance_mae == pytest.approx(statistics.variance([0, 0, 1]) - 0.1)
     assert found.mae == pytest.approx((0.0 + 0.4 - 1 / 3) / 2)
     assert item_agreement(items, [0.5] * 4).n_variance == 0
-
-
-def _noisy(n: int, seed: int) -> tuple[list[float], list[float], list[float]]:
-    rng = random.Random(seed)
-    truth = [rng.choice([0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]) for _ in range(n)]
-    means = [min(max(0.06 + 0.88 * each + rng.gauss(0, 0.06), 0), 1) for each in truth]
-    return truth, means, [rng.uniform(0.0005, 0.08) for _ in range(n)]
-
-
-@given(st.integers(0, 200), st.sampled_from(sorted(COMPOSITES)))
-@settings(deadline=None, max_examples=40)
-def test_the_threshold_is_the_best_of_those_tried(seed: int, name: str) -> None:
-    truth, means, variances = _noisy(25, seed)
-    weights = COMPOSITES[name]
-    found = find_threshold(truth, means, variances, weights)
-    for trial in found.trials:
-        figures = agreement(truth, clamp_all(means, variances, trial.threshold))
-        assert trial.composite == composite_of(figures, weights)
-        assert 1e-6 <= trial.threshold <= 0.05
-    composites = [trial.composite for trial in found.trials]
-    assert found.composite_clamped == max(composites)
-    assert found.best == found.trials[composites.index(max(composites))].threshold
-    assert found.threshold == (found.best if found.composite_clamped > found.composite_baseline else 0.0)
-    assert composite_of(found.baseline, (0, 0, 1)) == agreement(truth, means).mae
 
 
 @pytest.mark.parametrize("variances", [[0.02] * 4, [0.02, 0.02, 0.02, 0.2]])

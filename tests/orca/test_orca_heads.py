@@ -11,7 +11,6 @@ from orca_checkpoints import tiny_lm
 from orca_lazy import heads
 
 from long_context_tasks.orca.data import HEAD_NAMES
-from long_context_tasks.schema import InputError
 
 scipy_stats = Lazy("scipy.stats")
 PARAMS = st.floats(-3, 3, width=32)
@@ -61,7 +60,7 @@ def test_a_fresh_head_begins_near_a_flat_guess(name: str) -> None:
     """Also on hidden states as large as those of real models, where the released initialisation keeps outputs small."""
     torch.manual_seed(0)
     lm = tiny_lm(10)
-    model = heads.OrcaModel(lm, heads.get_head(name))
+    model = heads.OrcaModel(lm, heads.HEADS[name])
     hidden = 10 * torch.randn(1000, lm.config.hidden_size)
     params = model.linear(hidden)
     ratings = [[float(1 + place % 5)] for place in range(1000)]
@@ -132,8 +131,3 @@ def test_the_loss_of_a_guess() -> None:
     assert guesses == pytest.approx(
         {"beta": 0.0, "multinomial": math.log(5), "bernoulli": math.log(2)}, abs=1e-6
     )
-
-
-def test_unknown_heads_are_named() -> None:
-    with pytest.raises(InputError, match="head 'gamma' is not one of beta, multinomial, bernoulli"):
-        heads.get_head("gamma")

@@ -63,16 +63,6 @@ def test_each_score_is_that_of_the_item_alone_and_in_its_place(checkpoint: Check
     assert (scoring.shortened, scoring.unfit, str(scoring)) == (0, 0, "23 of 23 scored")
 
 
-@pytest.mark.parametrize(("batch_tokens", "batch_size"), [(1, 1), (700, 3), (100_000, 64)])
-def test_batches_change_nothing(checkpoint: Checkpoint, batch_tokens: int, batch_size: int) -> None:
-    items = _items(17)
-    usual = scorer.score_items(checkpoint, items).scores
-    given = scorer.score_items(checkpoint, items, batch_tokens=batch_tokens, batch_size=batch_size).scores
-    for a, b in zip(usual, given, strict=True):
-        assert a.mean == pytest.approx(b.mean, abs=1e-5)
-        assert a.variance == pytest.approx(b.variance, abs=1e-5)
-
-
 def test_mean_interval_and_spread_belong_together(checkpoint: Checkpoint) -> None:
     for score in scorer.score_items(checkpoint, _items(9)).scores:
         assert 0 <= score.mean <= 1

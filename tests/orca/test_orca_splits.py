@@ -1,13 +1,12 @@
 """Splits: no question in two parts, the ratio in every stratum, models that training never saw."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.orca import OrcaItem, read_items
+from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.splits import Split, model_splits, question_numbers, unseen_questions
 from long_context_tasks.schema import InputError
 
@@ -134,23 +133,3 @@ def test_too_few_models_are_refused() -> None:
         model_splits(items, held_out=3)
     with pytest.raises(InputError, match='item 1-None: no "candidate_model"'):
         model_splits([*items, _item(1)])
-
-
-@pytest.mark.slow
-def test_published_ratings_share_no_question(shared: Path) -> None:
-    """Real data, where two data sets hold the same questions."""
-    path = shared / "data" / "answer_ratings" / "human_answer_ratings.jsonl.gz"
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    items = read_items(path)
-    split = unseen_questions(items, 0)
-    wordings = [
-        {" ".join(str(items[index].question).casefold().split()) for index in part}
-        for part in _parts(split).values()
-    ]
-    assert sum(map(len, wordings)) == len(set().union(*wordings))
-    assert len(split.test) / len(items) == pytest.approx(0.1, abs=0.02)
-    domains = Counter(items[index].domain for index in split.test)
-    whole = Counter(item.domain for item in items)
-    # SAF has 22 questions, so its share of answers moves in steps of 5 %.
-    assert all(domains[name] / whole[name] == pytest.approx(0.1, abs=0.06) for name in whole)

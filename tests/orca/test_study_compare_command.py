@@ -63,15 +63,6 @@ def test_judges_average_and_fusion_without_any_option(tmp_path: Path, folder: Pa
     assert again.output == done.output and (tmp_path / "b.json").read_bytes() == out.read_bytes()
 
 
-def test_the_raters_that_are_named_are_averaged(tmp_path: Path, folder: Path) -> None:
-    file = write_rows(tmp_path / "r.jsonl", scores_of(ROWS, {"a": 0.5, "b": 1.0, "c": 2.0}))
-    out = tmp_path / "out.json"
-    found = figures(lct(file, "--splits", folder, "--out", out, "--raters", "a,c"), out)
-    assert list(found) == ["a", "c", "average", "fusion", ""]
-    found = figures(lct(file, "--splits", folder, "--out", out, "--raters", "a"), out)
-    assert list(found) == ["a", ""]
-
-
 def test_an_average_has_each_judge_once(tmp_path: Path, folder: Path) -> None:
     """Two judges, two conditions, two wordings: the paper averages two columns, not eight."""
     noise = {

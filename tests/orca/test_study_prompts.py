@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.study.rating import (
@@ -21,7 +19,6 @@ from long_context_tasks.orca.study.rating import (
 GOLDEN = Path(__file__).parent / "correctness_prompts"
 HOSTILE = OrcaItem("1", "Who\nspeaks?", "Ana", "It is [question] Ana.", "She says \\1 so.", "ANA: hello {x}")
 """Texts that hold a place, a line break, and what regular expressions and format strings would read."""
-SLOTS = ("[question]", "[gt_answer]", "[candidate_answer]", "[rationale]", "[transcript]")
 
 
 @pytest.mark.vectors
@@ -61,44 +58,6 @@ def test_context_that_an_answer_lacks_is_left_out(wording: Wording) -> None:
         assert said("without_transcription", nothing, HOSTILE.transcription) == said(
             "without_context", "x", "y"
         )
-
-
-@given(
-    *[st.text()] * 3,
-    *[st.one_of(st.none(), st.text())] * 2,
-    st.sampled_from(CONDITIONS),
-    st.sampled_from(WORDINGS),
-)
-def test_no_text_fills_the_place_of_another(
-    question: str,
-    reference: str,
-    candidate: str,
-    rationale: str | None,
-    said: str | None,
-    condition: Condition,
-    wording: Wording,
-) -> None:
-    hostile = "".join(SLOTS)
-    fields = OrcaItem("1", question + hostile, reference + hostile, candidate + hostile, rationale, said)
-    [message] = judge_prompt(fields, condition, wording)
-    assert (
-        f"- **Expected Answer:** {reference}{hostile}\n- **Candidate Answer:** {candidate}{hostile}\n"
-        in message.content
-    )
-    if condition != "without_question":
-        assert f"- **Question:** {question}{hostile}\n- **Expected" in message.content
-    # Places are left only inside the texts.
-    assert message.content.count("[gt_answer]") == (3 if condition != "without_question" else 2) + sum(
-        (text or "").count("[gt_answer]")
-        for text, shown in (
-            (question, condition != "without_question"),
-            (reference, True),
-            (candidate, True),
-            (rationale, condition in CONDITIONS[:2] and bool((rationale or "").strip())),
-            (said, condition == "with_context" and bool((said or "").strip())),
-        )
-        if shown
-    )
 
 
 @pytest.mark.parametrize(

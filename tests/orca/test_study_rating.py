@@ -22,7 +22,6 @@ from long_context_tasks.orca.study.rating import (
     chosen_conditions,
     cluster_of,
     exact_match,
-    judge_prompt,
     rate_answers,
     rated_rows,
     rouge_l,
@@ -49,28 +48,6 @@ def by_rule(body: dict[str, Any], _: int) -> Answer:
 def asked(server: JudgeServer) -> list[dict[str, Any]]:
     """Requests to rate, without the trial call before."""
     return [body for body in server.bodies if "andidate" in body["messages"][0]["content"]]
-
-
-def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) -> None:
-    answers = items(rationale="why", transcription="said")
-    with judge_server(by_rule) as server:
-        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
-        store = Store(tmp_path / "s.jsonl")
-        columns, summary = rate_answers(answers, config, CONDITIONS, "paper", store)
-        assert {one.name: set(one.scores) for one in columns} == {
-            "tiny:with_context": {4},
-            "tiny:without_transcription": {3},
-            "tiny:without_context": {2},
-            "tiny:without_question": {1},
-        }
-        assert len(asked(server)) == 12 and summary.spent.replies == 12
-        sent = {body["messages"][0]["content"] for body in asked(server)}
-        assert sent == {
-            judge_prompt(one, condition)[0].content for one in answers for condition in CONDITIONS
-        }
-        again = Store(tmp_path / "s.jsonl")
-        assert rate_answers(answers, config, CONDITIONS, "paper", again)[0] == columns
-        assert len(asked(server)) == 12
 
 
 def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from long_context_tasks.orca.controls import HeldOutAgreement, doubt_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import item_agreement
-from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
+from long_context_tasks.orca.model import HEADS, OrcaModel, collate, length_batches
 from long_context_tasks.orca.scoring import predict, progress_bar
 from long_context_tasks.orca.train.folder import (
     LOG,
@@ -199,7 +199,8 @@ def _trainable(checkpoint: Path | None, settings: TrainSettings, device: str) ->
         lm = load_lm(str(settings.model), dtype)
         lm = _adapted(lm, settings) if lora else lm
         torch.manual_seed(seed_of("head", settings.seed))
-        model = OrcaModel(lm, get_head(str(settings.head)))
+        assert settings.head is not None  # run_training checks it
+        model = OrcaModel(lm, HEADS[settings.head])
     if not lora:
         # The vocabulary projection is never run, so it would never get gradients, which several processes would wait for.
         model.lm.requires_grad_(False)
