@@ -35,9 +35,7 @@ class LoadedTask:
     ) = None
     # For conversations only: renders a turn after the model's own earlier answers.
     render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
-    judging: Any = (
-        None  # a :class:`long_context_tasks.judges.task_judge.Judging`, for tasks that a judge scores
-    )
+    judging: Any = None  # a judges.task_judge.Judging, for tasks that a judge scores
     # Metrics that are points instead of shares from 0 to 1, each with the ends of its scale, if it has any.
     points: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
     # Name of the prompt style of prompts that mark the roles themselves, to which a chat template must not be applied. Empty
