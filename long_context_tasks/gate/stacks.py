@@ -181,16 +181,12 @@ def planned_cells(
             # The seed depends only on the place, so that the same command asks the same cases every time.
             seed = int(str(given.get("lct_seed") or 0)) * _SEEDS_APART + len(cells)
             task = load_task(name, {**given, "lct_length": length, "lct_seed": seed})
-            if _needs_judge(task):
+            if task.judging is not None and task.metrics[0] in task.judging.metrics:
                 if tasks:
                     raise InputError(f"{name}: a judge scores it; gate stored runs, or take other tasks")
                 continue
             cells.append(_cell(name if spec.tokens else f"{name} {length}", length, task, task.cases.cases))
     return cells
-
-
-def _needs_judge(task: LoadedTask) -> bool:
-    return task.judging is not None and task.metrics[0] in task.judging.metrics
 
 
 def _cell(name: str, length: str, task: LoadedTask, cases: Sequence[Case]) -> GateCell:
@@ -235,7 +231,8 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
         asked = settings_of(run).get("lct_length")
         length = format_length(asked) if isinstance(asked, int) else ""
         name = f"{run.task} {length}" if length else run.task
-        length = length or _length_in(run.task)
+        of_name = catalogue.parse_task(run.task).length
+        length = length or ("" if of_name == catalogue.ANY else of_name)
         cells.append(GateCell(name, length, task, documents, runs, answers))
     if not any(cell.documents for cell in cells):
         tasks = [", ".join(sorted({run.task for run in folder.runs.values()})) for folder in folders]
@@ -243,11 +240,6 @@ def stored_cells(stacks: Sequence[Stack], data_dir: Path | None) -> list[GateCel
             f"the stacks share no case: {' | '.join(tasks)}; give runs of one task with the same options (length, seed, cases)"
         )
     return cells
-
-
-def _length_in(task: str) -> str:
-    length = catalogue.parse_task(task).length
-    return "" if length == catalogue.ANY else length
 
 
 def _stored_answers(run: StoredRun) -> dict[str, StackAnswer]:

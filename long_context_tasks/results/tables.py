@@ -260,30 +260,24 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
 
     rows = []
     for cell in sorted(cells, key=place):
-        mean = cell.mean
+        mean, score = cell.mean, score_text(cell.mean.value, points=cell.points)
+        length = "" if cell.length is None else format_length(cell.length)
+        # Names such as toy_sort_8k contain the length already.
+        task = f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
         n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
         notes = [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
         notes += [reasons_text(mean)] if mean.reasons else []
         rows.append(
             [
-                *(_task_at_length(cell), printable(cell.model), cell.judge or "", cell.metric),
-                *(_with_percent(cell), interval_text(mean, points=cell.points)),
+                *(task, printable(cell.model), cell.judge or "", cell.metric),
+                *(
+                    score if score == "-" or cell.points else f"{score} %",
+                    interval_text(mean, points=cell.points),
+                ),
                 *(n, str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
             ]
         )
     return rows
-
-
-def _with_percent(cell: Cell) -> str:
-    score = score_text(cell.mean.value, points=cell.points)
-    return score if score == "-" or cell.points else f"{score} %"
-
-
-def _task_at_length(cell: Cell) -> str:
-    """Return the task, followed by its length if that is an option of the run and not in the name."""
-    length = "" if cell.length is None else format_length(cell.length)
-    # Names such as toy_sort_8k contain the length already.
-    return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
 
 
 def write_csv(tables: Sequence[Table], folder: Path) -> None:

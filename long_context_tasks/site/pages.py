@@ -73,8 +73,13 @@ def index_payload(
     papers = list(dict.fromkeys(paper.model for paper in published))
     hosts = sorted({host for cell in leading.values() for host in cell.hosts})
     tops = top_of(leading.values())
+    models: list[list[Any]] = []
+    for name, slug in names.models.items():
+        known = options.models.facts.get(name)
+        facts = (known.window, known.parameters, known.licence) if known else (None, "", "")
+        models.append([name, slug, *facts])
     return {
-        "models": [[name, slug, *_known_of(name, options)] for name, slug in names.models.items()],
+        "models": models,
         "papers": papers,
         "benchmarks": [
             [name, options.benchmarks.get(name, name)] for name in dict.fromkeys(key[0] for key in groups)
@@ -89,11 +94,6 @@ def index_payload(
         "cells": _cell_columns(leading, list(names.models), list(leaves), hosts),
         "published": _published_rows(published, papers, leaves, options),
     }
-
-
-def _known_of(model: str, options: SiteOptions) -> tuple[int | None, str, str]:
-    known = options.models.facts.get(model)
-    return (known.window, known.parameters, known.licence) if known else (None, "", "")
 
 
 def _cell_columns(

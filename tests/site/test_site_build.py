@@ -1,6 +1,5 @@
 """Files of the site: names, escaping, replacement of an earlier site."""
 
-import html
 import json
 import re
 from dataclasses import replace
@@ -23,7 +22,6 @@ from made_up_site import (
 )
 from site_files import Page, checked_pages, chunk, chunks
 
-from long_context_tasks import __version__
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
@@ -95,23 +93,6 @@ FAILURES = ("Coverage and failures", "Unparsed", "Cut by the host", "Followed th
 def test_what_pages_say(small_site: BuiltSite, page: str, texts: tuple[str, ...]) -> None:
     shown = Page(small_site.index.parent / page).words
     assert [text for text in texts if text not in shown] == []
-
-
-def test_every_page_has_an_icon_a_version_and_words_for_previews(small_site: BuiltSite) -> None:
-    folder = small_site.index.parent
-    for path in folder.rglob("*.html"):
-        page = Page(path)
-        held = {
-            a.get("property") or a.get("name") or a.get("rel"): a
-            for tag, a in page.tags
-            if tag in ("meta", "link")
-        }
-        [title] = re.findall("<title>(.*?)</title>", page.source, re.DOTALL)
-        assert held["og:title"]["content"] == html.unescape(title) and held["description"]["content"]
-        assert str(held["icon"]["href"]).endswith("assets/icon.svg")
-        assert f"with long_context_tasks {__version__}" in page.words
-    icon = (folder / "assets" / "icon.svg").read_text()
-    assert icon.startswith("<svg") and "script" not in icon and "href" not in icon
 
 
 def test_a_published_figure_by_another_metric_is_marked_and_no_score(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from headless import needs_browser
 from made_up_site import MODELS, small_cells
-from site_reader import Reader, screen
+from site_reader import Reader
 from win_rate_simulation import win_rates
 
 from long_context_tasks.site.words import slug
@@ -132,21 +132,6 @@ def test_cells_headings_and_the_coloured_table_lead_to_tasks(reader: Reader) -> 
     assert QUAIL in target.text
 
 
-def test_what_is_known_of_models_sorts(reader: Reader) -> None:
-    reader.index()
-    assert reader.texts(".board th.fact") == ["Size", "Licence", "Window"]
-    [row] = [each for each in reader.all(".board tbody tr") if QUAIL in each.text]
-    assert [cell.text for cell in row.find_elements("css selector", "td.fact")] == [
-        "8.2B",
-        "Apache-2.0 <i>",
-        "32k",
-    ]
-    reader.one("button[data-key=window]").click()
-    assert reader.models()[:2] == ["magpie-small-24b", QUAIL]
-    reader.one("button[data-key=window]").click()
-    assert reader.models()[:2] == [QUAIL, "magpie-small-24b"]
-
-
 def test_the_view_as_csv(reader: Reader, tmp_path: Path) -> None:
     reader.driver.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
@@ -175,20 +160,3 @@ def test_the_view_as_csv(reader: Reader, tmp_path: Path) -> None:
         "return LCT.board.csv([{model: {name: '=1+1'}, figures: []}], {shown: [], known: [], cells: 0})"
     )
     assert lines.splitlines()[1] == ',"\'=1+1",no'
-
-
-def test_a_phone_keeps_rank_and_model_and_scrolls_tasks(reader: Reader) -> None:
-    screen(reader, 390)
-    reader.index()
-    places = """return ['.rank', '.model', 'td.first'].map((css) => document.querySelector(`.board tbody ${css}`).getBoundingClientRect().left)"""
-    reader.js("document.getElementById('table').scrollLeft = 0")
-    reader.js("document.getElementById('table').scrollLeft = 300")
-    rank, model, task = reader.js(places)
-    edge = reader.js("return document.getElementById('table').getBoundingClientRect().left")
-    assert rank == edge and edge < model < edge + 60
-    reader.js("document.getElementById('table').scrollLeft = 400")
-    assert reader.js(places) == [rank, model, task - 100]
-    assert reader.texts(".board tbody .rank")[0] == "1" and reader.one(".board tbody .rank").is_displayed()
-    assert not reader.one("#benchmark").is_displayed()
-    reader.one("#more-filters").click()
-    assert reader.one("#benchmark").is_displayed()

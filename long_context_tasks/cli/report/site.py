@@ -195,7 +195,10 @@ def site(
     _print_counts(collected)
     limit = None if threshold is None else threshold / 100
     if json_wanted():
-        _give_lengths(collected, cells, limit)
+        from long_context_tasks.results.lengths import chances, family_lengths, length_document
+
+        found = family_lengths(collected.collection, cells, chances(cells), limit)
+        give(None, effective_lengths=[length_document(one) for one in found])
     if out is not None:
         _write_site(
             collected,
@@ -247,13 +250,6 @@ def _print_counts(collected: "CollectedRuns") -> None:
     counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
     typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
     give(None, **{f"{noun}s": n for noun, n in counted.items()} | {"problems": list(collection.problems)})
-
-
-def _give_lengths(collected: "CollectedRuns", cells: "Sequence[Cell]", threshold: float | None) -> None:
-    from long_context_tasks.results.lengths import chances, family_lengths, length_document
-
-    found = family_lengths(collected.collection, cells, chances(cells), threshold)
-    give(None, effective_lengths=[length_document(one) for one in found])
 
 
 def _write_site(collected: "CollectedRuns", cells: "Sequence[Cell]", wanted: _Site) -> None:
