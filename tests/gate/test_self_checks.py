@@ -34,15 +34,6 @@ def test_positions_are_told_from_precision() -> None:
     assert checks._rope_apart([[]] * 8, WHOLE) == []
 
 
-def test_the_stack_that_predicts_worse_is_the_first_to_look_at() -> None:
-    for lead, said in (
-        (0.35, "B predicts the text better, by 0.35"),
-        (-0.35, "A predicts the text better, by 0.35"),
-    ):
-        [found] = checks._rope_apart(WHOLE, shifted(0.0, lead))
-        assert said in found.text and found.text.endswith(f"starting with {'A' if lead > 0 else 'B'}")
-
-
 def test_a_second_bos_and_another_template_are_seen_in_the_tokens(
     right: dict[str, str], tmp_path: Path
 ) -> None:

@@ -21,46 +21,29 @@ def changed(folder: Path, glob: str, old: str, new: str) -> list[str]:
     return list(collection.problems)
 
 
-def test_a_changed_mean_is_noticed_in_either_host(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path / "a", Run(simple([1.0, 0.0])))
-    [problem] = changed(
-        tmp_path / "a", "results_*.json", '"strict_accuracy,none": 0.5', '"strict_accuracy,none": 0.75'
-    )
-    assert "strict_accuracy is 0.75, but the cases give 0.5" in problem and "results_" in problem
-    write_opencompass(tmp_path / "b", Run(simple([1.0, 0.0, 1.0, 1.0]), made=TIME))
-    [problem] = changed(
-        tmp_path / "b", "results/*/*.json", '"strict_accuracy": 75.0', '"strict_accuracy": 80.0'
-    )
-    assert "strict_accuracy is 0.8, but the cases give 0.75" in problem
+RATED = {"m1": [Turn({"judge_score": 4.0, "answered": 1.0}, verdicts=({"score": 4, "feedback": "fine"},))]}
+LM_EVAL, SAMPLES, OPENCOMPASS = "results_*.json", "samples_*.jsonl", "results/*/*.json"
 
 
-def test_a_changed_count_is_noticed(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0, None])))
-    [problem] = changed(tmp_path, "results_*.json", '"n_scored,none": 1', '"n_scored,none": 2')
-    assert "n_scored is 2, but the cases give 1" in problem
-
-
-@pytest.mark.parametrize("score", ["11.0", "-0.5"])
-def test_a_score_off_its_scale_is_noticed(tmp_path: Path, score: str) -> None:
-    write_lm_eval(tmp_path, JUDGED)
-    [problem] = changed(tmp_path, "samples_*.jsonl", '"judge_score": [3.0', f'"judge_score": [{score}')
-    assert f"judge_score of {float(score):g} is outside the scale of 0 to 10" in problem
-
-
-def test_a_later_version_of_a_task_is_noticed(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0])))
-    [problem] = changed(tmp_path, "results_*.json", '"version": 1', '"version": 99')
-    assert "version 99 of the task, and this package has" in problem
-
-
-def test_a_verdict_off_the_scale_is_noticed(tmp_path: Path) -> None:
-    verdict = {"score": 4, "feedback": "fine"}
-    cases = {"m1": [Turn({"judge_score": 4.0, "answered": 1.0}, verdicts=(verdict,))]}
-    write_opencompass(
-        tmp_path, Run(cases, task=CONVERSATION, made=TIME, judge=JUDGED.judge, points=["judge_score"])
-    )
-    [problem] = changed(tmp_path, "results/*/*.json", '"score": 4', '"score": 40')
-    assert "a verdict of 40 is outside the scale of 0 to 10" in problem
+@pytest.mark.parametrize(
+    ("run", "file", "old", "new", "problem"),
+    [
+        (Run(simple([1.0, 0.0])), LM_EVAL, '"strict_accuracy,none": 0.5', '"strict_accuracy,none": 0.75', "strict_accuracy is 0.75, but the cases give 0.5"),
+        (Run(simple([1.0, 0.0, 1.0, 1.0]), made=TIME), OPENCOMPASS, '"strict_accuracy": 75.0', '"strict_accuracy": 80.0', "strict_accuracy is 0.8, but the cases give 0.75"),
+        (Run(simple([1.0, None])), LM_EVAL, '"n_scored,none": 1', '"n_scored,none": 2', "n_scored is 2, but the cases give 1"),
+        (JUDGED, SAMPLES, '"judge_score": [3.0', '"judge_score": [11.0', "judge_score of 11 is outside the scale of 0 to 10"),
+        (JUDGED, SAMPLES, '"judge_score": [3.0', '"judge_score": [-0.5', "judge_score of -0.5 is outside the scale of 0 to 10"),
+        (Run(simple([1.0])), LM_EVAL, '"version": 1', '"version": 99', "version 99 of the task, and this package has"),
+        (Run(RATED, CONVERSATION, made=TIME, judge=JUDGED.judge, points=["judge_score"]), OPENCOMPASS, '"score": 4', '"score": 40', "a verdict of 40 is outside the scale of 0 to 10"),
+    ],
+)  # fmt: skip
+def test_a_changed_number_is_noticed(
+    tmp_path: Path, run: Run, file: str, old: str, new: str, problem: str
+) -> None:
+    write = write_opencompass if run.made == TIME else write_lm_eval
+    write(tmp_path, run)
+    [found] = changed(tmp_path, file, old, new)
+    assert problem in found and str(tmp_path) in found
 
 
 @pytest.mark.parametrize(("rubric", "score"), [("gpt", 8), ("prometheus", 4)])

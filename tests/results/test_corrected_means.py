@@ -33,13 +33,9 @@ def results(tmp_path: Path) -> Path:
 
 def ratings(path: Path, model: str, number: int) -> Path:
     rng = random.Random(1)
+    about = {"model": model, "task": TASK}
     rows = [
-        {
-            "model": model,
-            "task": TASK,
-            "case": f"c{place}",
-            "rating": 1 + place % 8 + rng.choice((-0.5, 0, 0.5)),
-        }
+        {**about, "case": f"c{place}", "rating": 1 + place % 8 + rng.choice((-0.5, 0, 0.5))}
         for place in rng.sample(range(48), number)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

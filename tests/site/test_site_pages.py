@@ -166,18 +166,6 @@ def test_a_case_with_its_prompt_loaded_on_a_click(reader: Reader) -> None:
     reader.wait(lambda: reader.texts("#case-title") == ["tsort_2k_0170"])
 
 
-def test_what_is_withheld_says_why(reader: Reader) -> None:
-    address = reader.cases_of("elitr_bench_qa_test")
-    reader.open("case.html", f"{address}/3")
-    reader.wait(lambda: reader.all("#case-title"))
-    assert reader.texts(".withheld") == [
-        "ELITR-Bench may not be shown in public: questions, gold answers and transcripts are withheld."
-    ]
-    assert reader.texts("#case .text.none") == ["The prompt is withheld."] + ["Withheld."] * 3
-    assert reader.texts("#case .turn h3") == ["Turn 1", "Turn 2", "Turn 3"]
-    assert any("The answer names the deadline." in text for text in reader.texts("#case .text"))
-
-
 def test_a_table_of_a_page_is_sorted_with_what_has_no_value_last(reader: Reader) -> None:
     reader.open("task/ada_leval_tsort_64k.html")
     button = reader.one("table.scores th:nth-child(2) button")
