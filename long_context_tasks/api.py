@@ -75,7 +75,7 @@ class Task:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """In the order in which they run."""
+        """The cases, in the order in which they run."""
         return self.loaded.cases.cases
 
     @property

@@ -221,8 +221,6 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
         if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):
             raise InputError(f"--length {text}: '...' goes between two lengths, as in 2k,...,128k")
         low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
-        if low >= high:
-            raise InputError(f"--length {text}: {words[place - 1]} is not shorter than {words[place + 1]}")
         between = [length for length in known if low < length < high]
         if not between:
             raise InputError(

@@ -42,9 +42,21 @@ def run_settings(kind: type[Settings], options: Options, cases: int, **own: Any)
     return settings_of(kind, values, "options")
 
 
+def refusal(options: Options, length: int, cases: int) -> str:
+    """Return why cases that are not in the cache are not written; empty if they may be."""
+    tokens, most = length * cases, options.most_written
+    if most is None or tokens <= most:
+        return ""
+    return (
+        f"its {tokens:,} tokens of synthetic cases are not in the cache, and at most {most:,} are written here; "
+        "`lct runs export` with its options writes them"
+    )
+
+
 def cached_cases(
     task: str,
     settings: BuildSettings,
+    options: Options,
     version: int,
     write: Callable[[Path], object],
     source: Path | None = None,
@@ -60,7 +72,8 @@ def cached_cases(
         "card": version,
         **({"carriers": _digest(source)} if source else {}),
     }
-    return CaseSet.read(cached_folder(task, made_from, write), task)
+    refused = refusal(options, settings.lengths[0], settings.n or 0)
+    return CaseSet.read(cached_folder(task, made_from, write, refused), task)
 
 
 def _digest(folder: Path) -> str:

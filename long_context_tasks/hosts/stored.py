@@ -5,7 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.case_folder import MANIFEST, cached_only, read_manifest
+from long_context_tasks.schema.case_folder import MANIFEST, NotInCache, read_manifest
 from long_context_tasks.schema.response import Response
 
 if TYPE_CHECKING:  # most runs have no judge
@@ -35,7 +35,6 @@ RESCORED_FOLDER = "rescored"
 T = TypeVar("T")
 MOST_WRITTEN = 400_000_000
 """Most tokens of synthetic cases that are written for a stored run, about ten minutes' work: a run may come from a stranger."""
-_CASES = 200  # assumed for a synthetic run without the option lct_n
 Responses = Mapping[str, list[Response]]
 """Case to one response per turn."""
 
@@ -275,20 +274,14 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
     Raises:
         NotInCache: more than ``most`` tokens of synthetic cases would have to be written.
     """
-    spec = catalogue.parse_task(run.task)
-    options = options_of(run, places)
+    options = replace(options_of(run, places), most_written=most)
     # Another folder at the same place would give scores for the wrong cases.
     if options.cases is not None:
         _check_cases(run, options.cases)
-    tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
-    refusal = ""
-    if spec.source in ("seed", "recast") and options.cases is None and tokens > most:
-        refusal = (
-            f"{run}: its {tokens:,} tokens of synthetic cases are not in the cache, and at most {most:,} are written here; "
-            "`lct runs export` with its options writes them"
-        )
-    with cached_only(refusal):
+    try:
         return loading.load_task(run.task, options)
+    except NotInCache as error:
+        raise NotInCache(f"{run}: {error}") from None
 
 
 def _check_cases(run: StoredRun, root: Path) -> None:

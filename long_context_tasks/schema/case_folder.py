@@ -16,7 +16,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -181,27 +180,13 @@ class NotInCache(InputError):
     """Synthetic cases are not in the cache, and writing them again would take too long."""
 
 
-_REFUSAL: ContextVar[str] = ContextVar("refusal", default="")
-
-
-@contextmanager
-def cached_only(refusal: str) -> Iterator[None]:
-    """Make :func:`cached_folder` raise :class:`NotInCache` with these words in this block instead of writing; if empty, it writes.
-
-    A context variable, because a benchmark's ``load_task``, which other packages write, has no argument for it.
-    """
-    token = _REFUSAL.set(refusal)
-    try:
-        yield
-    finally:
-        _REFUSAL.reset(token)
-
-
-def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
+def cached_folder(
+    name: str, made_from: Mapping[str, Any], write: Callable[[Path], object], refusal: str = ""
+) -> Path:
     """Return a case folder in the user's cache and write it at first use.
 
     The hash of ``made_from``, everything on which the content depends in addition to this package's version, completes the name.
-    ``write`` writes a folder, whole or not at all, as :class:`CaseWriter` does.
+    ``write`` writes a folder, whole or not at all, as :class:`CaseWriter` does. With a refusal, :class:`NotInCache` is raised instead.
     """
     from filelock import FileLock
 
@@ -211,7 +196,7 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
     digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     folder = cache_dir() / "cases" / f"{name}-{digest}"
     if not (folder / MANIFEST).is_file():
-        if refusal := _REFUSAL.get():
+        if refusal:
             raise NotInCache(refusal)
         make_folder(folder.parent, remedy=_OTHER_CACHE)
         try:

@@ -98,6 +98,8 @@ class Options:
     variant: Text | None = None
     # Names of the options that were set, also to their default; not an option itself.
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
+    # Most tokens of synthetic cases that loading may write into the cache; None for any number. Not an option: reports set it.
+    most_written: int | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         defaults = {item.name: item.default for item in fields(self)}
@@ -106,7 +108,7 @@ class Options:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        return tuple(item.name for item in fields(cls) if item.name != "given")
+        return tuple(item.name for item in fields(cls) if item.compare)
 
     @classmethod
     def of(cls, options: "Options") -> Self:
@@ -115,7 +117,8 @@ class Options:
             return options
         # Without `given`, a default that the user typed would count as not given in the other class.
         shared = {name: getattr(options, name) for name in cls.names() if hasattr(options, name)}
-        return cls(**shared, given=options.given & set(cls.names()))
+        own = options.given & set(cls.names())
+        return cls(**shared, given=own, most_written=options.most_written)
 
     def resolved(self) -> dict[str, Any]:
         """Return the options as plain values under their ``lct_`` names, for result files."""

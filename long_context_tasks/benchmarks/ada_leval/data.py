@@ -12,6 +12,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,6 +170,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
     return cached_cases(
         builder.file_of(format_length(settings.lengths[0])),
         settings,
+        options,
         card(NAME).version,
         lambda folder: builder.write(carriers and carriers.parent, settings, folder, Work()),
         carriers,
@@ -217,26 +219,17 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
 
 
 def has_data(name: str, options: AdaLevalOptions) -> bool:
-    """Find the published file of a task (of any length, if none is given), or the carriers of a recast one; raise if it is missing."""
+    """Return whether the published file of a task, of any length if none is given, or the carriers of a recast one are there."""
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
     spec = parse_task(name)
     if spec.source == "recast":
-        carriers_of(options, NOVELS, name)
+        carriers_of(options, NOVELS, name)  # raises if they are missing
         return True
-    length = spec.tokens or options.length
-    files = spec.card.files
-    names = [files.get(format_length(length), "")] if length else list(files.values())
-    missing = None
-    for file_name in names:
-        try:
-            find_file(file_name, options, NAME, name)
-        except InputError as error:
-            missing = missing or error
-        else:
-            return True
-    if missing is not None:
-        raise missing
+    length, files = spec.tokens or options.length, spec.card.files
+    for file_name in [files.get(format_length(length), "")] if length else files.values():
+        with suppress(InputError):
+            return bool(find_file(file_name, options, NAME))
     return False
 
 

@@ -22,6 +22,7 @@ from long_context_tasks.benchmarks.run_cases import (
     BuiltFile,
     built_file,
     cached_cases,
+    refusal,
     run_settings,
     with_length,
 )
@@ -184,6 +185,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
             settings,
+            options,
             card(NAME).version,
             lambda folder: build(task.family, None, settings, folder),
         )
@@ -192,7 +194,8 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
 
 def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions) -> CaseSet:
     """Return the same cases with noisy transcripts; noise changes the length of a text, so some prompts exceed the length."""
-    file = file_of(task.family, options.length or DEFAULT_LENGTH)
+    length = options.length or DEFAULT_LENGTH
+    file = file_of(task.family, length)
     wanted = cases.cases[: options.n or options.subset]
     made_from = {
         "cases": cases.manifest["tasks"],
@@ -225,4 +228,5 @@ def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions
         with CaseWriter(folder, {"made_from": made_from}) as writer:
             writer.add_cases(file, changed(writer))
 
-    return CaseSet.read(cached_folder(f"{file}_wer{wer}", made_from, write), file)
+    refused = refusal(options, length, len(wanted))
+    return CaseSet.read(cached_folder(f"{file}_wer{wer}", made_from, write, refused), file)

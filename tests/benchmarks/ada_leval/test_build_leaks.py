@@ -13,28 +13,20 @@ ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII
 ORDINALS = {
     "de": "erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte",
     "fr": "première deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième",
-    "es": "primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo undécimo duodécimo",
-    "sv": "första andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte",
-    "pl": "pierwszy drugi trzeci czwarty piąty szósty siódmy ósmy dziewiąty dziesiąty jedenasty dwunasty",
     "ru": "первая вторая третья четвёртая пятая шестая седьмая восьмая девятая десятая одиннадцатая двенадцатая",
 }
 LINES = [
     "CHAPTER {roman}",
     "{roman}. A wet day at the ferry.",
     "{arabic}. A wet day at the ferry.",
-    "{roman} The wet day",
     "No. {roman}. The wet day.",
     "{roman}.--The wet day.",
     "_The Story of Day {roman}_",
     "Luku {arabic}",
-    "kapitola {arabic}.",
     "On the way, {arabic}",
     "({arabic})",
     "Der {de} Tag",
     "La {fr} nuit.",
-    "Del día {es}",
-    "{sv} dagen",
-    "Dzień {pl}",
     "Ночь {ru}",
 ]
 
@@ -53,7 +45,6 @@ def test_a_series_of_lines_stops_the_build(tmp_path, line):
     [
         "{number} {text}",
         "{text} {number}",
-        "[{number}] {text}",
         "{first} {number} {rest}",
         "CHAPTER {number}. {text}",
     ],

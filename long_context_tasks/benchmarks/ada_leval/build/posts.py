@@ -7,7 +7,6 @@ scores, tags) are cached for the next build; the texts of the chosen posts go to
 import difflib
 import re
 import tempfile
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.corpora.stack_exchange import PostIndex, html_to_text, is_text_only, read_bodies
+from long_context_tasks.engines import kept_ahead
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.tokenizers import text_hash
@@ -29,7 +29,8 @@ Ints = npt.NDArray[np.int64]
 _IN_MEMORY = 256 * 1024 * 1024
 # One call for many texts is cheaper than many calls.
 _BATCH = 256
-_BATCHES_AHEAD = 4
+# Twice as many batches may wait for the one thread.
+_THREADS_WORTH = 2
 
 
 class TextStore:
@@ -263,20 +264,12 @@ def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> 
         return batch, tokens([text for _, text in posts])
 
     # Encoding releases the interpreter's lock, so it runs while the next posts are parsed.
-    waiting: deque[Future[tuple[_Batch, Ints]]] = deque()
-
-    def store_first() -> None:
-        (are_questions, posts), counts = waiting.popleft().result()
-        column = texts.question_tokens if are_questions else texts.answer_tokens
-        column[[place for place, _ in posts]] = counts
-
     with ThreadPoolExecutor(max_workers=1) as thread:
-        for batch in _batches(source, pool, texts, work):
-            waiting.append(thread.submit(count, batch))
-            if len(waiting) > _BATCHES_AHEAD:
-                store_first()
-        while waiting:
-            store_first()
+        batches = _batches(source, pool, texts, work)
+        counted = kept_ahead(lambda each: thread.submit(count, each), Future.result, batches, _THREADS_WORTH)
+        for (are_questions, posts), counts in counted:
+            column = texts.question_tokens if are_questions else texts.answer_tokens
+            column[[place for place, _ in posts]] = counts
     return texts
 
 

@@ -177,6 +177,7 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     return cached_cases(
         spec.name,
         settings,
+        options,
         card("ethic").version,
         lambda folder: build(family, carriers and carriers.parent, settings, folder),
         carriers,
