@@ -56,6 +56,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
         cases = cached_cases(
             task,
             settings,
+            options,
             card("registers").version,
             lambda folder: write("registers_keys", settings, folder),
         )
