@@ -108,10 +108,7 @@ def compare_paired(
     >>> found.n, found.left_out, round(found.difference, 3), found.method, round(found.p, 3)
     (7, 1, 0.714, 'mcnemar', 0.031)
 
-    Args:
-        second: name and scores of the second model.
-        clusters: cluster of each case (meeting, book, question).
-        margin: difference of means below which the models count as equal; None does not test equality.
+    ``margin`` is the difference of means below which the models count as equal; None does not test equality.
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin {margin}: expected a number above 0")
@@ -188,10 +185,8 @@ def p_of_same(found: Moments, margin: float) -> Array:
 def sign_flips(sums: Array, seed: int = 0, *, hits: bool = False) -> tuple[float, TestMethod]:
     """Return the two-sided p of the sum of the clusters' differences under random signs, and the method.
 
-    Args:
-        sums: difference of each cluster, ``(k,)``.
-        seed: seed of the Monte Carlo test.
-        hits: the differences are those of independent hits and misses, which takes McNemar's test with mid-p.
+    ``sums`` has the difference of each cluster, ``(k,)``; ``hits`` means that they are those of independent hits and misses, which
+    take McNemar's test with mid-p.
     """
     moved = sums[np.abs(sums) > 1e-12 * max(1.0, float(np.abs(sums).max(initial=0)))]
     if not len(moved):
@@ -359,10 +354,6 @@ def smallest_difference(n: int, clusters: int, spread: Spread, power: float = PO
 
     >>> round(smallest_difference(200, 200, Spread(sd=0.2**0.5)).difference, 4)
     0.089
-
-    Args:
-        n: number of cases.
-        clusters: number of their clusters.
     """
     if not 0 < clusters <= n:
         raise ValueError(f"{n} cases in {clusters} clusters")

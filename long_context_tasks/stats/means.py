@@ -56,8 +56,7 @@ def mean_of_scores(
     If values are expectations of people's scores (ORCA), the interval includes the spread of people around them: it is the interval of
     the mean of one person's scores.
 
-    Args:
-        scale: lowest and highest possible value of the metric; None if it has no ends.
+    ``scale`` is None for a metric without ends.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -83,9 +82,6 @@ def standard_error(
     """Return the cluster-robust standard error of a mean (CR2); nan with a single cluster or if all cluster means are equal.
 
     If every cluster has one value, it is the sample standard deviation over the root of n.
-
-    Args:
-        stds: as in :func:`interval_of_mean`.
 
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
     0.25
@@ -202,11 +198,7 @@ def task_numbers(
 ) -> dict[str, float]:
     """Return means, intervals and counts of a task as flat numbers for a host's table and result file.
 
-    Args:
-        n_truncated: number of prompts that the host cut; nan if the window is unknown.
-
-    Returns:
-        Metric values (rates from 0 to 1; nan if no case counts) and counts, keyed as in :func:`result_keys`.
+    Rates are from 0 to 1, nan if no case counts; ``n_truncated`` is nan if the window is unknown.
     """
     result: dict[str, float] = {}
     for metric in metrics:
@@ -308,10 +300,6 @@ def corrected_mean(
     """Return a judge's mean corrected by people's ratings, on the scale of the ratings (prediction-powered inference, PPI++).
 
     The rated answers have to be a random part of all answers of the same model, because the judge's bias differs between models.
-
-    Args:
-        rated: a person's rating of the same answer, on the same scale; None if it has no rating.
-        clusters: cluster of each answer (meeting, document).
 
     Raises:
         ValueError: lengths differ; fewer than :data:`MIN_RATED` rated answers or :data:`MIN_CLUSTERS` clusters of them; fewer than

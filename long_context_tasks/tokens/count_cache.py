@@ -23,9 +23,10 @@ logger = logging.getLogger(__name__)
 
 Countable = tuple[str, Callable[[], str]]
 """Key of a text (the text itself, or anything that determines it), and a function that returns the text."""
+# Few, because a batch of long prompts is in memory at once.
 _BATCH = 16
 _THREADS = 8
-_WAIT = 60.0
+_WAIT = 60.0  # seconds for the writes of other processes, which are short but may be many
 _WRITE_EVERY = 5.0
 
 
@@ -37,7 +38,7 @@ def count_cases(
     Args:
         cases: any number of cases.
         name: name of the tokenizer, which is the key in ``num_tokens``.
-        countable: returns the prompt of a case, see :data:`Countable`.
+        countable: returns the prompt of a case.
         what: title of the progress bar.
 
     Raises:

@@ -111,6 +111,7 @@ def provide_table(encoding: str) -> None:
     path = folder / hashlib.sha1(_ADDRESS.format(encoding).encode()).hexdigest()
     if given == "" or path.exists():
         return
+    # Other processes may write or read the same file at this moment.
     part = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
