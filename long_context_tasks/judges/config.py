@@ -223,7 +223,7 @@ class JudgeConfig(Checked):
 
     @property
     def in_process(self) -> bool:
-        """Whether the model runs in this process instead of behind an endpoint."""
+        """Whether the model runs in this process, not at an endpoint."""
         return self.kind != "openai"
 
     @property

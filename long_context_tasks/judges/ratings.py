@@ -51,7 +51,7 @@ def read_ratings(
     """Read scores from JSON lines; rows with the same id, even in different files (one per judge), belong to the same item.
 
     Unless ``raters`` names them, raters are the fields named in a row's ``scales``; in a row of ``lct orca score`` its means (:data:`ORCA`);
-    in a row that names none, every field with a number; and those of ``also``. A missing field or ``null`` means that there is no score.
+    in a row that names none, every field with a number; and those of ``also``. A missing field or ``null`` marks a missing score.
 
     A row of a rated answer (with a ``candidate``) needs no cluster if another row of its id has one. If no row of any file has a cluster, an
     answer's cluster is its question. The mean of its ``ratings`` is the rater ``people``.
