@@ -209,9 +209,3 @@ def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
     """Return the judge's messages; only GPT gets a system message."""
     system = [Message("system", template("judge_gpt_system"))] if judge == "gpt" else []
     return [*system, Message("user", prompt)]
-
-
-def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
-    asked = case.turns[turn]
-    texts = str(asked.question), response, str(asked.gold)
-    return judge_conversation(judge_prompt(*texts, judge, case.inputs["language"]), judge)

@@ -81,16 +81,17 @@ def official_score(reply: str, name: str = "gpt") -> float | None:
 def judge_requests(case: Case, responses: Sequence[str | None], name: str = "gpt") -> list[JudgeRequest]:
     """Return the requests for all turns that have a response; it is None after a failure of ours."""
     _judge_prompt(name)
-    # Empty responses are included, because the official metric counts their scores.
-    return [
-        JudgeRequest(
-            id=f"{case.cluster}_{case.turns[turn].labels['question_id']}",
-            messages=tuple(prompts.judge_messages(case, turn, without_thinking(response).text, name)),
-            meta={"case": case.id, "turn": turn},
-        )
-        for turn, response in enumerate(responses)
-        if response is not None
-    ]
+    requests = []
+    for turn, response in enumerate(responses):
+        # Empty responses are included, because the official metric counts their scores.
+        if response is not None:
+            asked = case.turns[turn]
+            texts = str(asked.question), without_thinking(response).text, str(asked.gold)
+            prompt = prompts.judge_prompt(*texts, name, case.inputs["language"])
+            messages = tuple(prompts.judge_conversation(prompt, name))
+            key = f"{case.cluster}_{asked.labels['question_id']}"
+            requests.append(JudgeRequest(key, messages, {"case": case.id, "turn": turn}))
+    return requests
 
 
 def score_turn(

@@ -1,4 +1,4 @@
-"""The builders of cases; what builds is imported when it is needed."""
+"""The builders of cases, which `lct build --help` reads; the code that builds is imported when it is needed."""
 
 from collections.abc import Sequence
 from pathlib import Path

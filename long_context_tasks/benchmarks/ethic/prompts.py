@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from long_context_tasks.coverage.items import Parts
 
 CHAT, FOLDED = "chat", "folded"
-GEMINI = "{system_msg}\n\n{user_msg}"
 PLAIN: Mapping[str, str] = {
-    "gemini": GEMINI,
+    FOLDED: "{system_msg}\n\n{user_msg}",
+    "gemini": "{system_msg}\n\n{user_msg}",
     "llama-3.1": "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n{system_msg}<|eot_id|>\n"
     "<|start_header_id|>user<|end_header_id|>\n\n{user_msg}<|eot_id|>\n<|start_header_id|>assistant<|end_header_id|>",
     "phi": "<|system|>\n{system_msg}<|end|>\n<|user|>\n{user_msg}<|end|>\n<|assistant|>",
 }
-STYLES = (CHAT, FOLDED, *PLAIN)
+STYLES = (CHAT, *PLAIN)
 OWN_TEMPLATE = ("llama-3.1", "phi")  # styles whose text contains the role marks
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 _MARKERS = {"law": re.compile(r"<Segment \d+>")}
@@ -46,9 +46,8 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
     # Some chat templates refuse or print an empty system message.
     if style == CHAT:
         return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
-    text = PLAIN.get(style, GEMINI)
     # Not str.format, because the texts may contain braces. The user message comes last, so that nothing in it is replaced.
-    return [Message("user", text.replace("{system_msg}", system).replace("{user_msg}", user))]
+    return [Message("user", PLAIN[style].replace("{system_msg}", system).replace("{user_msg}", user))]
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:

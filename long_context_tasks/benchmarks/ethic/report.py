@@ -318,10 +318,10 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
     ]
 
 
-def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
+def heat_maps(runs: Sequence[ScoredRun]) -> list[HeatMap]:
     """Return only the heat maps; runs of tasks without one are not read."""
     mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
-    return [heat_map(entry, bins) for entry in measure(mapped)[0] if entry.parts]
+    return [heat_map(entry, BINS) for entry in measure(mapped)[0] if entry.parts]
 
 
 def split_tables(measured: Sequence[MeasuredTask], bins: int) -> list[Table]:

@@ -6,11 +6,6 @@ from invented_meetings import write_archives
 
 
 def write_published_files(folder: Path, cases: int) -> None:
-    """Write all archives; their questions are as many as they are.
-
-    Args:
-        folder: the benchmark's folder in LCT_DATA_DIR; it is there.
-        cases: not looked at.
-    """
+    """Write all archives, whose number of questions is fixed."""
     folder.rmdir()
     write_archives(folder.parent)

@@ -5,13 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from invented_meetings import (
-    TEXTS,
-    encrypted_zip,
-    question_members,
-    questions_json,
-    transcript_tar,
-)
+from invented_meetings import TEXTS, encrypted_zip, question_members, questions_json, transcript_tar
 
 from long_context_tasks.benchmarks.elitr_bench import BENCHMARK, data, prompts
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions

@@ -90,15 +90,3 @@ def test_redirects_are_followed_and_resumed(server: Server, tmp_path: Path) -> N
     assert (
         result.exit_code == 2 and f"{server.url}/czech.zip" in result.stderr and "redirect" in result.stderr
     )
-
-
-def test_a_dead_link_keeps_no_other_file_away(server: Server, tmp_path: Path) -> None:
-    server.statuses = [200, 404]
-    result = fetch()
-    assert result.exit_code == 2 and result.stdout.count("checksum agrees") == 4
-    place = tmp_path / "user" / "elitr_bench" / "czech.zip"
-    assert f"{server.url}/czech.zip: the server answers 404" in result.stderr
-    assert f"get the file elsewhere and put it at {place}" in result.stderr
-    # Nothing can be built from meetings of one's own.
-    assert "lct build" not in result.stderr and "run elitr_bench_qa_synthetic" in result.stderr
-    assert not place.exists()

@@ -41,32 +41,24 @@ def test_golden_prompts(row: dict[str, Any]) -> None:
     assert sent == row["sent"]
 
 
-def test_own_answers_are_the_history() -> None:
-    sent = prompts.messages(case(style="gpt"), TRANSCRIPTS, 2, ["first", ""])
-    assert [message.role for message in sent] == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert [message.content for message in sent[1:]] == [
-        "Question 1?",
-        "first",
-        "Question 2?",
-        "",
-        "Question 3?",
-    ]
+GOLD = ["Question 1?", "gold 1", "Question 2?", "gold 2", "Question 3?"]
 
 
-def test_a_missing_answer_is_left_out() -> None:
-    sent = prompts.messages(case(style="gpt"), TRANSCRIPTS, 2, [None, "second"])
-    assert [message.role for message in sent] == ["system", "user", "user", "assistant", "user"]
-
-
-def test_gold_answers_are_the_history_where_it_is_asked_for() -> None:
-    for answers in ([], ["wrong", "wrong"]):
-        sent = prompts.messages(case(history="gold"), TRANSCRIPTS, 2, answers)
-        assert [message.content for message in sent if message.role == "assistant"] == ["gold 1", "gold 2"]
-
-
-def test_thinking_stays_out_of_the_history() -> None:
-    sent = prompts.messages(case(), TRANSCRIPTS, 1, ["<think>well</think>yes"])
-    assert sent[1].content == "yes"
+@pytest.mark.parametrize(
+    ("history", "answers", "sent"),
+    [
+        ("own", ["first", ""], ["Question 1?", "first", "Question 2?", "", "Question 3?"]),
+        # An answer that is missing is left out.
+        ("own", [None, "second"], ["Question 1?", "Question 2?", "second", "Question 3?"]),
+        ("own", ["<think>well</think>yes", "no"], ["Question 1?", "yes", "Question 2?", "no", "Question 3?"]),
+        ("gold", [], GOLD),
+        ("gold", ["wrong", "wrong"], GOLD),
+    ],
+)
+def test_histories(history: str, answers: list[str | None], sent: list[str]) -> None:
+    system, *messages = prompts.messages(case(style="gpt", history=history), TRANSCRIPTS, 2, answers)
+    assert system.role == "system" and [message.content for message in messages] == sent
+    assert [message.role == "user" for message in messages] == ["Question" in text for text in sent]
 
 
 def test_the_first_turn_needs_no_answers() -> None:

@@ -10,13 +10,6 @@ from long_context_tasks.schema import InputError
 NAMES = [spec.name for spec in task_specs() if spec.benchmark == "elitr_bench"]
 
 
-def test_names_are_unique_and_parse_back() -> None:
-    tasks = [parse_name(name) for name in NAMES]
-    assert [task.name for task in tasks] == NAMES
-    assert len(set(NAMES)) == 139
-    assert {"english", "czech"} == {task.language for task in tasks}
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [

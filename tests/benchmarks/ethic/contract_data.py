@@ -63,12 +63,7 @@ def rows(configuration: str, cases: int) -> Iterator[dict[str, Any]]:
 
 
 def write_published_files(folder: Path, cases: int) -> None:
-    """Write a file for each task.
-
-    Args:
-        folder: the benchmark's folder in LCT_DATA_DIR; it is there.
-        cases: rows of each domain.
-    """
+    """Write a file with ``cases`` rows of each domain for each task."""
     for configuration in CONFIGURATIONS:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows(configuration, cases)]
         (folder / f"{configuration}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -99,12 +94,7 @@ def built_cases(kind: str, domain: str, cases: int) -> Iterator[tuple[Case, dict
 
 
 def write_built_cases(folder: Path, cases: int) -> None:
-    """Write the case folder of the tasks without published data, as `lct build ethic_recall_counterparts` names it.
-
-    Args:
-        folder: what ``lct_cases`` names.
-        cases: of each task.
-    """
+    """Write the case folder of the tasks without published data, as `lct build ethic_recall_counterparts` names it."""
     with CaseWriter(folder / "ethic_recall_counterparts", {"seed": 22}) as writer:
         for kind, domains in BUILT.items():
             for domain in domains:

@@ -68,16 +68,7 @@ def _stored(task: LoadedTask, answer: Answers, rate: Rates | None, model: str, m
 def write_lm_eval(
     root: Path, name: str, options: Options, answer: Answers, rate: Rates | None = None, model: str = "owl"
 ) -> LoadedTask:
-    """Results and samples of a run in ``root/<model>``.
-
-    Args:
-        root: what ``--output_path`` names.
-        name: of the task.
-        options: of the run.
-        answer: task and case to what the model says.
-        rate: case and question to the judge's rating; None without a judge.
-        model: its name.
-    """
+    """Write results and samples of a run into ``root/<model>``; without ``rate`` nothing is judged."""
     task = load_task(name, options)
     made = TIME.format(len(list((root / model).glob("results_*"))))
     collected_runs.write_lm_eval(root, _stored(task, answer, rate, model, made))
@@ -87,7 +78,7 @@ def write_lm_eval(
 def write_opencompass(
     root: Path, name: str, options: Options, answer: Answers, rate: Rates | None = None, model: str = "owl"
 ) -> LoadedTask:
-    """Predictions and results of a run in a folder of ``root``; the arguments are those of :func:`write_lm_eval`."""
+    """Write predictions and results of a run into a folder of ``root``."""
     task = load_task(name, options)
     collected_runs.write_opencompass(root, _stored(task, answer, rate, model, "20260101_100000"))
     return task

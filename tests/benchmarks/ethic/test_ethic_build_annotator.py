@@ -102,10 +102,7 @@ def test_names_that_are_not_in_the_passage_are_left_out(tmp_path: Path) -> None:
 def test_refused_and_equal_answers_give_no_case(
     documents: Path, tmp_path: Path, family: str, said: str, why: str
 ) -> None:
-    with (
-        annotating(tmp_path, lambda _: said, **ONCE) as (_, annotator),
-        pytest.raises(InputError, match=why),
-    ):
+    with annotating(tmp_path, lambda _: said, **ONCE) as (_, annotator), pytest.raises(InputError, match=why):
         build(family, documents, tmp_path / "x", annotator=annotator, domain="books")
 
 

@@ -28,7 +28,6 @@ from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     mask,
     may_refer,
 )
-from long_context_tasks.benchmarks.ethic.build.drafts import fill_slots
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import score_qa
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
@@ -41,7 +40,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import stated_rating
 from long_context_tasks.corpora.opinions import Opinion
-from long_context_tasks.coverage.measure import evaluator_prompt, read_score
+from long_context_tasks.coverage.measure import read_score
 from long_context_tasks.schema import Case, InputError, Turn
 
 ROWS = [
@@ -143,15 +142,6 @@ def test_masking_changes_citations_only(parts: list[str]) -> None:
 def test_any_quote_and_text_can_be_masked(text: str, quotes: list[str]) -> None:
     masked, n = masked_of(text, quotes)
     assert n <= len(find_quotes(text, quotes)) and (n or MARK in masked or masked == text)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.text(max_size=100), st.text(max_size=100))
-def test_slots_inside_values_are_not_filled(passage: str, query: str) -> None:
-    prompt = evaluator_prompt(passage + "<query>", query + "<context>")
-    assert f"\n\n{passage}<query>\n\nQuery:" in prompt and f"\n\n{query}<context>\n\nScore Rubrics:" in prompt
-    assert prompt.endswith("Final Score : {{a single score only}}")
-    assert fill_slots("<options>", {"options": passage}) == passage
 
 
 def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
-from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"
 ROWS = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
@@ -181,11 +180,6 @@ def test_an_apology_before_a_right_answer_is_not_a_refusal() -> None:
     assert scores["strict_f1"].value == pytest.approx(2 / 3) and scores["strict_f1"].reason is None
 
 
-@given(st.text(alphabet="ab <>/think\n"))
-def test_an_answer_holds_no_thinking(text: str) -> None:
-    assert without_thinking(f"<think>{text}</think>Anne").text == "Anne"
-
-
 def test_none_is_one_word() -> None:
     assert repaired.recall_labels(["None", "none."], "books") == set()
     assert repaired.attribution_labels(["none"]) == set()
@@ -235,15 +229,3 @@ def test_token_f1_is_symmetric_and_one_for_equal_bags_only(first: list[str], sec
     value = scoring.token_f1(first, second)
     assert 0 <= value <= 1 and value == pytest.approx(scoring.token_f1(second, first))
     assert (value == 1) == (sorted(first) == sorted(second))
-
-
-@given(WORDS, WORDS, WORDS)
-def test_inserted_tokens_occur(before: list[str], right: list[str], after: list[str]) -> None:
-    assert scoring.occurs(right, [*before, *right, *after]) == bool(right)
-
-
-@given(st.text())
-def test_tokens_stay_when_read_again(text: str) -> None:
-    # Left-over format characters may join anew; what matters is that no text stops the reading.
-    tokens = scoring.answer_tokens(text)
-    assert all(token and not token.isspace() for token in tokens)

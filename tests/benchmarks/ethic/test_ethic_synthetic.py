@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Work
-from long_context_tasks.benchmarks.ethic.prompts import context_of, template
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import WRITINGS, build, make_cases, tokenizers_of
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
@@ -73,13 +73,6 @@ def test_lengths_made_together_are_those_made_alone(task: str, tmp_path: Path) -
         return list(zip((case.to_json() for case in cases.cases), texts, strict=True))
 
     assert lines((4000, 1500, 2000)) == [*lines((4000,)), *lines((1500,)), *lines((2000,))]
-
-
-def test_a_longer_context_begins_with_a_shorter_one() -> None:
-    short, long = (made_case("recall", length, 0).draft.user for length in (2000, 4000))
-    *whole, _ = (context_of(short) or "").split("\n\n")
-    # But for the last paragraph, which is cut to the length.
-    assert len(whole) > 2 and (context_of(long) or "").startswith("\n\n".join(whole))
 
 
 def test_every_file_and_length_is_reported(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -163,9 +165,11 @@ def test_scores_of_judged_summaries(shared: Path) -> None:
 def test_means(shared: Path) -> None:
     for number, row in _rows(shared, "aggregate.jsonl"):
         [task] = [name for name, configuration in CONFIGURATIONS.items() if configuration == row["task"]]
-        final, domains = official.means(task, row["per_domain"])
-        assert final == _near(row["final"]), number
-        assert domains == {name: _near(value) for name, value in row["domain"].items()}, number
+        # Plain means over items, without the domains that the task does not have.
+        known = official.DOMAINS[task]
+        own = {name: scores for name, scores in row["per_domain"].items() if name.lower() in known}
+        assert fmean(chain.from_iterable(own.values())) == _near(row["final"]), number
+        assert row["domain"] == {name: _near(fmean(scores)) for name, scores in own.items()}, number
 
 
 def test_layouts(shared: Path) -> None:

@@ -2,7 +2,7 @@
 
 Every task has its official metrics, which follow the official code, and strict ones, which read a response as the instruction intends
 it. The official code does not handle thinking: its rules are applied to the whole response, except that a judge never sees thinking.
-A mean over cases is the plain mean; ``official.means`` returns those of the paper.
+A mean over cases is the plain mean, as in the paper.
 
 The paper does not name its metrics for the low-coverage counterparts (section 5.1). Questions have the token F1 of SQuAD (Rajpurkar et
 al., 2016) and whether the right answer occurs in the response; summaries on a query have ROUGE-L (Lin, 2004) against the annotator's

@@ -153,18 +153,3 @@ def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
     return min(
         5.0, max(1.0, math.fsum(value * chance for value, chance in known if value is not None) / mass)
     )
-
-
-def means(task: str, per_domain: Mapping[str, Sequence[float]]) -> tuple[float, dict[str, float]]:
-    """Return the plain mean over all items of a task's domains, and the mean of each domain.
-
-    Args:
-        task: recall, summarize, organize or attribute.
-        per_domain: domain to scores of items; a domain that the task does not have is ignored, one without items crashes.
-    """
-    own = {name: scores for name, scores in per_domain.items() if name.lower() in DOMAINS[task]}
-    everything = [score for scores in own.values() for score in scores]
-    return (
-        math.fsum(everything) / len(everything),
-        {name: math.fsum(scores) / len(scores) for name, scores in own.items()},
-    )
