@@ -21,7 +21,7 @@ from long_context_tasks.cli.options import (
     typed_options,
     with_more_options,
 )
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
@@ -197,7 +197,7 @@ def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> No
     """Print the cases built, the reasons why places or questions gave none, the sources read, and warnings."""
     built = [report for report in reports if report.tokens]
     if not built:  # a shard of a small build
-        typer.echo(f"no cases in {out}", err=True)
+        warn(f"no cases in {out}")
         return
     # Builders report NaN if guessing has no meaningful accuracy.
     guessing = not all(math.isnan(report.random_guess) for report in built)
@@ -228,7 +228,7 @@ def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> No
         )
     _show_encodings({name: found for report in reports for name, found in report.encodings.items()})
     for note in (note for report in reports for note in report.notes):
-        typer.echo(f"warning: {note}", err=True)
+        warn(f"warning: {note}")
 
 
 def _show_reasons(reports: "Sequence[TaskReport]") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples, words
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError, Options, parse_length
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import interval_text
@@ -184,12 +184,9 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         CUT: f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file",
     }
     no_score = "replies hold no score, and the same command would not ask again; put other seeds, more asks or another model into the judge file"
-    typer.echo(
-        f"warning: {failures.total()} of {total} chunks have no judgement and are left out of the means",
-        err=True,
-    )
+    warn(f"warning: {failures.total()} of {total} chunks have no judgement and are left out of the means")
     for reason, count in sorted(failures.items()):
-        typer.echo(f"  {count} {remedies.get(reason, no_score)}", err=True)
+        warn(f"  {count} {remedies.get(reason, no_score)}")
 
 
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:

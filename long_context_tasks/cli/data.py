@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
-from long_context_tasks.cli.output import add_table, give, say
+from long_context_tasks.cli.output import add_table, give, say, warn
 from long_context_tasks.schema import InputError, parse_length, resolve_options
 from long_context_tasks.schema.files import loads, write_whole
 from long_context_tasks.schema.options import data_dir as data_folder
@@ -195,7 +195,7 @@ def fetch(
         except InputError as error:
             # One dead link must not keep the other files away.
             failures.append(str(error))
-            typer.echo(f"{item.name}: FAILED", err=True)
+            warn(f"{item.name}: FAILED")
     if failures:
         more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
         raise InputError(f"{failures[0]}{more}{_alternatives(benchmark)}")

@@ -13,7 +13,7 @@ from long_context_tasks.cli.options import (
     typed_options,
     words,
 )
-from long_context_tasks.cli.output import give, say
+from long_context_tasks.cli.output import give, say, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,9 +89,9 @@ def gate(
 
 def _print_lengths(lengths: "Sequence[AtLength]") -> None:
     for one in lengths:
-        typer.echo(one.row(), err=True)
+        warn(one.row())
 
 
 def _print_faults(faults: "Sequence[Fault]") -> None:
     for fault in faults:
-        typer.echo(f"{fault.side}: {fault.name}: {fault.text}", err=True)
+        warn(f"{fault.side}: {fault.name}: {fault.text}")

@@ -19,7 +19,7 @@ from long_context_tasks.cli.options import (
     examples,
     words,
 )
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import figure_text, interval_text
@@ -80,7 +80,7 @@ def run(
     ready, skipped = prepare(chosen, loaded, any_task=any_task)
     skipped = [*(problem.message for problem in found.problems), *skipped]
     for message in skipped:
-        typer.echo(f"skipped: {message}", err=True)
+        warn(f"skipped: {message}")
     if not ready:
         if skipped:
             more = f", and {len(skipped) - 1} more, see above" if skipped[1:] else ""
@@ -93,11 +93,11 @@ def run(
             for made in running.mapped(partial(judged_run, loaded, config), ready):
                 if isinstance(made, str):
                     skipped.append(made)
-                    typer.echo(f"skipped: {made}", err=True)
+                    warn(f"skipped: {made}")
                 elif made is not None:
                     judged.append(made)
                     for note in made.scored.notes:
-                        typer.echo(f"note: {made.scored.run}: {note}", err=True)
+                        warn(f"note: {made.scored.run}: {note}")
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
     _print_judged(results, judged)
@@ -144,18 +144,14 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
     failed = sum(outcome.unanswered for outcome in judged)
     unparsable = sum(outcome.unparsable for outcome in judged)
     if failed:
-        typer.echo(
-            f"{failed} responses have no score because the judge did not answer; run the same command again",
-            err=True,
-        )
+        warn(f"{failed} responses have no score because the judge did not answer; run the same command again")
     if unparsable:
-        typer.echo(
+        warn(
             f"{unparsable} responses have no score because no reply of the judge holds one; read `feedback` in the files above, "
-            "then change the judge, its prompt or max_tokens",
-            err=True,
+            "then change the judge, its prompt or max_tokens"
         )
     if skipped:
-        typer.echo(f"{len(skipped)} skipped, see above", err=True)
+        warn(f"{len(skipped)} skipped, see above")
     if (failed or unparsable) and not any(outcome.judged for outcome in judged):
         raise InputError("nothing was judged, see above")
     if skipped or failed or unparsable:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.output import give, say
+from long_context_tasks.cli.output import give, say, warn
 from long_context_tasks.schema import InputError
 
 app = typer.Typer(
@@ -145,4 +145,4 @@ def inject(
         typer.echo(noisy.text, nl=False)
     else:
         write_whole(out, noisy.text)
-    typer.echo(f"target {100 * wer:.2f} %, measured {100 * noisy.measured_wer:.2f} %", err=True)
+    warn(f"target {100 * wer:.2f} %, measured {100 * noisy.measured_wer:.2f} %")

@@ -73,6 +73,11 @@ def say(message: str = "") -> None:
     typer.echo(visible(message), err=_document.wanted)
 
 
+def warn(message: str) -> None:
+    """Print a line on standard error, also with ``--json``."""
+    typer.echo(visible(message), err=True)
+
+
 def give(text: str | None = None, **values: Any) -> None:
     """Print a result of the command: ``text`` for people, the named values with ``--json``."""
     if _document.wanted:
@@ -193,16 +198,16 @@ def number_of(cell: str) -> str | int | float | None:
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
     """Print on standard error the first twenty problems of reading results, and notes on how to read them."""
     for problem in problems[:_SHOWN_PROBLEMS]:
-        typer.echo(visible(f"problem: {problem}"), err=True)
+        warn(f"problem: {problem}")
     if len(problems) > _SHOWN_PROBLEMS:
-        typer.echo(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems", err=True)
+        warn(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems")
     for note in notes:
-        typer.echo(visible(f"note: {note}"), err=True)
+        warn(f"note: {note}")
 
 
 def end_with_problems(problems: Sequence[str]) -> None:
     """End a command that left something out, after its result: one line on standard error and exit code 1."""
     if problems:
         several = "s" * (len(problems) > 1)
-        typer.echo(f"{len(problems)} problem{several}, named above; exit code 1", err=True)
+        warn(f"{len(problems)} problem{several}, named above; exit code 1")
         raise typer.Exit(1)

@@ -19,10 +19,9 @@ from long_context_tasks.cli.options import (
     typed_options,
     with_more_options,
 )
-from long_context_tasks.cli.output import give_document, print_table, say
+from long_context_tasks.cli.output import give_document, print_table, say, warn
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.files import visible
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 from long_context_tasks.tokens.build_settings import flag_of, option
 
@@ -226,7 +225,7 @@ def _plan_cost(
             for line in made.notes():
                 say(line)
         for task in made.not_planned:
-            typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
+            warn(f"not planned: {task.task}: {task.message} {_FETCH}")
     return not made.not_planned
 
 
@@ -263,9 +262,9 @@ def _plan_missing(
         tasks = first_names([cell.task for cell in cells])
         say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}")
     for problem in found.problems:
-        typer.echo(visible(f"not used: {problem}"), err=True)
+        warn(f"not used: {problem}")
     for task in found.without_data:
-        typer.echo(f"cases not counted: {task.task}: {task.message} {_FETCH}", err=True)
+        warn(f"cases not counted: {task.task}: {task.message} {_FETCH}")
     return found.done
 
 

@@ -19,7 +19,7 @@ from long_context_tasks.cli.options import (
     examples,
     typed_options,
 )
-from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.report import figure_text, interval_text
@@ -76,13 +76,13 @@ def rescore(
     with engine_of(jobs, engine) as running:
         made, skipped = _rescored(results, tasks, Places(data_dir, cases), running, write=not dry_run)
     for message in skipped:
-        typer.echo(f"skipped: {message}", err=True)
+        warn(f"skipped: {message}")
     if out is not None:
         _write_changes(out, made)
     _show(results, made, only_changed)
     for rescored in made:
         for note in rescored.notes[:-1]:  # the last note repeats the row of the table
-            typer.echo(f"note: {rescored.evaluation.run}: {note}", err=True)
+            warn(f"note: {rescored.evaluation.run}: {note}")
     changed = sum(bool(rescored.changes) for rescored in made)
     say(
         f"{changed} of {len(made)} scored runs changed"
@@ -93,7 +93,7 @@ def rescore(
         say(f"written to {folder}")
     give(None, runs=len(made), changed=changed, skipped=skipped, written=folders, file=out)
     if skipped:
-        typer.echo(f"{len(skipped)} skipped, see above", err=True)
+        warn(f"{len(skipped)} skipped, see above")
         raise typer.Exit(1)
 
 
