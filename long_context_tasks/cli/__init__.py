@@ -143,7 +143,7 @@ def _end(message: str, code: int, error: BaseException, debug: bool) -> NoReturn
 
 
 def _close_output() -> None:
-    """Drop buffered output, so that Python ends without an error after the reader has closed the pipe."""
+    # Python would end with an error if it flushed buffered output into a closed pipe.
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # standard output is not a file

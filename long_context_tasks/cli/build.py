@@ -267,13 +267,13 @@ def short_names(tasks: Sequence[str]) -> list[str]:
 
 
 def _show_encodings(encodings: Mapping[str, str]) -> None:
-    """Print the files that are not UTF-8; the JSON lists all files."""
     from long_context_tasks.corpora.plain_files import UTF8
 
     others = [[name, found] for name, found in encodings.items() if found != UTF8]
     if encodings:
         say(f"encoding: {len(encodings) - len(others):,} of {len(encodings):,} files are UTF-8")
     if others:
+        # The table shows the files that are not UTF-8; the document of --json lists all files.
         print_table(
             "read in another encoding",
             ["file", "encoding"],

@@ -133,7 +133,6 @@ def item_sources(
 
 
 def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[ItemSource]":
-    """Load the cases of a task; a task of any length is loaded once for each length."""
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.coverage.items import split_cases
@@ -149,7 +148,6 @@ def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[Item
 
 
 def _split_of(task: str) -> "Split":
-    """Return how the benchmark of a task splits its cases."""
     from long_context_tasks.benchmarks.catalogue import benchmark_of
 
     return benchmark_of(task).split

@@ -143,7 +143,7 @@ def _wrong_content(path: Path, name: str) -> str | None:
 
 
 def _alternatives(benchmark: str) -> str:
-    """Return the ways to work without the published files of a benchmark, as the end of an error."""
+    """Return the ways to work without the published files, as the end of an error."""
     from long_context_tasks.benchmarks.published_files import without_data
 
     if benchmark == CARRIERS:
@@ -235,7 +235,7 @@ def _fetch_one(folder: Path, item: PublishedFile, attempts: int) -> None:
 
 
 def plain_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, unpacked if it is gzipped."""
+    # Checksums are those of the unpacked files, which users may have gzipped.
     import gzip
     import hashlib
     import zlib

@@ -87,6 +87,7 @@ def gate(
     raise typer.Exit(EXIT[found.verdict])
 
 
+# Progress goes to standard error, because standard output holds the verdict or the document of --json.
 def _print_lengths(lengths: "Sequence[AtLength]") -> None:
     for one in lengths:
         warn(one.row())

@@ -18,13 +18,13 @@ app = typer.Typer(
 
 
 def _check_place(out: Path) -> None:
-    """Refuse an unwritable place before any work is done."""
+    # Checked before the work, which an unwritable place would waste.
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"{out}: cannot be written; give the name of a file in a folder that exists")
 
 
 def _named(path: Path, error: InputError) -> InputError:
-    """Put the name of a file before an error that does not contain it, because the library knows texts and not files."""
+    # The library gets texts, so that its own errors cannot name the file.
     return error if str(path) in str(error) else InputError(f"{path}: {error}")
 
 

@@ -36,7 +36,7 @@ _document = _JsonDocument()
 
 
 def start_output() -> None:
-    """Forget the output of an earlier command of this process, as in tests."""
+    # Tests run several commands in a process.
     _document.clear()
 
 
@@ -61,7 +61,7 @@ def finish_output() -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert numbers of numpy to numbers, sets to lists, paths and dates to text."""
+    # For numbers of numpy, sets, paths and dates, which JSON does not have.
     if isinstance(value, set | frozenset):
         return list(value)
     item = getattr(value, "item", None)
@@ -171,7 +171,7 @@ def _table_document(
 
 
 def _unique(columns: Sequence[str]) -> list[str]:
-    """Number repeated names, because they become keys."""
+    # Repeated names get numbers, because they become keys.
     seen: dict[str, int] = {}
     names = []
     for column in columns:
