@@ -5,16 +5,9 @@ By default: a few synthetic cases of up to 4k tokens, with the demo model, on th
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_tsort_1k; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch ada_leval`)
     LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
-    LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ next to this file, and --models with
-                --datasets. With a config file the host ignores --models and --datasets.
-    LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
-    LCT_WORKERS processes at a time (1); LCT_GPUS GPUs of each (1 if there is one, otherwise 0); LCT_BATCH_SIZE (1)
-    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
-    LCT_RUNS    number of answers to each case (1); the host ignores --dataset-num-runs with a config file. Repeats differ
-                if the model samples: LCT_TEMPERATURE=0.6, LCT_TOP_P=0.9 (greedy without them)
-    LCT_SLURM_PARTITION  run the processes as Slurm jobs; see eval_all.py
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 
-Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
+See eval_all.py for the other variables. The command ends with status 1 when a result is missing.
 """
 # Made by `make generate` from the card of the benchmark; edit the card or the generator, not this file.
 

@@ -6,12 +6,12 @@ questions on 200 texts. Behind a server that caches prefixes (vllm serve) a text
     LCT_LENGTH  of the prompts: 2k, 32k, 128k ... (8k)
     LCT_SEED    of the texts (0); a new seed is a new test set
     LCT_N       questions of each task (all)
-    LCT_TASKS   names, with commas between: some of the group
-    LCT_API_BASE, LCT_API_MODEL   the model behind a server; see models/lct_endpoint.py beside this file
-    LCT_MODEL   folder or hub id of a model in this process instead, which computes every prompt; without it the demo model
-    LCT_WORKERS processes side by side (1); a text whose questions go to two of them is computed twice
+    LCT_TASKS   names separated by commas: some of the group
+    LCT_API_BASE, LCT_API_MODEL   the model behind a server; see models/lct_endpoint.py
+    LCT_MODEL   folder or hub id of a model in this process instead, which computes every prompt (the demo model)
+    LCT_WORKERS processes at a time (1); a text whose questions go to two of them is computed twice
 
-Other LCT_ options: see eval_synthetic.py and the docs. The command ends with status 1 when a result is missing.
+See eval_all.py for the other variables. The command ends with status 1 when a result is missing.
 """
 
 from mmengine.config import read_base
@@ -20,11 +20,11 @@ with read_base():
     from .models.lct_model import models
     from .summarizers.example import summarizer
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 datasets = _configs.nano_datasets()
 infer, eval = _configs.stages()
 work_dir = 'outputs/nano'
 
-# What is left here is written down with the run.
+# OpenCompass writes the names that remain here into the stored config.
 del _configs

@@ -5,7 +5,7 @@
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50).
 """
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _configs = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 other_packages_datasets = _configs.datasets('other_packages_gen')
 

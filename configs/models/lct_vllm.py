@@ -1,14 +1,14 @@
 """A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1): its layers are split over them.
 
-LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts handed over at a time (64).
-vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (LCT_API_BASE, see lct_endpoint).
+LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts in one call (64).
+vLLM needs newer versions of some packages than OpenCompass; the alternative is a server (LCT_API_BASE, see lct_endpoint.py).
 """
 
 import os
 
 from opencompass.models import OpenAISDK, VLLMwithChatTemplate
 
-# Not an import statement: what those bring cannot be called in a config file.
+# Not an import statement: a config file cannot call what that brings.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
 _gpus = _env.whole('LCT_GPUS', 1)
@@ -18,12 +18,12 @@ _top_p = _env.number('LCT_TOP_P', 1, 1)
 models = [
     dict(
         type=VLLMwithChatTemplate,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        # Reports take runs of the same name for repeats, so a sampling model gets another name.
         abbr=(os.path.basename(_path.rstrip('/')) or 'model')
         + '-vllm'
         + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
         path=_path,
-        # The cases of one text stand together, so that its tokens are read once.
+        # The cases of one text follow one another, so that its tokens are read once.
         model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
         generation_kwargs=dict(temperature=_temperature, top_p=_top_p) if _temperature else dict(temperature=0),
         max_out_len=64,

@@ -1,4 +1,4 @@
-"""What the host takes when no --summarizer is given: it looks for this name, first in --config-dir."""
+"""The summarizer without --summarizer: OpenCompass looks for this name, first in --config-dir."""
 
 from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
 

@@ -48,10 +48,10 @@ class InfLLM:
     rotary: Rotary = field(repr=False)
     settings: InfLLMSettings = field(default_factory=InfLLMSettings)
     _length: int = field(default=0, init=False)
+    # (heads, tokens): attention that each token received from queries within the local window.
     _received: Any = field(default=None, init=False, repr=False)
-    """(heads, tokens): attention that each token received from queries within the local window."""
+    # For each block (heads, size): the mean of the keys that represent it.
     _representatives: list[Any] = field(default_factory=list, init=False, repr=False)
-    """For each block (heads, size): the mean of the keys that represent it."""
 
     def __call__(self, query: Any, key: Any, value: Any, mask: Any, scaling: float) -> Any:
         """Attend causally; see :class:`~long_context_tasks.attention.rectified.ReRoPE` for arguments and result."""

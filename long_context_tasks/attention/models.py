@@ -5,7 +5,7 @@ its attention is registered with transformers and calls the method of the layer.
 transformers 4 and 5 take another base in different arguments.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -13,8 +13,7 @@ from long_context_tasks.attention.infllm import InfLLM, InfLLMSettings
 from long_context_tasks.attention.rectified import Positions, ReRoPE, Rotary
 from long_context_tasks.schema import InputError
 
-REGISTERED = "long_context_tasks"
-"""Name of our attention in transformers."""
+REGISTERED = "long_context_tasks"  # name of our attention in transformers
 # Their attention classes have the same rotary module and call the attention interface in the same way.
 MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3")
 
@@ -121,10 +120,9 @@ def use_attention(model: Any, name: str, given: Mapping[str, Any]) -> str:
         _grow_base(decoder.rotary_emb, settings.factor)
     else:
         _register()
-        make = _maker(Rotary(decoder.rotary_emb), settings, config.max_position_embeddings)
-        # InfLLM has a memory in each layer; the other methods have no state and share one object.
-        for layer in layers:
-            layer.self_attn.lct_attention = make()
+        methods = _methods(Rotary(decoder.rotary_emb), settings, config.max_position_embeddings, len(layers))
+        for layer, method in zip(layers, methods, strict=True):
+            layer.self_attn.lct_attention = method
         decoder.rotary_emb = _unrotated(layers[0].self_attn.head_dim)
         model.set_attn_implementation(REGISTERED)
     config.lct_attention = describe(name, settings)
@@ -143,13 +141,15 @@ def _grow_base(embedding: Any, factor: int) -> None:
     embedding.inv_freq = frequencies / float(factor) ** places
 
 
-def _maker(rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: int) -> Callable[[], Any]:
+def _methods(
+    rotary: Rotary, settings: ReRoPESettings | InfLLMSettings, window: int, n_layers: int
+) -> Sequence[InfLLM | ReRoPE]:
+    # InfLLM has a memory in each layer.
     if isinstance(settings, InfLLMSettings):
-        return lambda: InfLLM(rotary, settings)
+        return [InfLLM(rotary, settings) for _ in range(n_layers)]
     slope = 1 / settings.factor if isinstance(settings, LeakyReRoPESettings) else 0.0
     # ReRoPE has no state, so that all layers share one object.
-    same = ReRoPE(rotary, Positions(settings.window, slope), settings.training_length or window)
-    return lambda: same
+    return [ReRoPE(rotary, Positions(settings.window, slope), settings.training_length or window)] * n_layers
 
 
 def _register() -> None:

@@ -6,8 +6,7 @@ The reference is https://github.com/bojone/rerope. Keys come without rotation, b
 from dataclasses import dataclass, field
 from typing import Any
 
-CHUNK = 512
-"""Queries whose scores are held at a time."""
+CHUNK = 512  # queries whose scores are held at a time
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ def rectified_scores(
         query: (batch, heads, queries, size), not rotated.
         key: (batch, key heads, keys, size), not rotated.
         at: places of queries and keys in the text, ascending.
-        rotary: of the model.
-        positions: the change of distances.
 
     Returns:
         (batch, heads, queries, keys) and (queries, keys).
@@ -104,9 +101,7 @@ class ReRoPE:
         Args:
             query: (batch, heads, queries, size), not rotated.
             key: (batch, key heads, keys, size), not rotated; those of the cache first.
-            value: of the keys.
             mask: (batch, keys), False for padding; None without padding.
-            scaling: of the scores.
 
         Returns:
             (batch, heads, queries, size).

@@ -56,16 +56,9 @@ _EVAL = '''\
     LCT_TASKS   names separated by commas: any task of `lct tasks`, e.g. LCT_TASKS={example}; or
                 LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)
     LCT_N       cases of each task (5 by default; all, or the official subsets, if LCT_TASKS is given)
-    LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ next to this file, and --models with
-                --datasets. With a config file the host ignores --models and --datasets.
-    LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
-    LCT_WORKERS processes at a time (1); LCT_GPUS GPUs of each (1 if there is one, otherwise 0); LCT_BATCH_SIZE (1)
-    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
-    LCT_RUNS    number of answers to each case (1); the host ignores --dataset-num-runs with a config file. Repeats differ
-                if the model samples: LCT_TEMPERATURE=0.6, LCT_TOP_P=0.9 (greedy without them)
-    LCT_SLURM_PARTITION  run the processes as Slurm jobs; see eval_all.py
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models and settings: see models/ next to this file
 
-Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
+See eval_all.py for the other variables. The command ends with status 1 when a result is missing.
 """
 {note}
 
@@ -95,7 +88,13 @@ def main() -> None:
     if not (CHECKOUT / "docs").is_dir():
         raise SystemExit(f"{CHECKOUT}: not a checkout of this package")
     files = generated_files()
-    for path in (*write_files(files), *delete_others(files)):
+    written = [
+        path for path in files if not path.is_file() or path.read_text(encoding="utf-8") != files[path]
+    ]
+    for path in written:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[path], encoding="utf-8", newline="\n")
+    for path in (*written, *delete_others(files)):
         print(path.relative_to(CHECKOUT))  # noqa: T201 - run from a Makefile
 
 
@@ -114,16 +113,6 @@ def opencompass_files() -> dict[Path, str]:
             files[folder / f"{group}.py"] = _dataset_file(benchmark, group, tasks)
         files[CONFIGS / f"eval_{benchmark}.py"] = _eval_file(benchmark)
     return files
-
-
-def write_files(files: Mapping[Path, str]) -> list[Path]:
-    written = []
-    for path, text in files.items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-            written.append(path)
-    return written
 
 
 def delete_others(files: Mapping[Path, str]) -> list[Path]:

@@ -17,8 +17,7 @@ _OTHER_OPTIONS = "other options"
 # Of tasks of other packages, in the order in which OpenCompass prefers metrics.
 _HEADLINES = ("score", "accuracy")
 
-Result = Mapping[str, Any]
-"""Numbers and facts of a task by name, rates in percent."""
+Result = Mapping[str, Any]  # numbers and facts of a task by name, rates in percent
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from long_context_tasks.schema import InputError, LoadedTask
 
 logger = logging.getLogger(__name__)
 
+# Variables that are not options of a run: for config files, the demo, the start-up hook and tests.
 OTHER_VARIABLES = (
     *("LCT_API_BASE", "LCT_API_MODEL", "LCT_ATTENTION", "LCT_BATCH_SIZE", "LCT_CACHE_DIR"),
     *("LCT_COLLECT_CASES", "LCT_COLLECT_CHARACTERS", "LCT_COLLECT_RUNS", "LCT_DEMO_MODEL"),
@@ -23,7 +24,6 @@ OTHER_VARIABLES = (
     *("LCT_SYNTHETIC_CASES", "LCT_SYNTHETIC_SEED", "LCT_TASKS", "LCT_TEMPERATURE", "LCT_TOP_P"),
     *("LCT_VLLM", "LCT_WORKERS"),
 )
-"""Variables that are not options of a run: for config files, the demo, the start-up hook and tests."""
 _FAMILIES = ("LCT_API_", "LCT_JUDGE_")  # a user's own keys, named in judge files
 # At 0.8, LCT_LENGHT resembles LCT_LENGTH and LCT_TASK resembles LCT_TASKS, but another program's names do not.
 _SIMILARITY = 0.8

@@ -13,11 +13,10 @@ from long_context_tasks.schema.completion import NoCompletion, mended
 from long_context_tasks.schema.files import loads
 
 _LOG = logging.getLogger(__name__)
-_NOT_AGAIN = 424
-"""Status of a failure that has none; the package does not try again after it."""
+_NOT_AGAIN = 424  # status of a failure that has none; the package does not try again after it
 
+# Fields that some servers leave out and hosts need.
 _PROMISED = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
-"""Fields that some servers leave out and hosts need."""
 
 
 def mend_answers(client: Any) -> None:

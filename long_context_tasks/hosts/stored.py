@@ -24,19 +24,17 @@ if TYPE_CHECKING:  # most runs have no judge
 LM_EVAL = "lm_eval"
 OPENCOMPASS = "opencompass"
 INSPECT = "inspect"
-OWN = "own"
-"""A pipeline of the user's, with responses that ``lct runs score`` has scored."""
+OWN = "own"  # a pipeline of the user's, with responses that lct runs score has scored
+# Folder next to a run with the verdicts of later judges; it is never searched for runs.
 JUDGED_FOLDER = "judged"
-"""Folder next to a run with the verdicts of later judges; it is never searched for runs."""
-RESCORED_FOLDER = "rescored"
-"""The same for scores by later rules."""
+RESCORED_FOLDER = "rescored"  # the same for scores by later rules
 
 
 T = TypeVar("T")
+# Most tokens of synthetic cases that are written for a stored run, about ten minutes' work: a run may come
+# from a stranger.
 MOST_WRITTEN = 400_000_000
-"""Most tokens of synthetic cases that are written for a stored run, about ten minutes' work: a run may come from a stranger."""
-Responses = Mapping[str, list[Response]]
-"""Case to one response per turn."""
+Responses = Mapping[str, list[Response]]  # case to one response per turn
 
 
 def value_of(value: Any) -> float | None:
@@ -83,8 +81,8 @@ def _if_any(verdicts: Any) -> Any:
     return verdicts if any(verdicts or ()) else ()
 
 
+# Raised by reading a file whose content is not what its host writes.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
-"""Raised by reading a file whose content is not what its host writes."""
 _Value = Annotated[float | None, BeforeValidator(value_of)]
 _Number = Annotated[float, BeforeValidator(number_of)]
 _Word = Annotated[str | None, BeforeValidator(word_of)]
@@ -162,12 +160,10 @@ class StoredRun:
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 
-Found = StoredRun | tuple[Path, str]
-"""A run, or a file that cannot be used and the reason."""
+Found = StoredRun | tuple[Path, str]  # a run, or a file that cannot be used and the reason
 
 
-CASES_SHA256 = "cases_sha256"
-"""Name of :func:`cases_digest` in the results of all hosts."""
+CASES_SHA256 = "cases_sha256"  # name of cases_digest in the results of all hosts
 
 
 def cases_digest(task: LoadedTask) -> str:
@@ -203,14 +199,7 @@ def facts_of(task: LoadedTask, judge: "TaskJudge | None" = None) -> dict[str, An
 def run_with(
     facts: Mapping[str, Any], *known: str, provenance: Mapping[str, Any], **of_host: Any
 ) -> StoredRun:
-    """Build the run described by a host's result file.
-
-    Args:
-        facts: those of :func:`facts_of`, and others that the host has added.
-        known: names of added facts that belong to the provenance.
-        provenance: facts from other parts of the file.
-        of_host: the other fields of the run.
-    """
+    """Build the run described by a host's result file; ``known`` names facts of the host for its provenance."""
     names = ("package", "n_cases_available", CASES_SHA256, *known)
     return StoredRun(
         task=str(facts["task"]),

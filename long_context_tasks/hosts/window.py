@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 UNCHECKED = "unchecked"
+# Stands for the response to a prompt that the server refused.
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
-"""Stands for the response to a prompt that the server refused."""
+# Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two
+# tokens.
 LIKELIHOOD_RESERVE = 2
-"""Tokens that a text to be scored leaves free: lm-eval scores in windows, of which some of its models keep two tokens."""
-PER_MESSAGE = 16
-"""Tokens that a server may put around a prompt: a first token, the template of a message."""
+PER_MESSAGE = 16  # tokens that a server may put around a prompt: a first token, the template of a message
 
 Counter = Callable[[str], int]
 

@@ -8,7 +8,6 @@ from lm_eval_runs import evaluate
 
 
 def responses(model: Any, task: str, **more: Any) -> list[str]:
-    """Four answers of a model of lm-eval to a task of about 1,000 tokens."""
     metadata = {"lct_n": 4, "lct_answer_budget": 8, "pretrained": str(model.model.name_or_path)}
     if "1k" not in task:
         metadata["lct_length"] = "1k"
@@ -18,7 +17,6 @@ def responses(model: Any, task: str, **more: Any) -> list[str]:
 
 @contextmanager
 def reads(model: Any) -> Iterator[list[int]]:
-    """Note the lengths of the contexts that a model reads."""
     lengths: list[int] = []
     read = type(model).read
 

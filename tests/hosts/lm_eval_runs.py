@@ -10,7 +10,6 @@ TASK = "ada_leval_bestanswer_1k"
 def evaluate(
     task: str | list[str] = TASK, metadata: dict[str, Any] | None = None, **arguments: Any
 ) -> dict[str, Any]:
-    """Evaluate as the command line does; see the host for the arguments."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 
@@ -29,18 +28,15 @@ def evaluate(
 
 
 def served_by(url: str) -> str:
-    """Arguments of a model behind a chat server."""
     return f"model=stub,base_url={url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
 
 
 def evaluate_served(task: str, url: str, **more: Any) -> dict[str, Any]:
-    """Evaluate a model behind a chat server."""
     chat = {"model": "local-chat-completions", "model_args": served_by(url), "apply_chat_template": True}
     return evaluate(task, **chat, **more)
 
 
 def metrics_of(result: dict[str, Any], task: str = TASK) -> dict[str, float]:
-    """Results of a task by key, without the name of the filter."""
     return {
         key.removesuffix(",none"): value
         for key, value in result["results"][task].items()

@@ -6,7 +6,6 @@ QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
 
 def name_judge(monkeypatch: pytest.MonkeyPatch, url: str, **more: str) -> None:
-    """Name a judge behind a server in the environment."""
     settings = {"MODEL": "stub", "BASE_URL": url, "ASKS": "1", "RETRIES": "0", **more}
     for name, value in settings.items():
         monkeypatch.setenv(f"LCT_JUDGE_{name}", value)

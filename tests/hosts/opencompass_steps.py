@@ -12,12 +12,7 @@ REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length i
 
 
 class ApiModel:
-    """Answers a chat with the number of its messages; counts words; refuses or fails on demand, in the manner of the host's API classes.
-
-    Attributes:
-        batches: the messages of every chat that was answered, batch by batch.
-        asked: the prompts that came.
-    """
+    """Answers a chat with the number of its messages, and refuses or fails on demand as OpenCompass' API classes do."""
 
     is_api = True
     mode = "none"
@@ -30,7 +25,7 @@ class ApiModel:
         self.template_parser = APITemplateParser(None)
         self.words, self.refuse_over, self.fail_at = words, refuse_over, fail_at
         self.max_seq_len = max_seq_len
-        self.batches: list[list[Any]] = []
+        self.batches: list[list[Any]] = []  # the messages of every chat that was answered
         self.asked: list[Any] = []
 
     def parse_template(self, prompt: Any, mode: str) -> Any:
@@ -67,11 +62,7 @@ class ApiModel:
 def infer(
     task: str, model: Any, out: Path, *, batch_size: int = 2, max_seq_len: int | None = None, **options: Any
 ) -> tuple[Any, list[dict[str, Any]]]:
-    """Let a model answer a task, or score its candidates, as the host's inferring process does.
-
-    Returns:
-        The dataset, and the rows of predictions in order.
-    """
+    """Run a task as the host's inferring process does; return the dataset and the rows of predictions."""
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
     from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
@@ -92,7 +83,6 @@ def infer(
 
 
 def evaluate(dataset: Any, rows: list[dict[str, Any]], repeats: int = 1) -> dict[str, Any]:
-    """Score prediction rows as the host's evaluating process does."""
     from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
     from long_context_tasks.hosts.opencompass.task import CaseEvaluator
 
@@ -107,7 +97,6 @@ def evaluate(dataset: Any, rows: list[dict[str, Any]], repeats: int = 1) -> dict
 def replies(
     model: Any, batch: Sequence[Sequence[Message]], budget: int = 8, configured: int | None = None
 ) -> list[Any]:
-    """Send messages to a model of the host, whose config names a window or none."""
     from long_context_tasks.hosts.opencompass.send import Sender, find_window
 
     return list(Sender(model, find_window(model, None, configured), budget, {}).answers(batch))

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from lm_eval_runs import TASK, evaluate
 
-from long_context_tasks.hosts.stored import StoredRun
-
 pytestmark = pytest.mark.slow
 
 
@@ -35,24 +33,3 @@ def test_opencompass_runs_a_model_with_another_attention(tiny: Path) -> None:
     long = "word " * 200
     [text] = models[0].generate([[{"role": "HUMAN", "prompt": long}]], max_out_len=4)
     assert isinstance(text, str)
-
-
-def test_reports_tell_the_attention_from_the_models_own(tmp_path: Path) -> None:
-    """A run with another attention is no repeat of a run without."""
-    import json
-
-    from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
-
-    metadata = {"benchmark": "ada_leval", "task": TASK, "version": 1, "headline": "x", "points": []}
-    for number, method in enumerate((None, "rerope_window64")):
-        row = {
-            "configs": {TASK: {"metadata": metadata}},
-            "config": {"model": "hf", **({"lct_method": method} if method else {})},
-            "model_name": "org/owl",
-        }
-        (tmp_path / f"results_2026-01-0{number + 1}T00-00-00.json").write_text(json.dumps(row))
-    runs = lm_eval_runs(tmp_path, sorted(path.name for path in tmp_path.iterdir()))
-    assert [run.model for run in runs if isinstance(run, StoredRun)] == [
-        "org/owl",
-        "org/owl (rerope_window64)",
-    ]

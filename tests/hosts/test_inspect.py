@@ -44,7 +44,6 @@ def _distributions() -> Any:
 
 
 def run(name: str, logs: Path, url: str, task: dict[str, Any] | None = None, **arguments: Any) -> FoundRuns:
-    """Evaluate a task with a model behind a server, and read the logs."""
     from inspect_ai import eval as evaluate
 
     import long_context_tasks.hosts.inspect.registry  # noqa: F401
@@ -84,7 +83,6 @@ def test_what_does_not_fit_is_not_sent_and_nothing_is_cut(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("published")
 def test_a_model_in_this_process_is_held_against_its_own_window(tiny: Path) -> None:
-    """Counted as the host encodes it, chat template included."""
     from inspect_ai.model import ChatMessageUser, get_model
 
     from long_context_tasks.hosts.inspect.task import find_window, rendered

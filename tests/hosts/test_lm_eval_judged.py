@@ -22,7 +22,6 @@ pytestmark = [needs("lm_eval"), pytest.mark.slow, pytest.mark.usefixtures("meeti
 
 
 def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
-    """Case to what the sample log says of it."""
     return {row["doc"]["case"]: json.loads(row["filtered_resps"][0]) for row in result["samples"][task]}
 
 
@@ -48,7 +47,6 @@ def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest
 
 
 def test_no_failure_of_the_model_has_points_without_a_judge(tmp_path: Path) -> None:
-    """Not in any benchmark: an empty answer, a summary without sections."""
     for case, task in (("elitr_bench", QA), ("ethic", "ethic_summarize_books")):
         if case == "ethic":
             write_published_files("ethic", tmp_path / "data", 2)
@@ -139,42 +137,29 @@ def test_prompts_that_mark_the_roles_themselves_get_no_chat_template() -> None:
     assert server.requests == []
 
 
-def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"BASE_URL": "http://127.0.0.1:9"}, "judge"),
+        # The paper's prompt for GPT-4 is two messages.
+        ({"API": "completions"}, "2 messages"),
+        ({"KIND": "local", "MODEL": "/none", "BASE_URL": "", "RETRIES": ""}, "cannot be loaded"),
+    ],
+    ids=["gone", "takes one text", "cannot be loaded"],
+)
+def test_an_unfit_judge_stops_the_run_before_the_model_is_asked(
+    settings: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with stub_server(judge_by_hash) as gone:
-        pass
-    name_judge(monkeypatch, gone.url)
-    with stub_server() as server:
-        with pytest.raises(InputError, match="judge"):
+    with stub_server() as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url, **settings)
+        for name in (name for name, value in settings.items() if not value):
+            monkeypatch.delenv(f"LCT_JUDGE_{name}")
+        with pytest.raises(InputError, match=message):
             run(QA, server.url)
         assert server.requests == []
         # Answers alone need no judge.
         run(QA, server.url, predict_only=True)
     assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        # The paper's prompt for GPT-4 is two messages.
-        ({"API": "completions"}, "2 messages"),
-        ({"KIND": "local", "MODEL": "/none", "BASE_URL": "", "RETRIES": ""}, "cannot be loaded"),
-    ],
-)
-def test_a_judge_that_cannot_take_the_prompts_stops_the_run_before_the_model_is_asked(
-    settings: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with stub_server() as server, stub_server(judge_by_hash) as judge:
-        name_judge(monkeypatch, judge.url)
-        for name, value in settings.items():
-            if value:
-                monkeypatch.setenv(f"LCT_JUDGE_{name}", value)
-            else:
-                monkeypatch.delenv(f"LCT_JUDGE_{name}")
-        with pytest.raises(InputError, match=message):
-            run(QA, server.url)
-    assert server.requests == []
 
 
 @pytest.mark.parametrize("full_disk", [False, True])
@@ -204,7 +189,6 @@ def test_a_judge_that_fails_later_loses_no_answer(
 
 
 def test_points_have_an_interval_on_their_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All answers judged 1 of 10: on the scale of the card, from 0 to 10."""
     with stub_server() as server, stub_server(lambda messages: "Score: \\boxed{1}") as judge:
         name_judge(monkeypatch, judge.url)
         result = run(QA, server.url)

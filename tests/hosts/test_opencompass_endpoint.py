@@ -72,14 +72,6 @@ def test_prompts_arrive_to_the_byte(tokenizer: Path) -> None:
         assert stub.requests == [[{"content": text, "role": "user"}]]
 
 
-def test_known_windows_are_checked_before_sending(tokenizer: Path) -> None:
-    with stub_server(lambda _: "x") as stub:
-        model = client(stub, tokenizer)
-        answers = replies(model, PROMPTS, configured=100)
-        assert [answer.status for answer in answers] == [None, "does_not_fit", None]
-        assert len(stub.requests) == 2
-
-
 def test_a_dead_endpoint_is_no_refusal(tokenizer: Path) -> None:
     with stub_server(lambda _: "x") as stub:
         model = client(stub, tokenizer)
@@ -88,7 +80,6 @@ def test_a_dead_endpoint_is_no_refusal(tokenizer: Path) -> None:
 
 
 def answer_of(monkeypatch: pytest.MonkeyPatch, finish_reason: str, **message: Any) -> str:
-    """What the host's own client makes of one message of a server."""
     from opencompass.models import OpenAISDK
 
     monkeypatch.setattr(OpenAISDK, "_init_tokenizer", lambda self: None)
@@ -143,12 +134,6 @@ def test_templates_that_open_the_thinking(end: str, expected: str) -> None:
 
     (answer,) = replies(Local(end), [[Message("user", "?")]])
     assert answer.text == expected
-
-
-def test_models_without_template() -> None:
-    from long_context_tasks.hosts.opencompass.send import prompt_opens_thinking
-
-    assert not prompt_opens_thinking(SimpleNamespace(tokenizer=SimpleNamespace(chat_template=None)))
 
 
 @pytest.mark.parametrize("given", [None, "2024"])

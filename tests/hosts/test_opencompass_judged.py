@@ -115,7 +115,6 @@ def test_a_broken_run_keeps_its_finished_conversations(tmp_path: Path) -> None:
 
 
 def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
-    """As with --dataset-num-runs."""
     from long_context_tasks.hosts.opencompass.send import Sender
     from long_context_tasks.hosts.opencompass.task import ask_cases
 

@@ -50,7 +50,6 @@ PATHS = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, PACKAGE, RE
 
 
 def run(folder: Path, *arguments: str | Path, **variables: str) -> tuple[int, str]:
-    """Run the host in ``folder``, where it leaves its files; its exit code and output."""
     return host_ended(["opencompass", *map(str, arguments)], folder, {"PYTHONPATH": PATHS, **variables})
 
 
@@ -105,9 +104,6 @@ def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None
         config.write_text(config.read_text() + STAGES)
         code, output = run(tmp_path, config)
     assert code == 1, output
-    assert (
-        "toy_1k: 4 of 4 cases" in output and "down/toy_1k]: RuntimeError: Calling OpenAI API failed" in output
-    )
     assert "FAILED: toy_1k on down: RuntimeError: Calling OpenAI API failed" in output
     assert "logs/infer/down/toy_1k.out" in output
     assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100

@@ -114,7 +114,6 @@ def test_a_missing_result_ends_with_status_1_after_everything_is_written(
 
 
 def test_what_a_cell_rests_on_is_told(work: Path, summarized: Summarized) -> None:
-    """Partial cells, prompts that were cut, unknown windows; where judging would help, the line that judges."""
     results = {("m", task): result(1.0) for task in TASKS}
     results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, n_does_not_fit=3.0, window=["unchecked"])
     results["m", TASKS[1]] = result(5.0, 10, 8, n_does_not_fit=1.0, n_judge_unparsable=1.0)

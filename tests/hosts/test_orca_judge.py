@@ -40,7 +40,6 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def judge(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A judge file, which the environment names."""
     file = tmp_path / "orca.yaml"
     file.write_text(f"kind: orca\nmodel: {checkpoint}\n", encoding="utf-8")
     monkeypatch.setenv("LCT_JUDGE", str(file))
@@ -48,12 +47,10 @@ def judge(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def answer(messages: list[dict[str, str]]) -> str:
-    """Something else for every question."""
     return f"Answer to {messages[-1]['content'][-25:]}"
 
 
 def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str = QA) -> list[Any]:
-    """What scoring says of the same answers, in order."""
     from long_context_tasks.orca.checkpoint import load_checkpoint
     from long_context_tasks.orca.scoring import score_items
 
@@ -171,7 +168,6 @@ def test_bad_judge_files(judge: Path, checkpoint: Path, lines: str, message: str
 
 @pytest.mark.parametrize("part", ["model/lm/model.safetensors", "args.yaml", "tokenizer/tokenizer.json"])
 def test_the_fingerprint_covers_every_part(checkpoint: Path, tmp_path: Path, part: str) -> None:
-    """Two trainings with the same head differ in their language models."""
     from long_context_tasks.orca.checkpoint import fingerprint
 
     copy = Path(shutil.copytree(checkpoint, tmp_path / "elsewhere"))
@@ -238,7 +234,6 @@ def test_a_judge_of_rationales_is_warned_of(judge: Path, caplog: pytest.LogCaptu
 def test_both_hosts_and_judging_later_say_the_same(
     judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """lm-eval and OpenCompass with the judge from the start, and `lct judge run` on what both have left."""
     with stub_server(answer) as server:
         then = metrics_of(run(QA, server.url), QA)
         monkeypatch.delenv("LCT_JUDGE")

@@ -28,7 +28,6 @@ class TaskManager:
 
 
 def make_host(folder: Path) -> Path:
-    """A package ``lm_eval`` in ``folder``."""
     tasks = folder / "lm_eval" / "tasks"
     tasks.mkdir(parents=True)
     (folder / "lm_eval" / "__init__.py").write_text("")
@@ -55,7 +54,6 @@ def make_package(folder: Path) -> Path:
 
 
 def run(code: str, *path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh process that starts with our hook, as the ``.pth`` file would start it."""
     code = "import long_context_tasks_hook\n" + textwrap.dedent(code)
     path_variable = os.pathsep.join(str(folder) for folder in (STARTUP, *path))
     return subprocess.run(
@@ -140,10 +138,6 @@ def test_starting_python_imports_nothing_more() -> None:
     result = run(code)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == []
-
-
-def test_the_pth_file_does_one_thing() -> None:
-    assert (STARTUP / "long_context_tasks_hook.pth").read_text() == "import long_context_tasks_hook\n"
 
 
 def test_a_host_goes_on_where_our_files_have_no_place(tmp_path: Path) -> None:

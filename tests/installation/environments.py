@@ -37,13 +37,11 @@ class Environment:
         return run([str(self.python), "-c", code], cwd=self.folder, **environment)
 
     def files(self) -> set[str]:
-        """Everything in site-packages and bin."""
         folders = (self.site_packages, self.folder / "bin")
         return {str(path.relative_to(self.folder)) for folder in folders for path in folder.rglob("*")}
 
 
 def run(command: list[str], cwd: Path = REPOSITORY, **environment: str) -> str:
-    """Run a command; its output; the test fails with its messages when it fails."""
     # Bytecode is written as everywhere: it must not stay behind either.
     ours = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
     outside = {key: value for key, value in os.environ.items() if key not in ours}

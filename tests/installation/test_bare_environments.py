@@ -40,7 +40,6 @@ print(json.dumps(said))
 
 
 def said_of(environment: Environment, folder: Path) -> dict[str, tuple[int, str]]:
-    """Exit code and last words of every command."""
     there = str(folder)
     arguments = {
         "build": ["ada_leval_bestanswer_synthetic", "--length", "1k", "--n", "1", "--out", f"{there}/cases"],

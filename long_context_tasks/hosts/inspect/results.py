@@ -12,8 +12,8 @@ from long_context_tasks.schema.extras import lacking
 from long_context_tasks.schema.response import ENDPOINT_FAILED, Response, from_stored_form
 from long_context_tasks.stats.means import result_keys
 
+# Name of the facts of a run in the metadata of its log, and of the answers to a case in the sample's store.
 METADATA = "long_context_tasks"
-"""Name of the facts of a run in the metadata of its log, and of the answers to a case in the sample's store."""
 # Other packages' files end in .json too.
 _LOG = re.compile(r".*\.eval|\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*_.+_[0-9A-Za-z]{22}\.json", re.ASCII)
 _PROVIDER = re.compile(r"^(openai-api/)?[^/]+/")

@@ -196,8 +196,8 @@ def score_case(task: LoadedTask, judge: TaskJudge | None) -> Scorer:
     return score
 
 
+# Names of the window in the configs of transformers.
 _SIZES = ("max_position_embeddings", "n_positions", "max_seq_len")
-"""Names of the window in the configs of transformers."""
 
 
 def find_window(options: Options, model: Model, answer_budget: int) -> Window:

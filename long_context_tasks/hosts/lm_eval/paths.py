@@ -24,11 +24,11 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
+# Our models by the name that --model takes; each is imported when it is used.
 MODELS: Mapping[str, str] = {
     "lct_hf": "long_context_tasks.hosts.lm_eval.models.attention:AttentionLM",
     "lct_kvpress": "long_context_tasks.hosts.lm_eval.models.kvpress:KVPressLM",
 }
-"""Our models by the name that ``--model`` takes; each is imported when it is used."""
 
 
 def extend_task_manager(module: ModuleType) -> None:
@@ -57,7 +57,12 @@ def extend_task_manager(module: ModuleType) -> None:
 
     manager.__init__ = extended
     with contextlib.suppress(ImportError):  # a host without our models still gets our tasks
-        register_models()
+        import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
+        from lm_eval.api.registry import model_registry
+
+        for name, target in MODELS.items():
+            if name not in model_registry:
+                model_registry.register(name, target=target)
     if (utils := sys.modules.get("lm_eval.utils")) is not None:
         extend_table(utils)
 
@@ -79,15 +84,6 @@ def _our_folders(theirs: Sequence[Any]) -> list[Path]:
     # lm-eval warns of every task that it finds twice.
     above = {ours.resolve(), *ours.resolve().parents}
     return [] if above & {Path(folder).resolve() for folder in theirs} else [ours]
-
-
-def register_models() -> None:
-    import lm_eval.models  # noqa: F401 - lm-eval adds its own models to an empty registry only
-    from lm_eval.api.registry import model_registry
-
-    for name, target in MODELS.items():
-        if name not in model_registry:
-            model_registry.register(name, target=target)
 
 
 def extend_table(utils: Any) -> None:

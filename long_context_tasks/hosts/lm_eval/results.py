@@ -27,8 +27,7 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import lines, loads
 from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 
-FILTER = ",none"
-"""End of lm-eval's keys for a metric: the name of the filter, of which our tasks have none."""
+FILTER = ",none"  # end of lm-eval's keys for a metric: the name of the filter, of which our tasks have none
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?!samples_).*?_?(?P<time>{_TIME})\.json", re.ASCII)
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", re.ASCII)

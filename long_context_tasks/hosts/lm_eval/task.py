@@ -47,8 +47,9 @@ from long_context_tasks.stats.means import RATES, Scale, interval_of_mean, resul
 logger = logging.getLogger(__name__)
 
 FILTER = "none"
+# End of the name of a metric's standard error. lm-eval computes none for our means, but prints one of this
+# name.
 STDERR = "_stderr"
-"""End of the name of a metric's standard error. lm-eval computes none for our means, but prints one of this name."""
 BYPASS = "bypass"  # lm-eval's metric of a run with --predict_only, and the value that it writes then
 BYPASSED = 999
 # Sent if no prompt fits: most of lm-eval's models fail on an empty list of requests.

@@ -29,8 +29,7 @@ NOTE = "# Made from the card of the benchmark at first use; edit the card instea
 _CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _CODE = ("hosts/lm_eval/task_files.py", "benchmarks/catalogue.py", "schema/card.py")
-_COMPLETE = "complete"
-"""Name of the file that states how many files a folder has; written last."""
+_COMPLETE = "complete"  # name of the file that states how many files a folder has; written last
 
 
 def task_folder() -> Path:

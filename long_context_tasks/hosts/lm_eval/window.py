@@ -81,14 +81,14 @@ def takes_run_seed(model: Any | None, arguments: Mapping[str, Any]) -> bool:
     return is_api_model(model) and "seed" in inspect.signature(model._create_payload).parameters
 
 
-def has_chat_template(arguments: Mapping[str, Any]) -> bool | None:
-    """Return whether the tokenizer that lm-eval loads for a model has a chat template; None if it loads none, or cannot."""
+def has_chat_template(arguments: Mapping[str, Any]) -> bool:
+    """Return whether lm-eval loads a tokenizer for a model, and the tokenizer has a chat template."""
     if not arguments.get("tokenizer" if "base_url" in arguments else "pretrained"):
-        return None
+        return False
     try:
         return bool(_tokenizer(arguments).chat_template)
     except (AttributeError, *_NOT_LOADED):
-        return None
+        return False
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:

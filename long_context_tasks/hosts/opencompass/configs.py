@@ -22,12 +22,9 @@ from long_context_tasks.schema.card import Source
 from long_context_tasks.tokens import CL100K, provide_table
 
 VARIABLE = "LCT_TASKS"
-OFFICIAL = "official"
-"""In LCT_TASKS: all tasks on the published files."""
-OTHERS = "other_packages_gen"
-"""Name of the dataset file of benchmarks from other packages."""
-ATTENTION = "LCT_ATTENTION"
-"""Names one of our attentions with its settings: ``rerope,window=512``."""
+OFFICIAL = "official"  # in LCT_TASKS: all tasks on the published files
+OTHERS = "other_packages_gen"  # name of the dataset file of benchmarks from other packages
+ATTENTION = "LCT_ATTENTION"  # names one of our attentions with its settings: rerope,window=512
 _OURS = "long_context_tasks.hosts.opencompass"
 show_input_errors_in_one_line()  # a mistake in a variable is found while a config file is read
 
@@ -297,12 +294,7 @@ def _chosen(specs: Sequence[TaskSpec], plain: Sequence[str], **options: Any) -> 
     groups = official_groups() if OFFICIAL in names else []
     official = [spec.name for spec in specs if group_of(spec) in groups]
     found = dict.fromkeys([*(name for name in names if name != OFFICIAL), *official])
-    return _repeated(dataset(task, **options) for task in found)
-
-
-def _repeated(chosen: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Set the number of answers to each case (LCT_RUNS) and of GPUs for each evaluating process (LCT_EVAL_GPUS)."""
-    rows = list(chosen)
+    rows = [dataset(task, **options) for task in found]
     runs, gpus = whole("LCT_RUNS", 1), whole("LCT_EVAL_GPUS", 0, 0)
     return [{**row, "n": runs, "k": runs, "eval_cfg": {**row["eval_cfg"], "num_gpus": gpus}} for row in rows]
 

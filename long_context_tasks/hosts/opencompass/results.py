@@ -106,13 +106,14 @@ def read_setup(folder: Path) -> Setup:
     return Setup(folder, models, datasets, frozenset(unsure))
 
 
+# Arguments that identify a model or change its answers. Others are left out, because keys and headers may be
+# among them.
 _CALLED_WITH = (
     *("path", "peft_path", "tokenizer_path", "tokenizer_only", "model_kwargs", "peft_kwargs"),
     *("tokenizer_kwargs", "max_seq_len", "mode", "drop_middle", "meta_template", "chat_template_kwargs"),
     *("stop_words", "think", "openai_api_base", "url", "endpoint", "model_name", "engine_config"),
     "extra_body",
 )
-"""Arguments that identify a model or change its answers. Others are left out, because keys and headers may be among them."""
 _GENERATION = ("generation_kwargs", "gen_config")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 

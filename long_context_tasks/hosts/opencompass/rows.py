@@ -16,10 +16,9 @@ from long_context_tasks.schema.files import loads
 
 Row = dict[str, Any]
 CASE = "case"
-GIVEN = "lct_given"
-"""Key of every row: the task's version and the options as they were given; see :func:`given_of`."""
+GIVEN = "lct_given"  # key of every row: the task's version and the options as they were given; see given_of
+# Key of every row: the same for the loaded task, because built cases fix their seed and tokenizer.
 RESOLVED = "lct_resolved"
-"""Key of every row: the same for the loaded task, because built cases fix their seed and tokenizer."""
 
 
 def given_of(version: int, options: Options) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.rope import describe_rope
 from long_context_tasks.hosts.sdk import mend_answers
-from long_context_tasks.hosts.window import Window, is_length_refusal
+from long_context_tasks.hosts.window import REFUSED, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.completion import THINKING_FIELDS, thinking_of
@@ -46,8 +46,6 @@ _PLAIN_ROLES = {
 # Tokens of a chat template around a message, if the template is unknown.
 _AROUND_MESSAGE = 8
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
-# Takes the place of a completion that the server refused; OpenCompass hands it on like any other text.
-_REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class Sender:
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]
         opening = OPEN if self._opens_thinking else ""
-        return [None if text == _REFUSED else self._received(opening + text) for text in texts]
+        return [None if text == REFUSED else self._received(opening + text) for text in texts]
 
 
 @contextlib.contextmanager
@@ -189,7 +187,7 @@ def _completions_mended(model: Any) -> Iterator[None]:
             last_error = str(error)[:500]
             if not is_length_refusal(getattr(error, "status_code", 0), str(error)):
                 raise
-            message = SimpleNamespace(content=_REFUSED)
+            message = SimpleNamespace(content=REFUSED)
             return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
 
     completions.create = create

@@ -45,11 +45,7 @@ def _allowed(name: str, options: Options, part: Literal["prompts", "gold"]) -> b
 
 
 def placeholder(turn: int) -> str:
-    """Return the mark that is replaced by the model's own answer to a turn.
-
-    >>> placeholder(0)
-    '{{answer_0}}'
-    """
+    """Return the mark that is replaced by the model's own answer to a turn: ``{{answer_0}}``."""
     return f"{{{{answer_{turn}}}}}"
 
 

@@ -81,14 +81,7 @@ class Reader:
         return n_tokens <= int(self.model.config.max_position_embeddings)
 
     def answer(self, ids: Sequence[int], budget: int, memory: Any = None, begin: int = 0) -> str:
-        """Answer greedily.
-
-        Args:
-            ids: tokens that are read before the answer.
-            budget: tokens of the answer, at most.
-            memory: cache of earlier tokens, see :meth:`remember`; it grows.
-            begin: position of the first of ``ids`` in the whole text.
-        """
+        """Answer greedily after ``memory``, a cache that grows; ``begin`` is the position of the first of ``ids``."""
         import torch
 
         device, ends, new = self.model.device, self._ends, list(ids)

@@ -43,10 +43,6 @@ _NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
 _KIND = "own run"
 
 
-def file_name(task: str, made: str) -> str:
-    return f"own_{task}_{made}.json"
-
-
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
     found: list[Found] = []
     for path in (folder / name for name in files if _NAME.fullmatch(name)):
@@ -104,8 +100,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
         ) from error
 
 
-STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
-"""Reasons for a missing response that are not the model's fault."""
+STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)  # reasons for a missing response that are not the model's fault
 _EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
 
 
@@ -181,7 +176,7 @@ def score_own(
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
     # The name of a model may have slashes.
-    place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
+    place = folder / re.sub(r"[^\w.-]", "_", model) / f"own_{task.name}_{made}.json"
     # Names have a resolution of one second.
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")
