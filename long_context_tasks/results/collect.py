@@ -176,9 +176,13 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
         for run in below.runs:
             judged, damaged = judged_evaluations(run)
             problems += damaged
-            if not judged or needs_no_judge(run):
-                judged = [unjudged_evaluation(run), *judged]
             source = str(path if run.folder == path else path / run.folder.relative_to(path))
+            try:
+                if not judged or needs_no_judge(run):
+                    judged = [unjudged_evaluation(run), *judged]
+            except InputError as error:  # an unknown task
+                problems.append(f"{source}: {run}: {error}")
+                continue
             yield from ((source, evaluation) for evaluation in judged)
 
 

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,13 @@ def test_runs_without_cases_or_scores(tmp_path: Path) -> None:
 
 
 def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path / "lm", Run(simple([1.0]), task="ada_leval_of_tomorrow"))
+    unknown = Run(simple([1.0]), task="ada_leval_of_tomorrow")
+    write_lm_eval(tmp_path / "lm", unknown)
+    write_opencompass(tmp_path / "lm", replace(unknown, made=TIME, judge={"name": "j"}))
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("x")
     collection = collect([tmp_path / "lm", tmp_path / "empty", tmp_path / "notes.txt"])
-    assert not len(collection.runs) and len(collection.problems) == 3
+    assert not len(collection.runs) and len(collection.problems) == 4
     with pytest.raises(InputError, match="does not exist"):
         collect([tmp_path / "missing"])
 
