@@ -1,4 +1,4 @@
-"""Gives a loaded model of transformers another attention, by name, for all hosts.
+"""Change the attention method of a loaded transformers model, by name, for all hosts.
 
 The model keeps its code and its cache. Its rotary module is replaced by one that does not rotate, so that the cache holds plain keys, and
 its attention is registered with transformers and calls the method of the layer. NTK-aware RoPE only changes frequencies; it is here because

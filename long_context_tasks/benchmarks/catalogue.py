@@ -70,7 +70,7 @@ class TaskSpec:
 
     @property
     def listed(self) -> bool:
-        """Whether lm-eval lists the name; it runs other variants by the name without the variant and ``lct_variant``."""
+        """Whether lm-eval lists this name. Other variants run under the base name with ``lct_variant``."""
         names = {variant.names for variant in self.variants}
         return "none" not in names and ("any" not in names or self.length in ("", ANY))
 

@@ -57,7 +57,7 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
 
 
 def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
-    """Return the same scoring, which checks its first scores; an error names task, case and function."""
+    """Wrap a scoring function so that its first scores are checked; errors name the task, case and function."""
     # Once is enough: a benchmark returns the same metrics for every case.
     seen = False
 

@@ -139,7 +139,7 @@ class Benchmark(ABC, Generic[TaskOptions]):
         return ()
 
     def write_example_files(self, folder: Path, cases: int) -> None:
-        """Write tiny files in the form of the published ones, for ``lct check``; no folder means that none are offered."""
+        """Write tiny files in the published format, for ``lct check``. A benchmark that offers none does not create the folder."""
 
     def example_answers(self, case: "Case", turn: int) -> Sequence[str]:
         """Return a right answer, then wrong and malformed ones, for ``lct check``."""

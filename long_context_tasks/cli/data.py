@@ -143,7 +143,7 @@ def _wrong_content(path: Path, name: str) -> str | None:
 
 
 def _alternatives(benchmark: str) -> str:
-    """Return the ways to work without the published files, as the end of an error."""
+    """Return a hint, to append to an error, on how to work without the published files."""
     from long_context_tasks.benchmarks.published_files import without_data
 
     if benchmark == CARRIERS:

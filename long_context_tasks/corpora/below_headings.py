@@ -42,7 +42,7 @@ _AUTHOR_INDENT = 8  # columns
 
 @dataclass(frozen=True)
 class Habits:
-    """What this book has below the headings of most of its chapters."""
+    """Text that usually follows a chapter heading in this book."""
 
     stops: bool  # titles that may end in a full stop, or synopses with dashes
     mottoes: bool  # quotations with their authors

@@ -57,7 +57,7 @@ _MARKUP_CHARACTERS = f"_*[{CUT}|+†‡"
 
 
 def without_markup(text: str) -> str:
-    """Return a text without control characters, tags, and the marks and spaces of spaced type."""
+    """Return a text without control characters, tags and letterspacing (its markup and the spaces between letters)."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     # DOS ends files with the control character 26.

@@ -164,7 +164,7 @@ def _cleaned(data: bytes, dropped: Counter[str]) -> bytes:
 
 
 def _check_prolog(path: Path, start: bytes) -> None:
-    """Refuse XML with another root than that of a dump, and declarations of its own, which could expand to gigabytes."""
+    """Refuse XML whose root is not that of a dump, and XML that declares entities, which could expand to gigabytes."""
     from lxml import etree
 
     parser: Any = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True)

@@ -152,7 +152,7 @@ def _turn(
 
 
 def _label_text(value: Any) -> str:
-    """Return the value of a label for people: the items of a list, floats with three digits; empty for an empty list."""
+    """Format a label's value for display: list items joined by commas, floats with three digits; empty for an empty list."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return f"{value:.3g}" if isinstance(value, float) else _text(value)

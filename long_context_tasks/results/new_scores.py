@@ -188,7 +188,7 @@ class RunTasks:
         return self._loaded[key]
 
     def __reduce__(self) -> tuple[type["RunTasks"], tuple[Places]]:
-        """Pickle only the places: loaded tasks may be gigabytes, and another process loads its own."""
+        """Pickle only the places of the tasks: loaded tasks can take gigabytes, and each process loads its own."""
         return type(self), (self.places,)
 
 

@@ -81,7 +81,7 @@ def look(losses: Sequence[float], margin: float, alpha: float = ALPHA, tests: in
 
 
 def shares_of(margin: float) -> Array:
-    """Return the shares at stake, ascending. The best share is the margin over the variance of the losses, which is at most 1."""
+    """Return the shares of the capital to bet, ascending. The best one is the margin over the variance of the losses, which is at most 1."""
     return np.geomspace(margin, max(_MOST, margin), _SHARES)
 
 

@@ -33,7 +33,7 @@ Domain = Annotated[
 
 @dataclass(frozen=True)
 class EthicSettings(BuildSettings):
-    """Settings of builders from documents; a length is the maximum number of tokens of a prompt, and ``n`` applies to each domain."""
+    """Settings of builders that make cases from documents; a length is the maximum number of tokens of a prompt, and ``n`` applies to each domain."""
 
     SHORTEST: ClassVar[int] = 1_000
     INSTRUCTION: ClassVar[str] = str(RESERVE)

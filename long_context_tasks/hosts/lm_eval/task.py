@@ -310,7 +310,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return parts.context
 
     def apply_filters(self) -> None:
-        """Keep the first response to each request, ask later turns, and judge; a case that was not sent has None."""
+        """Keep the first response to each request, send the later turns, and run the judge; a case that was not sent gets None."""
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()

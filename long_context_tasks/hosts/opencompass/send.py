@@ -278,7 +278,7 @@ def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
 
 
 def model_facts(model: Any) -> dict[str, str]:
-    """Return facts of a model that no config file holds: the loaded type of numbers and the RoPE settings, if known."""
+    """Return properties of a model that are in no config file: the dtype it was loaded with and its RoPE settings, if known."""
     inner = getattr(model, "model", None)
     of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
     dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)

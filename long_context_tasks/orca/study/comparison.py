@@ -338,7 +338,7 @@ def compare_files(
     named: bool = False,
     orca: Sequence[str] = (),
 ) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
-    """Compare the raters of files of scores, their averages and fusions by condition, ORCA and the shortcuts.
+    """Compare all raters in the score files, with their averages and fusions per condition, ORCA and the shortcut baselines.
 
     Returns:
         The comparison of all raters, the fusions of each condition by split, and notes for the user.

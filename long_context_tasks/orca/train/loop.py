@@ -107,7 +107,7 @@ class TrainProcesses:
         return [(place, item) for place, item in enumerate(items) if place % self.count == self.rank]
 
     def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Join the parts of all processes into one list in the order of the places; the same in every process."""
+        """Gather the parts of all processes into one list, sorted by index; every process gets the same list."""
         found = list(parts)
         if self.count > 1:
             from accelerate.utils import gather_object

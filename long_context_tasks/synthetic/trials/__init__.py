@@ -394,7 +394,7 @@ def _rounded(number: float, digits: int) -> float:
 
 
 def _p(z: float) -> str:
-    """Return the two-sided p value of a normal deviate, in words of a paper."""
+    """Return the two-sided p value of a normal deviate, worded as in a paper."""
     value = erfc(abs(z) / sqrt(2))
     return f"p = {min(value, 0.99):.2f}" if value >= 0.01 else "p < 0.01" if value >= 0.001 else "p < 0.001"
 

@@ -448,7 +448,7 @@ def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: in
 def _target_summaries(
     targets: Sequence[Opinion], settings: EthicSettings, annotator: Annotator
 ) -> dict[str, str]:
-    """Return id of a target to a summary of its first pages; targets that the annotator did not summarize are missing."""
+    """Return a summary of the first pages of each target, by id; targets that the annotator did not summarize are missing."""
     unique = list({target.id: target for target in targets}.values())
     prompts = []
     for target in unique:

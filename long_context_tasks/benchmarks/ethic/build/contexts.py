@@ -174,7 +174,7 @@ def sections_draft(window: ContextWindow, sections: Sequence[Sequence[Chunk]]) -
 
 
 def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
-    """Split whole chunks into sections of about ``size`` tokens; a short rest joins the section before it."""
+    """Split whole chunks into sections of about ``size`` tokens; a short remainder is merged into the previous section."""
     sections: list[list[Chunk]] = []
     tokens: list[int] = []
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Plan which documents give a context of which length, draft the cases, and write them into a case folder."""
+"""Plan which documents to use for each context length, draft the cases, and write them to a case folder."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""``lm_eval --model lct_hf``: lm-eval's Hugging Face model with another attention."""
+"""``lm_eval --model lct_hf``: lm-eval's Hugging Face model with a different attention method."""
 
 from typing import Any
 
