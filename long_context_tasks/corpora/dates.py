@@ -12,7 +12,7 @@ _DAY = r"(?<!\d)\d{1,2}(?:[^\W\d]{1,2}\b|[.:]?[ºª°]|:[ae]\b)?(?!\d)"  # "3", 
 _OF = r"\W{1,3}(?:(?:of|de|di|d)\W{1,3})?"
 _YEAR = r"\d{2}(?:\d\d|-+)"  # "1815", "18--"
 _PLACE = r"[\W_]*(?P<before>(?:[^\W\d_][^!?;:]{0,45}?\W+?)?[\W_]*)"  # a place, a weekday or an article
-_CLOSED = re.compile(r"[\"”»«“](?!\w)|[’'](?=\W*$)")
+_CLOSED = re.compile(r"[\"”»«“](?!\w)")
 _BEFORE_DATE = re.compile(r"(?:.*[,.] |)(?:\w+[,.]? ){0,2}$", re.DOTALL)
 _AFTER_DATE = re.compile(r"[.,:;_)\]]*\s?[—–_-]|[.:_)\]]+\s|[^\w]*$")
 
@@ -39,7 +39,9 @@ def is_dated(text: str) -> bool:
     if found is None:
         return False
     begins = bool(_BEFORE_DATE.match(found["before"]) and _AFTER_DATE.match(found["rest"]))
-    if text[0] in _QUOTES and _CLOSED.search(text, 1):
+    # Single quotation marks count only at the end: elsewhere they may be apostrophes.
+    ending = re.split(r"\w", text[1:])[-1]
+    if text[0] in _QUOTES and (_CLOSED.search(text, 1) or "’" in ending or "'" in ending):
         # People mention dates too; only an open quotation mark shows that a letter continues below.
         return begins and found["rest"].lstrip()[:1] not in ("?", "!")
     asked = set("!?") & set(found["rest"].lstrip(" .,;:)]!?"))

@@ -183,7 +183,7 @@ def test_a_family_is_adjusted_and_untested_pairs_do_not_count():
 
 def test_holm_equivalence_and_power_are_those_of_statsmodels():
     """To the digit; it is no dependency, as it knows no clusters."""
-    pytest.importorskip("statsmodels", reason="comes with the extra `agreement`")
+    pytest.importorskip("statsmodels", reason="comes with the extra `test`")
     from statsmodels.stats.multitest import multipletests
     from statsmodels.stats.power import TTestPower
     from statsmodels.stats.weightstats import ttost_paired
