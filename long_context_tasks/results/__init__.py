@@ -4,10 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from long_context_tasks.hosts.inspect.results import inspect_runs
-from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
-from long_context_tasks.hosts.opencompass.results import PREDICTIONS, opencompass_runs
-from long_context_tasks.hosts.own.score import own_runs
+from long_context_tasks.hosts.readers import HOSTS, RESULT_FOLDERS
 from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
 from long_context_tasks.schema import InputError
 
@@ -30,6 +27,7 @@ class FoundRuns:
 
     runs: tuple[StoredRun, ...]
     problems: tuple[Problem, ...]
+    begun: tuple[str, ...] = ()  # messages about runs that have begun and left no answers
 
 
 def find_runs(path: Path) -> FoundRuns:
@@ -42,26 +40,20 @@ def find_runs(path: Path) -> FoundRuns:
     """
     if not path.is_dir():
         state = "a file" if path.exists() else "does not exist"
-        raise InputError(
-            f"{path}: {state}; give the folder that lm-eval's --output_path, OpenCompass's -w or inspect_ai's --log-dir names"
-        )
+        raise InputError(f"{path}: {state}; give the folder that {RESULT_FOLDERS} names")
     runs: list[StoredRun] = []
     problems: list[Problem] = []
+    begun: list[str] = []
     for name, folders, files in os.walk(path):
         folder = Path(name)
         ours = (JUDGED_FOLDER, RESCORED_FOLDER)
         # Results of our own commands lie next to those of the host and belong to its run.
         folders[:] = sorted(folder for folder in folders if folder not in ours and not folder.startswith("."))
-        found = [
-            run for runs in (lm_eval_runs, inspect_runs, own_runs) for run in runs(folder, sorted(files))
-        ]
-        # Only OpenCompass has such a folder; everything below it is read in one go.
-        if folder.name == PREDICTIONS:
-            found = opencompass_runs(folder)
-            folders.clear()
+        found = [run for host in HOSTS for run in host.runs(folder, sorted(files))]
+        begun += [message for host in HOSTS for message in host.begun(folder)]
         runs += [result for result in found if isinstance(result, StoredRun)]
         problems += [Problem(result[0], result[1]) for result in found if not isinstance(result, StoredRun)]
-    return FoundRuns(tuple(runs), tuple(problems))
+    return FoundRuns(tuple(runs), tuple(problems), tuple(begun))
 
 
 def is_bundle(path: Path) -> bool:

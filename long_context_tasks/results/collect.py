@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.opencompass.results import begun_without_answers
+from long_context_tasks.hosts.readers import RESULT_FOLDERS
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results import bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import check_means, check_version, checked_turns
@@ -78,9 +78,7 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     """
     for path in paths:
         if not path.exists():
-            raise InputError(
-                f"{path}: does not exist; give folders that lm-eval's --output_path or OpenCompass's -w names, or bundles"
-            )
+            raise InputError(f"{path}: does not exist; give folders that {RESULT_FOLDERS} names, or bundles")
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
     chosen = _without_duplicates(list(_found_in(paths, problems)), problems)
@@ -169,9 +167,8 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
             continue
         below = find_runs(path)
         problems += [problem.message for problem in below.problems]
-        stopped = begun_without_answers(path)
-        problems += stopped
-        if not below.runs and not below.problems and not stopped and not bundles_below(path):
+        problems += below.begun
+        if not below.runs and not below.problems and not below.begun and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")
         for run in below.runs:
             judged, damaged = judged_evaluations(run)

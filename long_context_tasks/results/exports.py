@@ -19,6 +19,7 @@ import polars as pl
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.readers import HOST_OF
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.bundle.format import publishable
 from long_context_tasks.results.bundle.pack import bundle_row, file_name
@@ -34,7 +35,6 @@ from long_context_tasks.schema.response import writable
 from long_context_tasks.stats.means import Mean, Scale
 
 SCHEMA = "0.3.0"
-_LIBRARIES = {"inspect": "inspect_ai", "own": "long_context_tasks"}
 # Beginnings of the names that hosts give to models whose weights they load.
 _ENGINES = {"hf": "transformers", "huggingface": "transformers", "vllm": "vllm", "sglang": "sglang"}
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
@@ -143,7 +143,7 @@ def _aggregate(row: Mapping[str, Any], cell: Cell, provider: Provider, now: floa
             "evaluator_relationship": provider.relation,
         },
         "eval_library": {
-            "name": _LIBRARIES.get(row["host"], row["host"]),
+            "name": HOST_OF[row["host"]].library,
             "version": row["host_version"] or "unknown",
             "additional_details": _texts(long_context_tasks=row["package"], commit=row["commit"]),
         },

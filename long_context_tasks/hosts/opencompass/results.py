@@ -55,23 +55,22 @@ class Setup:
         return any(name.startswith(starts) for name in names)
 
 
-def begun_without_answers(path: Path) -> list[str]:
-    """Return a message for each run's folder and model below a folder with tasks that were begun and left no answers."""
-    tasks: dict[tuple[Path, str], list[str]] = {}
-    for folder in sorted({file.parent.parent for file in path.rglob("configs/*.py")}):
-        setup = read_setup(folder)
-        for model in setup.models:
-            for name, dataset in setup.datasets.items():
-                try:
-                    task = catalogue.parse_task(str(dataset["lct_task"])).name
-                except InputError:
-                    continue
-                if not setup.has_answers(model, name):
-                    tasks.setdefault((folder, model), []).append(task)
+def begun_without_answers(folder: Path) -> list[str]:
+    """Return a message for each model with tasks that a run, whose folder this may be, has begun without leaving answers."""
+    setup = read_setup(folder)
+    tasks: dict[str, list[str]] = {}
+    for model in setup.models:
+        for name, dataset in setup.datasets.items():
+            try:
+                task = catalogue.parse_task(str(dataset["lct_task"])).name
+            except InputError:
+                continue
+            if not setup.has_answers(model, name):
+                tasks.setdefault(model, []).append(task)
     return [
         f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run was stopped or is still running: "
         "see its logs, and finish it with the host's -r"
-        for (folder, model), names in tasks.items()
+        for model, names in tasks.items()
     ]
 
 
@@ -182,7 +181,10 @@ _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
 _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
 
 
-def opencompass_runs(predictions: Path) -> list[Found]:
+def opencompass_runs(predictions: Path, _: Sequence[str] = ()) -> list[Found]:
+    """Return the runs of a folder ``predictions``, whose folders are named by the models; none of any other folder."""
+    if predictions.name != PREDICTIONS:
+        return []
     setup = read_setup(predictions.parent)
     found: list[Found] = []
     for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):

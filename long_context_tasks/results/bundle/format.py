@@ -30,6 +30,7 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.readers import HOST_OF
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.results.settings import without_places
 from long_context_tasks.results.tidy import SCORES, TidyRun
@@ -111,6 +112,12 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
+def _known_host(name: str) -> str:
+    if name not in HOST_OF:
+        raise ValueError(f"is not one of {', '.join(HOST_OF)}")
+    return name
+
+
 def _public_name(name: str) -> str:
     if publishable(name) != name:
         raise ValueError("holds a local path or a key")
@@ -143,7 +150,7 @@ class RunRow(Checked):
     """A row of ``RUNS`` in a bundle, without ``source``; names must be those of the task."""
 
     run: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    host: Literal["lm_eval", "opencompass", "inspect", "own"]
+    host: Annotated[str, AfterValidator(_known_host)]
     model: Annotated[_Name, AfterValidator(_public_name)]
     benchmark: str
     task: _Name

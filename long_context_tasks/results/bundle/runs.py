@@ -124,7 +124,7 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
             runs += [evaluation_of(bundle, run).run for run in read_bundle(bundle)]
         except InputError as error:
             problems.append(Problem(bundle, str(error)))
-    return FoundRuns(tuple(runs), tuple(problems))
+    return FoundRuns(tuple(runs), tuple(problems), found.begun)
 
 
 def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.opencompass.results import begun_without_answers
-from long_context_tasks.hosts.stored import CASES_SHA256, OPENCOMPASS, StoredRun, cases_digest
+from long_context_tasks.hosts.readers import HOST_OF
+from long_context_tasks.hosts.stored import CASES_SHA256, StoredRun, cases_digest
 from long_context_tasks.results import FoundRuns, is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
@@ -230,10 +230,7 @@ def _best_scores(run: StoredRun, version: int) -> Evaluation:
 def _state(run: StoredRun, task: WantedTask) -> CellState:
     scores = _best_scores(run, task.version)
     if not scores.numbers:
-        state = FAILED
-        why = (
-            "answers without scores" if run.host == OPENCOMPASS else "no scores (--predict_only, or stopped)"
-        )
+        state, why = FAILED, HOST_OF[run.host].no_numbers
     elif scores.version != task.version:
         state, why = OLD, f"version {scores.version}, today it is {task.version}"
     else:
@@ -372,5 +369,5 @@ def find_missing(
             "no runs of our tasks found, so that no model is known; name the models with --model"
         )
     problems = [problem.message for folder in found for problem in folder.problems]
-    problems += [line for path in results for line in begun_without_answers(path)]
+    problems += [line for folder in found for line in folder.begun]
     return Missing(tuple(find_cells(tasks, all_models, found)), tuple(problems), tuple(without_data))
