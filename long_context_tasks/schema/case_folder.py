@@ -5,17 +5,13 @@ and ``manifest.json``. SQLite gives random access by key and loads nothing into 
 host only the prompts that it keeps.
 """
 
-import fcntl
-import glob
 import hashlib
 import json
 import os
-import platform
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,16 +19,7 @@ from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.files import (
-    DISK_FAULTS,
-    InputError,
-    aside,
-    bring_back,
-    lines,
-    loads,
-    make_folder,
-    put_in_place,
-)
+from long_context_tasks.schema.files import InputError, aside, lines, loads, make_folder, whole_folder
 from long_context_tasks.schema.options import cache_dir
 
 T = TypeVar("T")
@@ -245,29 +232,16 @@ def _texts_sha256(path: Path, *_: int) -> str:
 
 
 _OTHER_CACHE = "make room there, or point LCT_CACHE_DIR at another folder"
+_OTHER_PLACE = "make room there or choose another place"
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY)
+def _disk_full(folder: Path) -> Iterator[None]:
+    # SQLite reports a full or broken disk as an error of its own.
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
-
-
-def _remove_abandoned(pattern: str, folder: Path) -> None:
-    """Remove temporary folders left by killed processes of this machine; running ones hold a lock."""
-    for path in folder.glob(pattern):
-        with suppress(OSError):
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(handle)
+    except sqlite3.OperationalError as error:
+        raise InputError(f"{folder}: cannot be written ({error}); {_OTHER_PLACE}") from error
 
 
 @dataclass(frozen=True)
@@ -323,44 +297,27 @@ class CaseWriter:
         """Description of each book or document that was read."""
 
     def __enter__(self) -> "CaseWriter":
-        parent = self.folder.parent
-        self._new_parent = not parent.exists()
-        prefix = f".{self.folder.name}.{platform.node()}-"
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            with _alone_in(parent):
-                bring_back(self.folder)
-                if self.folder.exists() and any(self.folder.iterdir()):
-                    read_manifest(self.folder)
-                _remove_abandoned(f"{glob.escape(prefix)}????????", parent)
-                self._temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-                self._lock = os.open(self._temporary, os.O_RDONLY)
-                with suppress(OSError):  # a file system without locks
-                    fcntl.flock(self._lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise self._not_written(error) from error
-        try:
-            self._table = sqlite3.connect(self._temporary / DOCUMENTS)
+        with _disk_full(self.folder), ExitStack() as stack:
+            self._part = stack.enter_context(whole_folder(self.folder, remedy=_OTHER_PLACE))
+            if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
+                read_manifest(self.folder)  # raises for a folder of other things, which must not be replaced
+            self._table = stack.enter_context(closing(sqlite3.connect(self._part / DOCUMENTS)))
             # The folder appears whole or not at all, so SQLite needs no journal of its own.
             self._table.execute("PRAGMA journal_mode = OFF")
             self._table.execute("PRAGMA synchronous = OFF")
             self._table.execute(
                 "CREATE TABLE documents (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
             )
-        except sqlite3.Error as error:
-            self._remove_temporary()
-            raise self._not_written(error) from error
+            self._stack = stack.pop_all()
         return self
 
-    def _not_written(self, error: OSError | sqlite3.Error) -> InputError:
-        reason = getattr(error, "strerror", None) or error
-        return InputError(
-            f"{self.folder}: cannot be written ({reason}); make room there or choose another place"
-        )
-
-    def _remove_temporary(self) -> None:
-        shutil.rmtree(self._temporary, ignore_errors=True)
-        os.close(self._lock)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _disk_full(self.folder), self._stack:
+            if error is not None:
+                raise error
+            self._finish()
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
         """Store texts by key. A key determines its text (a hash, a place in a book), so an existing key keeps its text."""
@@ -370,7 +327,7 @@ class CaseWriter:
         return self.add_lines(task, (case.to_json() + "\n" for case in cases))
 
     def add_lines(self, task: str, lines: Iterable[str]) -> int:
-        path = self._temporary / f"{task}.jsonl"
+        path = self._part / f"{task}.jsonl"
         n = 0
         self._parts = []
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -386,55 +343,28 @@ class CaseWriter:
 
     def spool(self) -> TextIO:
         """Return a nameless file in the folder, for lines of cases that are made in another order than the final one."""
-        return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._temporary)
+        return tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n", dir=self._part)
 
     def begin_part(self) -> None:
         """Begin a part of the task that is being written; every shard has consecutive cases of each part."""
         self._parts.append(0)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        done = False
-        try:
-            if kind is None:
-                self._table.commit()
-                self._documents_sha256 = _content_sha256(self._table)
-            self._table.close()
-            if kind is None:
-                self._finish()
-                done = True
-        except (OSError, sqlite3.Error) as failure:
-            raise self._not_written(failure) from failure
-        finally:
-            self._remove_temporary()
-            if not done and self._new_parent:
-                with suppress(OSError):  # something else is in it
-                    self.folder.parent.rmdir()
-        if isinstance(error, sqlite3.OperationalError) or (
-            isinstance(error, OSError) and error.errno in DISK_FAULTS
-        ):
-            raise self._not_written(error) from error
-
     def _finish(self) -> None:
         from long_context_tasks import __version__
 
+        self._table.commit()
         facts = {
             "format": FORMAT,
             "long_context_tasks": __version__,
             "options": self.options,
             "tasks": self.tasks,
-            "documents_sha256": self._documents_sha256,
+            "documents_sha256": _content_sha256(self._table),
         }
         if self.shard is not None:
             # The file itself is checked before shards are merged.
-            documents = file_sha256(self._temporary / DOCUMENTS)
+            documents = file_sha256(self._part / DOCUMENTS)
             facts["shard"] = {"number": self.shard.number, "of": self.shard.of, "documents": documents}
         manifest = json.dumps(
             facts | ({"sources": self.sources} if self.sources else {}), indent=1, sort_keys=True
         )
-        (self._temporary / MANIFEST).write_text(manifest, encoding="utf-8")
-        # mkdtemp makes folders that only their owner can read.
-        self._temporary.chmod(0o755)
-        with _alone_in(self.folder.parent):
-            put_in_place(self._temporary, self.folder)
+        (self._part / MANIFEST).write_text(manifest, encoding="utf-8")

@@ -1,15 +1,19 @@
 """Atomic writing of files and folders, reading of JSON, JSON Lines and YAML within limits, and the error for bad input."""
 
 import errno
+import fcntl
+import glob
 import gzip
 import importlib.resources
 import json
 import math
 import os
+import platform
 import re
 import shutil
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -25,8 +29,6 @@ LONGEST_ROW = 64 << 20
 """Bytes of a row of JSON Lines, unpacked."""
 MOST_BYTES = 4 << 30
 """Bytes of a JSON file, which is read at once."""
-LONGEST_YAML, MOST_NODES = 1 << 20, 100_000
-"""Characters of a YAML text, and values in it with aliases written out."""
 
 
 DISK_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO))
@@ -92,28 +94,72 @@ def bring_back(folder: Path) -> None:
         aside(folder).replace(folder)
 
 
-def put_in_place(part: Path, folder: Path) -> None:
-    """Move a finished folder to its place. A folder cannot be replaced in one step, so an old one is moved aside first."""
-    if folder.exists():
-        shutil.rmtree(aside(folder), ignore_errors=True)
-        folder.replace(aside(folder))
-    part.replace(folder)
-    shutil.rmtree(aside(folder), ignore_errors=True)
+@contextmanager
+def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
+    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error, by any number of processes."""
+    parent = folder.parent
+    new_parent = not parent.exists()
+    prefix = f".{folder.name}.{platform.node()}-"
+    with _disk_errors(folder, remedy):
+        parent.mkdir(parents=True, exist_ok=True)
+        with _alone_in(parent):
+            bring_back(folder)
+            _remove_abandoned(parent, f"{glob.escape(prefix)}????????")
+            part = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            lock = os.open(part, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        with _disk_errors(folder, remedy, DISK_FAULTS):
+            yield part
+        with _disk_errors(folder, remedy), _alone_in(parent):
+            part.chmod(0o755)  # mkdtemp makes folders that only their owner can read
+            # A folder cannot be replaced in one step, so an old one is moved aside first.
+            if folder.exists():
+                shutil.rmtree(aside(folder), ignore_errors=True)
+                folder.replace(aside(folder))
+            part.replace(folder)
+            shutil.rmtree(aside(folder), ignore_errors=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        os.close(lock)
+        if new_parent:
+            with suppress(OSError):  # it holds the folder or something else
+                parent.rmdir()
 
 
 @contextmanager
-def whole_folder(folder: Path, *, remedy: str = "choose another place") -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``folder`` after success and is removed after an error."""
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+def _disk_errors(folder: Path, remedy: str, codes: Collection[int] = ()) -> Iterator[None]:
+    """Turn errors of the disk, of some codes or of all, into one that names the folder."""
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        yield part
-        put_in_place(part, folder)
+        yield
     except OSError as error:
+        if codes and error.errno not in codes:
+            raise
         raise InputError(f"{folder}: cannot be written ({error.strerror or error}); {remedy}") from error
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        os.close(handle)
+
+
+def _remove_abandoned(parent: Path, pattern: str) -> None:
+    """Remove temporary folders left by killed processes of this machine; running ones hold a lock."""
+    for path in parent.glob(pattern):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def make_folder(folder: Path, *, remedy: str) -> None:
@@ -183,7 +229,7 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
     """
     try:
         with path.open("rb") as file:
-            text = file.read(LONGEST_YAML + 1).decode("utf-8")
+            text = file.read().decode("utf-8")
     except FileNotFoundError:
         raise InputError(f"{what} {path}: there is no such file; {remedy}") from None
     except UnicodeDecodeError:
@@ -194,64 +240,18 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
 
 
 def yaml_value(text: str, place: str, *, remedy: str) -> Any:
-    """Return the value of a YAML text; messages begin with ``place``, end with ``remedy`` and quote nothing.
-
-    The limits are :data:`LONGEST_YAML` characters, :data:`DEEPEST` levels and, with aliases written out, :data:`MOST_NODES` values.
-    """
+    """Return the value of a YAML text; messages begin with ``place``, end with ``remedy`` and quote nothing."""
     import yaml
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        if len(text) > LONGEST_YAML:
-            raise ValueError(f"longer than {LONGEST_YAML >> 20} MiB")
-        _weigh(yaml.parse(text, Loader=loader))
-        return yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{place}{line}: not YAML; {remedy}") from None
-    except ValueError as error:
-        # One of our limits, or an error of the library, such as a date with month 13.
-        raise InputError(f"{place}: not YAML ({error}); {remedy}") from None
-    except (LookupError, AttributeError, TypeError, OverflowError, RecursionError):
-        # The library raises these for a value that does not fit its tag: `!!int ""`, `!!timestamp x`.
+    except (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError):
+        # The library raises these for a value that does not fit its tag, such as `!!int ""` or a date with month 13.
         raise InputError(f"{place}: not YAML; {remedy}") from None
-
-
-def _weigh(events: Iterable[Any]) -> None:
-    """Raise ValueError for a YAML document beyond the limits, before the library builds it."""
-    from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
-
-    weights: dict[str, int] = {}
-    size = 0
-    opened: list[tuple[str | None, int]] = []
-    for event in events:
-        if isinstance(event, CollectionStartEvent):
-            opened.append((event.anchor, size))
-            if len(opened) > DEEPEST:
-                raise ValueError(f"nested deeper than {DEEPEST} levels")
-            size += 1
-        elif isinstance(event, CollectionEndEvent):
-            anchor, before = opened.pop()
-            if anchor:
-                weights[anchor] = size - before
-        elif isinstance(event, ScalarEvent):
-            size += 1
-            if event.anchor:
-                weights[event.anchor] = 1
-            # Digits with underscores and colons are one number in YAML, too.
-            if (
-                len(event.value) > MOST_DIGITS
-                and event.value.lstrip("+-")[:1].isdigit()
-                and event.implicit[0]
-            ):
-                raise ValueError(f"holds a number of more than {MOST_DIGITS} digits; write it in quotes")
-        elif isinstance(event, AliasEvent):
-            if event.anchor in (anchor for anchor, _ in opened):
-                raise ValueError("a value contains itself")
-            size += weights.get(str(event.anchor), 1)
-        if size > MOST_NODES:
-            raise ValueError(f"holds more than {MOST_NODES} values, aliases written out")
 
 
 @cache

@@ -1,10 +1,12 @@
 """Counting tokens: cl100k without a network, or any Hugging Face tokenizer."""
 
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.tokens.count_cache import Countable, cached_counts, count_cases
 from long_context_tasks.tokens.tokenizers import (
+    Countable,
     Tokenizer,
+    cached_counts,
     cl100k_encoding,
+    count_cases,
     get_tokenizer,
     provide_table,
     same_tokenizer,

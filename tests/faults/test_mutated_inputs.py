@@ -121,8 +121,7 @@ def _carriers(path: Path) -> object:
 
 
 def _counts(path: Path) -> object:
-    from long_context_tasks.tokens import tokenizer_identity
-    from long_context_tasks.tokens.count_cache import cached_counts
+    from long_context_tasks.tokens import cached_counts, tokenizer_identity
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LCT_CACHE_DIR", str(path.parent / "cache"))

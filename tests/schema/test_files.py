@@ -132,31 +132,20 @@ def test_a_file_of_json_is_named_with_what_it_should_hold(tmp_path: Path) -> Non
         read_json(tmp_path, "numbers")
 
 
-LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a0: &a0 [x]\n" + LAUGHS, "more than 100000 values, aliases written out"),
-        ("x: &x [1, *x]", "contains itself"),
-        ("x: " + "[" * 500, "nested deeper than 100"),
         ("x: " + "[" * 5000, "not YAML"),  # libyaml itself reads 1,000 levels at most
-        ("x: " + "[" * 101 + "]" * 101, "nested deeper than 100"),
-        ("x: " + "9" * 5000, "more than 300 digits"),
-        ("x: 0x" + "f" * 5000, "more than 300 digits"),
-        ("x: 1" + ":59" * 5000, "more than 300 digits"),
-        ("x: 2020-13-45", "month"),
+        ("x: 2020-13-45", "not YAML"),
         ("x: !!timestamp y", "not YAML; mend it"),
         ('x: !!int ""', "not YAML; mend it"),
         ("x: !!python/name:os.system", "line 1: not YAML"),
         ("a: 1\nb: ]", "line 2: not YAML"),
-        ("x: " + "a" * (1 << 20), "longer than 1 MiB"),
         ("x: \x00", "not YAML"),
         ("{[1]: 2}", "not YAML"),
     ],
 )
-def test_yaml_beyond_the_limits_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
+def test_text_that_is_not_yaml_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as error:

@@ -16,8 +16,7 @@ from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, chec
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.schema import Case, CaseScores, CaseSet, InputError, LoadedTask, format_length
 from long_context_tasks.schema.case_folder import read_manifest
-from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.count_cache import Countable
+from long_context_tasks.tokens import CL100K, Countable, count_cases, same_tokenizer, tokenizer_identity
 
 COUNTERPARTS = "ethic_recall_counterparts"  # the family that builds the tasks without published data
 # Sources of cases that are written from a seed. Only they import the writers, which are large.

@@ -11,8 +11,7 @@ from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.schema import Case, CaseSet, InputError, Message
 from long_context_tasks.schema.case import folded, takes_system
-from long_context_tasks.tokens import CL100K
-from long_context_tasks.tokens.count_cache import cached_counts
+from long_context_tasks.tokens import CL100K, cached_counts
 
 # Prompts of at most this many tokens are under_32k, as with the official flags --under_32k_only and --over_32k_only.
 BOUND = 32_768
