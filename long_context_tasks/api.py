@@ -51,9 +51,9 @@ def load_task(name: str, **options: Any) -> "Task":
     Raises:
         InputError: an unknown task or option, a value that does not fit, or missing data; the message gives the remedy.
     """
-    from long_context_tasks.benchmarks import loading
+    from long_context_tasks.benchmarks import catalogue
 
-    return Task(loading.load_task(name, {f"lct_{key}": value for key, value in options.items()}))
+    return Task(catalogue.load_task(name, {f"lct_{key}": value for key, value in options.items()}))
 
 
 @dataclass(frozen=True)

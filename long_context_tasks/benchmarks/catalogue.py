@@ -1,4 +1,4 @@
-"""Find benchmarks, their tasks, options and builders by name.
+"""Find benchmarks, their tasks, options and builders by name, and load tasks.
 
 A task's name is ``<benchmark>_<task>[_<split>][_<length>][_<variant>...]``; ``any`` in place of the length takes any length or a
 folder of built cases.
@@ -11,14 +11,24 @@ import importlib.metadata
 import importlib.resources
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass, replace
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.benchmarks.plugin import Benchmark
-from long_context_tasks.schema import InputError, Options, options, parse_length
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    InputError,
+    LoadedTask,
+    Options,
+    Score,
+    options,
+    parse_length,
+)
 from long_context_tasks.schema.card import Card, Scoring, Source, TaskCard, Variant
+from long_context_tasks.schema.case_folder import check_texts
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import Builder
@@ -40,6 +50,8 @@ class TaskSpec:
     length: str = ""  # e.g. 8k, any, or empty if the task's texts determine it
     variant: str = ""  # e.g. front, multiturn_czech_wer40, or empty
     split: str = ""  # e.g. dev, or empty
+    card: TaskCard = field(kw_only=True, compare=False, repr=False)
+    variants: tuple[Variant, ...] = field(kw_only=True, compare=False, repr=False)  # those that variant names
 
     @property
     def family(self) -> str:
@@ -59,14 +71,6 @@ class TaskSpec:
     def tokens(self) -> int | None:
         """The length in tokens; None for ``any`` and for names without a length."""
         return None if self.length in ("", ANY) else parse_length(self.length)
-
-    @property
-    def card(self) -> TaskCard:
-        return card(self.benchmark).tasks[self.task]
-
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        return next(parts for parts in self.card.combined_variants() if _joined(parts) == self.variant)
 
     @property
     def listed(self) -> bool:
@@ -97,29 +101,24 @@ class TaskSpec:
 
     @property
     def conversation(self) -> bool:
-        stated = (v.conversation for v in self.variants if v.conversation is not None)
-        return next(stated, self.card.conversation)
-
-
-def _joined(variants: tuple[Variant, ...]) -> str:
-    return "_".join(variant.name for variant in variants)
+        changed = (v.conversation for v in self.variants if v.conversation is not None)
+        return next(changed, self.card.conversation)
 
 
 # Cards and entry points are read once per process; installing a package needs a new one anyway.
 @lru_cache
 def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
+    """Return the usable benchmarks by name, and the errors of the others."""
     benchmarks: dict[str, Benchmark] = {}
     broken: dict[str, str] = {}
     for name, path in _paths():
         try:
-            found = _load(name, path)
             if name in benchmarks:
                 raise InputError("there is another benchmark of this name")
+            benchmarks[name] = _load(name, path)
         except Exception as error:  # a broken benchmark must not stop the others
             broken[name] = f"{type(error).__name__}: {error}"
             logger.warning("benchmark %s is left out: %s", name, error)
-        else:
-            benchmarks[name] = found
     return benchmarks, broken
 
 
@@ -127,8 +126,8 @@ def _paths() -> Iterator[tuple[str, str]]:
     """Yield names and dotted paths: the folders here that have a card, then the entry points of other packages."""
     root = importlib.resources.files(PACKAGE)
     # Our benchmarks come first, so that a plug-in cannot replace one of them.
-    own = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
-    yield from ((name, f"{PACKAGE}.{name}:BENCHMARK") for name in own)
+    folders = sorted(entry.name for entry in root.iterdir() if (entry / "card.yaml").is_file())
+    yield from ((name, f"{PACKAGE}.{name}:BENCHMARK") for name in folders)
     points = importlib.metadata.entry_points(group=ENTRY_POINTS)
     yield from ((point.name, point.value) for point in sorted(points, key=lambda point: point.name))
 
@@ -136,18 +135,20 @@ def _paths() -> Iterator[tuple[str, str]]:
 def _load(name: str, path: str) -> Benchmark:
     module, _, attribute = path.partition(":")
     try:
-        found: object = getattr(importlib.import_module(module), attribute)
+        loaded: object = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"cannot import {path!r} ({error}); expected package.module:OBJECT") from error
     # A class instead of its instance is the likeliest mistake of a plug-in.
-    if not isinstance(found, Benchmark) or not isinstance(getattr(found, "card", None), Card):
-        what = found.__name__ if isinstance(found, type) else f"a {type(found).__name__}"
+    if not isinstance(loaded, Benchmark) or not isinstance(getattr(loaded, "card", None), Card):
+        kind = loaded.__name__ if isinstance(loaded, type) else f"a {type(loaded).__name__}"
         raise InputError(
-            f"{path} is {what}; expected an instance of a subclass of {Benchmark.__module__}.Benchmark with a card"
+            f"{path} is {kind}; expected an instance of a subclass of {Benchmark.__module__}.Benchmark with a card"
         )
-    if found.name != name:
-        raise InputError(f"its card is named {found.name!r}; entry point, folder and card need the same name")
-    return found
+    if loaded.name != name:
+        raise InputError(
+            f"its card is named {loaded.name!r}; entry point, folder and card need the same name"
+        )
+    return loaded
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -171,14 +172,12 @@ def with_variant(name: str, options: Options) -> tuple[str, Options]:
         return name, options
     spec = parse_task(name)
     wanted = {*spec.variant.split("_"), *options.variant.split("_")} - {""}
-    alike = [candidate for candidate in task_specs() if replace(candidate, variant=spec.variant) == spec]
-    found = next(
-        (candidate.name for candidate in alike if set(candidate.variant.split("_")) - {""} == wanted), None
-    )
-    if found is None:
-        there = ", ".join(candidate.variant for candidate in alike if candidate.variant) or "none"
-        raise InputError(f"{name} has no lct_variant={options.variant}; there are: {there}")
-    return found, replace(options, variant=None, given=options.given - {"variant"})
+    alike = [other for other in task_specs() if replace(other, variant=spec.variant) == spec]
+    for other in alike:
+        if set(other.variant.split("_")) - {""} == wanted:
+            return other.name, replace(options, variant=None, given=options.given - {"variant"})
+    variants = ", ".join(other.variant for other in alike if other.variant) or "none"
+    raise InputError(f"{name} has no lct_variant={options.variant}; there are: {variants}")
 
 
 def benchmark(name: str) -> Benchmark:
@@ -202,29 +201,30 @@ def demo() -> Card:
 def benchmark_of(name: str) -> Benchmark:
     """Return the benchmark of a task, builder or case folder, whose name begins with the benchmark's."""
     # The longest name wins: another package may add `ethic_law` next to `ethic`.
-    if found := [each for each in benchmark_names() if name.startswith(f"{each}_")]:
-        return benchmark(max(found, key=len))
+    if owners := [owner for owner in benchmark_names() if name.startswith(f"{owner}_")]:
+        return benchmark(max(owners, key=len))
     raise InputError(f"{name}: no benchmark has this name; see `lct tasks`")
 
 
 def builders() -> "dict[str, Builder]":
     """Return the builders of all benchmarks by name; those of a plug-in that fails are left out with a warning."""
-    found: dict[str, Builder] = {}
+    by_name: dict[str, Builder] = {}
     # One plug-in after the other, so that each failure has a name.
     for name in benchmark_names():
         try:
-            found |= {builder.name: builder for builder in benchmark(name).builders()}
+            by_name |= {builder.name: builder for builder in benchmark(name).builders()}
         except Exception as error:  # must not keep the user from building cases of other benchmarks
             logger.warning("builders of benchmark %s are left out: %s: %s", name, type(error).__name__, error)
-    return found
+    return by_name
 
 
 def builder(name: str) -> "Builder":
     """Return a builder without importing those of other benchmarks."""
-    owners = [each for each in benchmark_names() if name.startswith(f"{each}_")]
-    found = {each.name: each for owner in owners for each in benchmark(owner).builders()}
-    if name in found:
-        return found[name]
+    for owner in benchmark_names():
+        if name.startswith(f"{owner}_"):
+            for each in benchmark(owner).builders():
+                if each.name == name:
+                    return each
     known = [
         f"{each.name} (needs --{each.source.name})" if each.source else each.name
         for each in builders().values()
@@ -274,8 +274,11 @@ def task_specs() -> tuple[TaskSpec, ...]:
                     continue
                 # A combination of variants runs at all lengths of the task.
                 lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
-                places = (*lengths, ANY) if task_card.lengths else ("",)
-                specs += [TaskSpec(name, task, length, _joined(variants), split) for length in places]
+                joined = "_".join(variant.name for variant in variants)
+                specs += [
+                    TaskSpec(name, task, length, joined, split, card=task_card, variants=variants)
+                    for length in ((*lengths, ANY) if task_card.lengths else ("",))
+                ]
     return tuple(specs)
 
 
@@ -306,9 +309,9 @@ def has_data(spec: TaskSpec, options: Options) -> bool | None:
         return True
     if spec.source == "built":
         return False
-    found = benchmark(spec.benchmark)
+    owner = benchmark(spec.benchmark)
     try:
-        return found.has_data(spec.name, found.options.of(options))
+        return owner.has_data(spec.name, owner.options.of(options))
     except InputError:
         return False
 
@@ -351,23 +354,88 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
     """Expand names, groups and globs, separated by commas as in lm-eval, to task names, each once and in order."""
     known = dict.fromkeys([*(spec.name for spec in task_specs()), *groups])
-    found: dict[str, None] = {}
-    for word in (part.strip() for given in words for part in given.split(",")):
+    tasks: dict[str, None] = {}
+    for word in (part.strip() for listed in words for part in listed.split(",")):
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
             raise InputError(
                 f"no task, group or glob {word!r}; {did_you_mean(word, known)} For other lengths use --length with a task in *_any"
             )
         for name in matched:
-            found.update(dict.fromkeys(members_of(name, groups)))
-    if not found:
+            tasks.update(dict.fromkeys(members_of(name, groups)))
+    if not tasks:
         raise InputError(
             "no tasks; name some with --tasks, e.g. --tasks lct_official; `lct tasks` lists them"
         )
-    return list(found)
+    return list(tasks)
 
 
 def members_of(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
     if name not in groups:
         return [name]
     return [task for member in groups[name] for task in members_of(member, groups)]
+
+
+def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> LoadedTask:
+    """Load a task: its cases, prompts and scoring.
+
+    Args:
+        name: a name of ``lct tasks``; the name of the loaded task includes the variant of ``lct_variant``.
+        options: resolved options, or a host's keys (``lct_length`` ...), which take precedence over the environment.
+    """
+    if not isinstance(options, Options):
+        options = resolve_options(options)
+    name, options = with_variant(name, options)
+    spec = parse_task(name)
+    owner = benchmark(spec.benchmark)
+    task = owner.load_task(name, owner.options.of(options))
+    function = f"{type(owner).__module__}.{type(owner).__qualname__}.load_task"
+    _check(task, spec, function)
+    texts = task.cases.documents.path
+    # A user may have edited or cut a built folder; cached folders are ours.
+    if options.cases is not None and texts.is_relative_to(options.cases):
+        check_texts(texts)
+    return replace(task, score=_checked(task.score, task, function))
+
+
+def _check(task: Any, spec: TaskSpec, function: str) -> None:
+    place = f"{spec.name} ({function})"
+    if not isinstance(task, LoadedTask):
+        raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")
+    known = card(spec.benchmark).metrics
+    if unknown := [metric for metric in task.metrics if metric not in known]:
+        raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
+    # Reports need the headline; tasks by likelihood lack other metrics that the card promises for responses.
+    promised = spec.card.main_metrics if spec.scoring == "generate" else (spec.headline,)
+    if missing := [metric for metric in promised if metric not in task.metrics]:
+        raise InputError(
+            f"{place}: the card promises {', '.join(missing)}, the task has {list(task.metrics)}"
+        )
+    if (spec.scoring == "likelihood") != task.by_likelihood:
+        raise InputError(
+            f"{place}: the card has scoring: {spec.scoring}, but the task was loaded for the other kind"
+        )
+
+
+def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
+    """Wrap a scoring function so that its first scores are checked; errors name the task, case and function."""
+    # Once is enough: a benchmark returns the same metrics for every case.
+    seen = False
+
+    @wraps(score)
+    def checked(case: Case, response: str | None, status: str | None) -> CaseScores:
+        nonlocal seen
+        scores = score(case, response, status)
+        if seen:
+            return scores
+        module, name = getattr(score, "__module__", function), getattr(score, "__name__", "score")
+        place = f"{task.name}, case {case.id} ({module}.{name})"
+        if missing := ", ".join(metric for metric in task.metrics if metric not in scores):
+            raise InputError(f"{place}: returned no {missing}; the task promises {', '.join(task.metrics)}")
+        for metric in task.metrics:
+            if not isinstance(scores[metric], Score):
+                raise InputError(f"{place}: {metric} is a {type(scores[metric]).__name__}, expected a Score")
+        seen = True
+        return scores
+
+    return checked

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.building import Builder
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, parse_length

@@ -5,23 +5,22 @@ A benchmark's ``published.yaml`` holds the figures in the layout of the paper's 
     windows: {Claude-2: 100k}                    # context length of a model, if the paper states it
     tables:
       - table: Table 2
-        metric: official_accuracy                # unit, n, setting, subset: the same for all columns, or given by a column
-        unit: percent
+        metric: official_accuracy                # n, setting, subset: the same for all columns, or given by a column
         columns: [ada_leval_tsort_2k, {task: ada_leval_tsort_4k, n: 200}]
         rows:
           Claude-2: ["5.0", null]                # null: the paper has no figure
 
-Instead of ``rows`` an entry may name a data file of the same folder and a table in it (``file``, ``key``) that has ``columns``
-and ``rows`` of the same kind; ``columns`` of the entry then maps that table's columns to ours and leaves out the others.
+Figures are percentages, or points if the card has the metric under ``points``. Instead of ``rows``,
+``rows_of: paper.yaml/table2`` takes a table with ``columns`` and ``rows`` from another data file of the folder; ``columns`` of the
+entry then maps that table's columns to ours and leaves out the others.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError
@@ -30,16 +29,14 @@ from long_context_tasks.schema.files import yaml_value
 from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"
-_RANGES: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "points": (1, 10)}
-"""Lowest and highest figure, by unit."""
-_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _REMEDY = "correct it against the paper"
+# Text, because a number has lost its last zeros.
+_Rows = dict[str, list[Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")] | None]]
 
 
 class _PublishedColumn(Checked):
     task: str
     metric: str
-    unit: Literal["percent", "points"]
     n: Whole | None = None
     setting: str = ""
     subset: str = ""
@@ -48,25 +45,22 @@ class _PublishedColumn(Checked):
 class _PublishedTable(Checked):
     table: str
     columns: list[str | dict[str, Any]] | dict[str, str | dict[str, Any]]
-    rows: dict[str, list[Any]] | None = None
-    file: str = ""
-    key: str = ""
+    rows: _Rows = Field(default_factory=dict)
+    rows_of: str = ""
     metric: str = ""
-    unit: str = ""
     n: Whole | None = None
     setting: str = ""
     subset: str = ""
-
-    @model_validator(mode="after")
-    def _has_figures(self) -> "_PublishedTable":
-        if self.rows is None and not (self.file and self.key):
-            raise ValueError("no rows, or file and key of a table")
-        return self
 
 
 class _PublishedTables(Checked):
     windows: dict[str, str] = Field(default_factory=dict)
     tables: list[_PublishedTable] = Field(default_factory=list)
+
+
+class _OtherTable(Checked):
+    columns: list[str]
+    rows: _Rows
 
 
 @dataclass(frozen=True)
@@ -76,8 +70,8 @@ class PublishedScore:
     # Name of a task, or of the group of all splits of a task if the score is the mean over all their cases.
     task: str
     metric: str  # name of our metric that follows the official rule
-    printed: str  # the score with the paper's digits, in unit
-    unit: str  # percent or points
+    printed: str  # the score with the paper's digits
+    points: bool  # whether it is points instead of a percentage
     n: int | None  # number of cases (ELITR-Bench: questions); None if the paper does not state it
     setting: str  # a few words on how the score was measured
     subset: str  # label of the part of the task's questions in our reports; empty for all
@@ -91,7 +85,7 @@ class PublishedScore:
     @property
     def score(self) -> float:
         """The score on the metric's own scale: percent as a share from 0 to 1, points unchanged."""
-        return self.value / 100 if self.unit == "percent" else self.value
+        return self.value if self.points else self.value / 100
 
 
 @lru_cache
@@ -114,17 +108,17 @@ def parse_published(
     content = validated(_PublishedTables, yaml_value(text, place, remedy=_REMEDY), place)
     scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:
-        for found in _figures(entry, content.windows, card, place, read):
+        for score in _figures(entry, content.windows, card, place, read):
             # The same score may be printed in two tables, but only one of them may be entered.
-            key = (found.model, found.task, found.metric, found.subset, found.n, found.setting)
+            key = (score.model, score.task, score.metric, score.subset, score.n, score.setting)
             if key in scores:
                 raise InputError(
-                    f"{place}: {found.source}, {found.task}: a second figure of {found.metric} in the same setting; "
-                    "remove one or tell them apart by their setting"
+                    f"{place}: {score.source}, {score.task}: a second figure of {score.metric} in the same setting; "
+                    "remove one or give them different settings"
                 )
-            scores[key] = found
+            scores[key] = score
     # A misspelt model name would lose its window silently.
-    if unused := set(content.windows) - {found.model for found in scores.values()}:
+    if unused := set(content.windows) - {score.model for score in scores.values()}:
         raise InputError(f"{place}: windows of models without a figure: {sorted(unused)}; {_REMEDY}")
     return tuple(scores.values())
 
@@ -132,65 +126,58 @@ def parse_published(
 def _figures(
     entry: _PublishedTable, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
 ) -> Iterator[PublishedScore]:
-    table = f"{place}: {entry.table}"
-    columns, rows = _layout(entry, table, read)
+    table, columns, rows = f"{place}: {entry.table}", entry.columns, entry.rows
+    if entry.rows_of:
+        file, _, key = entry.rows_of.partition("/")
+        tables = yaml_value(read(file), file, remedy=_REMEDY)
+        if key not in tables:
+            raise InputError(f"{table}: {file} has no {key}; it has {', '.join(tables)}")
+        other = validated(_OtherTable, tables[key], f"{file}, {key}", remedy=_REMEDY)
+        ours, rows = columns if isinstance(columns, dict) else {}, other.rows
+        if unknown := set(ours) - set(other.columns):
+            raise InputError(
+                f"{table}: {file}, {key} has no columns {sorted(unknown)}; it has {other.columns}"
+            )
+        columns = [ours.get(column, {}) for column in other.columns]
+    if not rows:
+        raise InputError(f"{table}: no rows, nor rows_of; {_REMEDY}")
     # Columns may override these.
-    shared = entry.model_dump(include={"metric", "unit", "n", "setting", "subset"}, exclude_unset=True)
-    specs = [None if column is None else _column(column, shared, card, table) for column in columns]
+    shared = entry.model_dump(include={"metric", "n", "setting", "subset"}, exclude_unset=True)
+    # Columns of another file that are left out are empty.
+    specs = [_column(column, shared, card, table) if column else None for column in columns]
     for model, row in rows.items():
-        where = f"{table}, {model}"
         if len(row) != len(specs):
-            raise InputError(f"{where}: {len(row)} figures for {len(specs)} columns; {_REMEDY}")
+            raise InputError(f"{table}, {model}: {len(row)} figures for {len(specs)} columns; {_REMEDY}")
         for spec, printed in zip(specs, row, strict=True):
             if spec is None or printed is None:
                 continue
-            low, high = _RANGES[spec.unit]
-            # A number without quotes has lost its last zeros.
-            if not isinstance(printed, str) or not _FIGURE.fullmatch(printed):
-                raise InputError(f"{where}, {spec.task}: {printed!r} is not a figure in quotes; {_REMEDY}")
-            if not low <= float(printed) <= high:
-                raise InputError(f"{where}, {spec.task}: {printed} lies outside {low} to {high}; {_REMEDY}")
+            points = spec.metric in card.points
+            scale = card.points[spec.metric] if points else (0, 100)
+            if scale is not None and not scale[0] <= float(printed) <= scale[1]:
+                raise InputError(
+                    f"{table}, {model}, {spec.task}: {printed} lies outside {scale[0]} to {scale[1]}; {_REMEDY}"
+                )
             yield PublishedScore(
                 benchmark=card.name,
                 model=model,
                 printed=printed,
+                points=points,
                 window=windows.get(model, ""),
                 source=f"{card.title} paper ({card.paper['venue']}), {entry.table}, {model}",
                 **dict(spec),
             )
 
 
-def _layout(
-    entry: _PublishedTable, table: str, read: Callable[[str], str]
-) -> tuple[Sequence[Any], Mapping[str, list[Any]]]:
-    """Return descriptions of columns (None: left out) and rows, from the entry or from the file that it names."""
-    if entry.rows is not None:
-        return list(entry.columns), entry.rows
-    tables = yaml_value(read(entry.file), entry.file, remedy=_REMEDY)
-    if entry.key not in tables:
-        raise InputError(f"{table}: {entry.file} has no {entry.key}; it has {', '.join(tables)}")
-    held = tables[entry.key]
-    ours = dict(entry.columns) if isinstance(entry.columns, dict) else {}
-    if unknown := set(ours) - set(held["columns"]):
-        raise InputError(
-            f"{table}: {entry.file}, {entry.key} has no columns {sorted(unknown)}; it has {held['columns']}"
-        )
-    return [ours.get(column) for column in held["columns"]], held["rows"]
-
-
 def _column(
     column: str | Mapping[str, Any], shared: Mapping[str, Any], card: Card, table: str
 ) -> _PublishedColumn:
     own = {"task": column} if isinstance(column, str) else column
-    spec = validated(
-        _PublishedColumn, {**shared, **own}, f"{table}, {own.get('task', column)}", remedy=_REMEDY
-    )
+    place = f"{table}, {own.get('task', column)}"
+    spec = validated(_PublishedColumn, {**shared, **own}, place, remedy=_REMEDY)
     if spec.metric not in card.metrics:
-        raise InputError(
-            f"{table}, {spec.task}: unknown metric {spec.metric}; the card has {', '.join(card.metrics)}"
-        )
+        raise InputError(f"{place}: unknown metric {spec.metric}; the card has {', '.join(card.metrics)}")
     # The group of a task with splits is not a task; its mean weighs all cases equally.
-    if spec.task not in {f"{card.name}_{task}" for task, held in card.tasks.items() if held.pooled}:
+    if spec.task not in {f"{card.name}_{name}" for name, task in card.tasks.items() if task.pooled}:
         try:
             benchmark = catalogue.parse_task(spec.task).benchmark
         except InputError as error:

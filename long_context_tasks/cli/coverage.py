@@ -134,7 +134,7 @@ def item_sources(
 
 def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[ItemSource]":
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.benchmarks.loading import load_task
+    from long_context_tasks.benchmarks.catalogue import load_task
     from long_context_tasks.coverage.items import split_cases
 
     spec = catalogue.parse_task(name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.window import is_length_refusal

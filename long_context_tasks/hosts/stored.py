@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validat
 from pydantic.dataclasses import dataclass
 
 import long_context_tasks
-from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.case_folder import MANIFEST, NotInCache, read_manifest
 from long_context_tasks.schema.response import Response
@@ -268,7 +268,7 @@ def load_task(run: StoredRun, places: Places = AS_IN_THE_RUN, most: int = MOST_W
     if options.cases is not None:
         _check_cases(run, options.cases)
     try:
-        return loading.load_task(run.task, options)
+        return catalogue.load_task(run.task, options)
     except NotInCache as error:
         raise NotInCache(f"{run}: {error}") from None
 

@@ -252,7 +252,7 @@ def task_context(
     one, first = own[0], next(iter(tables))
     tops = top_of([*own, *others])
     papers = sorted(
-        (each for each in options.published if each.task == task and (each.unit == "points") == one.points),
+        (each for each in options.published if each.task == task and each.points == one.points),
         key=lambda paper: -paper.score,
     )
     shown_tables = []
@@ -357,7 +357,7 @@ def benchmark_context(
         shown_groups.append((caption, rows))
     published = []
     for name, own in papers.items():
-        points = any(paper.unit == "points" for paper in own)
+        points = any(paper.points for paper in own)
         top = words.scale_top(max(paper.score for paper in own), points=points)
         shown, page = words.short_name(name, benchmark), names.tasks.get(name, "")
         published += [paper_row(paper, options, top) | {"task": shown, "page": page} for paper in own]

@@ -193,7 +193,7 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
         "paper": paper,
         "judge": "",
         "cases": "" if paper.n is None else f"{paper.n:,}",
-        "value": ("† " if other else "") + words.score(paper.score, points=paper.unit == "points"),
+        "value": ("† " if other else "") + words.score(paper.score, points=paper.points),
         "bar": words.bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
         "sort": words.sorted_by(paper.score) if alike else "",
         "notes": "; ".join(notes),

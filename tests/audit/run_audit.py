@@ -14,7 +14,7 @@ from typing import Any
 import cheap_rules as rules
 import learned_attackers as learned
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask
 
 Attack = Callable[[str], str]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ windows: {M: 8k}
 tables:
   - table: Table 1
     metric: official_accuracy
-    unit: percent
     columns: [ada_leval_tsort_2k, {task: ada_leval_tsort_4k, n: 200, setting: s}]
     rows: {M: ["5.0", null], N: ["0", "100.0"]}
 """
@@ -30,7 +29,7 @@ def test_a_file_becomes_figures() -> None:
         task="ada_leval_tsort_2k",
         metric="official_accuracy",
         printed="5.0",
-        unit="percent",
+        points=False,
         n=None,
         setting="",
         subset="",
@@ -43,14 +42,14 @@ def test_a_file_becomes_figures() -> None:
 
 
 def test_what_a_column_says_goes_before_what_the_table_says() -> None:
-    first, _, third = parse(GOOD.replace("unit: percent", "unit: percent\n    n: 50\n    setting: table"))
+    first, _, third = parse(GOOD.replace("    columns:", "    n: 50\n    setting: table\n    columns:"))
     assert (first.n, first.setting) == (50, "table")
     assert (third.n, third.setting) == (200, "s")
 
 
 def test_figures_that_another_file_holds() -> None:
-    entry = {"table": "Table 1", "file": "other.yaml", "key": "t", "columns": {"b": "ada_leval_tsort_2k"}}
-    text = yaml.safe_dump({"tables": [{**entry, "metric": "official_accuracy", "unit": "percent"}]})
+    entry = {"table": "Table 1", "rows_of": "other.yaml/t", "columns": {"b": "ada_leval_tsort_2k"}}
+    text = yaml.safe_dump({"tables": [{**entry, "metric": "official_accuracy"}]})
     held = 't: {columns: [a, b], rows: {M: ["1.0", "2.0"]}}'
     assert [(s.task, s.printed) for s in parse(text, held)] == [("ada_leval_tsort_2k", "2.0")]
     with pytest.raises(InputError, match=r"Table 1: other.yaml, t has no columns \['b'\]"):
@@ -70,19 +69,17 @@ TASK = "ada_leval_tsort_2k"
         (TASK, "ethic_recall_books", "ethic_recall_books is a task of ethic, not of ada_leval"),
         (TASK, "ethic_recall", "unknown task ethic_recall;"),
         ("official_accuracy", "accuracy", f"Table 1, {TASK}: unknown metric accuracy; the card has"),
-        ("percent", "share", f"Table 1, {TASK}: unit must be 'percent' or 'points'"),
-        ('"5.0"', "5.0", f"Table 1, M, {TASK}: 5.0 is not a figure in quotes"),
-        ('"5.0"', '"5,0"', f"Table 1, M, {TASK}: '5,0' is not a figure"),
-        ('"5.0"', '"nan"', "'nan' is not a figure"),
+        ('"5.0"', "5.0", "tables, item 1, rows, M, item 1"),
+        ('"5.0"', '"5,0"', "tables, item 1, rows, M, item 1"),
+        ('"5.0"', '"nan"', "tables, item 1, rows, M, item 1"),
         ('"100.0"', '"100.1"', "Table 1, N, ada_leval_tsort_4k: 100.1 lies outside 0 to 100"),
         (", null]", "]", "Table 1, M: 1 figures for 2 columns"),
         ("{M: 8k}", "{m: 8k}", r"windows of models without a figure: \['m'\]"),
-        ("unit:", "units:", "x/published.yaml: tables, item 1: unknown key 'units'"),
+        ("metric:", "metrics:", "x/published.yaml: tables, item 1: unknown key 'metrics'"),
         ("n: 200", "cases: 200", "Table 1, ada_leval_tsort_4k: unknown key 'cases'"),
         ("windows:", "window:", "x/published.yaml: unknown key 'window'; did you mean windows"),
         ("    metric: official_accuracy\n", "", f"Table 1, {TASK}: metric is missing"),
-        ("    rows:", "    #", "item 1 no rows, or file and key of a table"),
-        ("rows:", "file: other.yaml #", "item 1 no rows, or file and key of a table"),
+        ("    rows:", "    #", "Table 1: no rows, nor rows_of"),
         (
             "{task: ada_leval_tsort_4k, n: 200, setting: s}",
             TASK,

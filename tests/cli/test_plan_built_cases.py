@@ -14,7 +14,7 @@ from run_commands import lct
 from stored_runs import run_lm_eval
 from stub_server import stub_server
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import InputError
 
 pytestmark = needs("lm_eval", "polars")

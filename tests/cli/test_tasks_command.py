@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from run_commands import lct
 
-from long_context_tasks.benchmarks.catalogue import members_of, task_specs
+from long_context_tasks.benchmarks.catalogue import load_task, members_of, task_specs
 from long_context_tasks.benchmarks.downloads import hub_answers, without_downloads
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.schema import InputError
 

@@ -26,8 +26,7 @@ from tiny_model import demo_model, make_tiny_model
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import ANY, load_task, resolve_options
 from long_context_tasks.cli import app
 
 pytestmark = pytest.mark.hosts

@@ -16,7 +16,7 @@ FORBIDDEN = ("corpora", "recast", "synthetic")
 ALLOWED = ("long_context_tasks.synthetic", "long_context_tasks.synthetic.numbers")
 PROGRAM = """
 import json, sys
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 assert load_task(sys.argv[1], {"lct_n": 1}).cases.cases
 print(json.dumps(sorted(name for name in sys.modules if name.startswith("long_context_tasks."))))
 """

@@ -19,7 +19,7 @@ from plugins import installed
 from stub_server import messages_hash, stub_server
 from tiny_model import demo_model
 
-from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.schema import InputError
 
@@ -76,27 +76,27 @@ def test_what_a_benchmark_returns_is_checked(monkeypatch: pytest.MonkeyPatch, da
     from lct_toys.riddles import data as riddles  # type: ignore[import-not-found]
 
     given = {"lct_data_dir": str(data)}
-    case = loading.load_task(RIDDLES, given).cases.cases[0]
+    case = catalogue.load_task(RIDDLES, given).cases.cases[0]
     monkeypatch.setattr(riddles, "score", lambda case, response, status: {"found": 1.0})
     with pytest.raises(
         InputError, match=r"riddles_short, case r1 \(.*\): found is a float, expected a Score"
     ):
-        loading.load_task(RIDDLES, given).score(case, "1", None)
+        catalogue.load_task(RIDDLES, given).score(case, "1", None)
     monkeypatch.setattr(riddles, "score", lambda case, response, status: {})
     with pytest.raises(InputError, match="returned no found"):
-        loading.load_task(RIDDLES, given).score(case, "1", None)
+        catalogue.load_task(RIDDLES, given).score(case, "1", None)
     monkeypatch.setattr(riddles, "load_task", lambda name, options: None)
     with pytest.raises(
         InputError, match=r"riddles_short \(lct_toys.riddles.Riddles.load_task\): returned a NoneType"
     ):
-        loading.load_task(RIDDLES, given)
+        catalogue.load_task(RIDDLES, given)
 
 
 @pytest.mark.usefixtures("toys")
 def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
     """The card says that cases are made from the seed; the name of the task does not."""
     one, other = (
-        loading.load_task(KEYS, {"lct_n": 2, "lct_seed": seed, "lct_cases": None}).cases.cases
+        catalogue.load_task(KEYS, {"lct_n": 2, "lct_seed": seed, "lct_cases": None}).cases.cases
         for seed in (1, 2)
     )
     assert one != other

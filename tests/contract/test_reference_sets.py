@@ -15,12 +15,12 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import (
     ANY,
     expand_tasks,
+    load_task,
     nano_tasks,
     resolve_options,
     synthetic_tasks,
 )
 from long_context_tasks.benchmarks.checking import reference_sha256
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.hosts.opencompass.configs import nano_datasets, synthetic_datasets
 from long_context_tasks.schema import CaseSet, Options

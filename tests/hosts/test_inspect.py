@@ -14,7 +14,7 @@ from meetings import TALK, name_judge
 from needs import needs
 from stub_server import judge_by_hash, stub_server
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, find_runs
 from long_context_tasks.results.bundle.format import read_bundle

@@ -13,7 +13,7 @@ from meetings import QA, TALK, name_judge
 from needs import needs
 from stub_server import judge_by_hash, stub_server
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.lm_eval.paths import extend_table
 from long_context_tasks.hosts.window import PER_MESSAGE
 from long_context_tasks.schema import InputError

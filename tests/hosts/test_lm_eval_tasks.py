@@ -17,7 +17,7 @@ from stub_server import stub_server
 from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval.paths import extend_table
 from long_context_tasks.hosts.lm_eval.results import lm_eval_runs

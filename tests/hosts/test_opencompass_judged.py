@@ -12,8 +12,7 @@ from needs import needs
 from opencompass_steps import ApiModel, evaluate, infer
 from stub_server import judge_by_hash, stub_server
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.hosts.window import Window
 from long_context_tasks.schema import InputError
 

@@ -18,8 +18,7 @@ from stub_server import stub_server
 from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.cli import app
 from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.kinds import kind_of, load_judge

@@ -9,9 +9,8 @@ import pytest
 from tiny_carriers import PEOPLE, PLACES, write_carriers
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.catalogue import ANY, load_task
 from long_context_tasks.benchmarks.ethic.synthetic.organize import _sentences, organize
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, LoadedTask, Options
 
 TASKS = [spec.name for spec in catalogue.task_specs() if spec.source == "recast" and spec.length in ("", ANY)]

@@ -19,7 +19,7 @@ from eee_rules import check_records
 from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files

@@ -11,8 +11,7 @@ from run_commands import published_data
 from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import expand_tasks, parse_task, resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import expand_tasks, load_task, parse_task, resolve_options
 from long_context_tasks.hosts.lm_eval.task_files import lm_eval_groups
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,

@@ -53,12 +53,12 @@ def rate(share: float, n: int, total: int | None = None, reasons: Mapping[str, i
 
 
 def published_score(
-    model: str, task: str, metric: str, printed: str, source: str, unit: str = "percent", **other: Any
+    model: str, task: str, metric: str, printed: str, source: str, points: bool = False, **other: Any
 ) -> PublishedScore:
     """A figure of a paper of which a test names what matters to it."""
     values: dict[str, Any] = {"benchmark": "", "n": None, "setting": "", "subset": "", "window": ""}
     return PublishedScore(
-        model=model, task=task, metric=metric, printed=printed, source=source, unit=unit, **values | other
+        model=model, task=task, metric=metric, printed=printed, source=source, points=points, **values | other
     )
 
 

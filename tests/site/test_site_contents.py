@@ -21,8 +21,8 @@ from collected_runs import (
 )
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench.report import judge_agreement
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of

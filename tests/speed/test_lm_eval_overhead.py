@@ -16,8 +16,7 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.hosts.lm_eval.task_files import task_folder
 from long_context_tasks.schema import Case, CaseWriter, Turn
 

@@ -7,8 +7,7 @@ import pytest
 from other_tokenizers import other_tokenizer
 from typer.testing import CliRunner
 
-from long_context_tasks.benchmarks.catalogue import synthetic_tasks
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, synthetic_tasks
 from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.tokens import get_tokenizer

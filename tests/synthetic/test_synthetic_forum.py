@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 import pytest
 from forum_reader import choose, constrained_twice, met, recommended, wishes
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import Options
 from long_context_tasks.synthetic.forum import KINDS, POINTS, Requirements, kinds
 

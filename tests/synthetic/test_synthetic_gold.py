@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from case_readers import READERS, settled
 
-from long_context_tasks.benchmarks.catalogue import synthetic_tasks
+from long_context_tasks.benchmarks.catalogue import load_task, synthetic_tasks
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
 pytestmark = pytest.mark.slow

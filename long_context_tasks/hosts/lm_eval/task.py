@@ -24,7 +24,7 @@ from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.lm_eval.paths import keep_answers_of_servers
 from long_context_tasks.hosts.lm_eval.results import sample_record
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window, has_chat_template, takes_run_seed

@@ -28,8 +28,7 @@ from tqdm import tqdm
 
 import long_context_tasks
 from long_context_tasks.attention.models import use_attention
-from long_context_tasks.benchmarks.catalogue import task_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, task_options
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.messages import left_out, not_judged_hint, warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.console import show_input_errors_in_one_line

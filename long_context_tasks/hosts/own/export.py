@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, prompt_hash
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.thinking import without_thinking

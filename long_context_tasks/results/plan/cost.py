@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks import loading
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.results.plan.prefixes import Encode, PrefixCache, Prompts, Shared
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
@@ -336,7 +336,7 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
     for name in counted(names):
         # Only the cases of one task are in memory at a time.
         try:
-            task = loading.load_task(name, options)
+            task = load_task(name, options)
             planned.append(plan_task(task, settings))
             if settings.cache is not None:
                 _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.hosts.readers import HOST_OF
 from long_context_tasks.hosts.stored import CASES_SHA256, StoredRun, cases_digest
 from long_context_tasks.results import FoundRuns, is_bundle

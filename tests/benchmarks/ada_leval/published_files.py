@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 
 
 def record(number: int, answers: int = 3) -> dict[str, Any]:

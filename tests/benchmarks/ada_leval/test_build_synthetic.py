@@ -6,7 +6,7 @@ import pytest
 from case_folders import build
 
 from long_context_tasks.benchmarks.ada_leval.builders import ConstraintBuilder, ConstraintSettings
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.schema import CaseSet, Options, format_length
 
 pytestmark = pytest.mark.slow

@@ -20,8 +20,7 @@ from long_context_tasks.benchmarks.ada_leval.builders import (
     ConstraintSettings,
 )
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
-from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from invented_meetings import TEXTS, encrypted_zip, question_members, questions_json, transcript_tar
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import BENCHMARK, data, prompts
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import CL100K, get_tokenizer
 

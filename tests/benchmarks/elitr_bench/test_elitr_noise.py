@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
 
@@ -77,7 +77,7 @@ def test_noise_depends_on_seed_rate_mode_and_rules(options: Options, rules: Path
 def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path: Path) -> None:
     here = _texts(_load(options, rules, "elitr_bench_qa_test_wer40"))
     script = (
-        "import hashlib; from long_context_tasks.benchmarks.loading import load_task\n"
+        "import hashlib; from long_context_tasks.benchmarks.catalogue import load_task\n"
         "cases = load_task('elitr_bench_qa_test_wer40').cases\n"
         "print(hashlib.sha256(cases.documents[cases.cases[0].document].encode()).hexdigest())"
     )

@@ -13,10 +13,10 @@ import pytest
 from collected_runs import JUDGED_METRICS, Turn, run_of, write_lm_eval
 from typer.testing import CliRunner, Result
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import paper
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
 from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_label, paired_difference
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_evaluations, judged_path, write_judged

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words
 

@@ -7,7 +7,7 @@ from typing import Any
 import collected_runs
 from collected_runs import Run, Turn, run_of
 
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.judges.verdict import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
 

@@ -20,7 +20,7 @@ from ethic_oracle import (
     write_rows,
 )
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build import sources
@@ -28,7 +28,6 @@ from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
 from long_context_tasks.benchmarks.ethic.build.attribute_law import Cited, find_citations, mask
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli.coverage import item_sources
 from long_context_tasks.corpora.opinions import Opinion, read_opinions
 from long_context_tasks.corpora.reviews import read_reviews

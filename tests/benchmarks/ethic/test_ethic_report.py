@@ -14,7 +14,7 @@ from ethic_oracle import oracle, write_documents
 from stored_ethic_runs import JUDGE, forgets_the_end, rate, scored, write_lm_eval, write_opencompass
 from typer.testing import CliRunner, Result
 
-from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.catalogue import load_task, resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.report import (
@@ -29,7 +29,6 @@ from long_context_tasks.benchmarks.ethic.report import (
     scored_case,
 )
 from long_context_tasks.benchmarks.ethic.settings import EthicSettings
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.ethic.prompts import context_of, user_text
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import build, make_cases, questions_at, tokenizers_of
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Writings
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
 pytestmark = pytest.mark.slow

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Work
+from long_context_tasks.benchmarks.catalogue import load_task
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.settings import SyntheticSettings
 from long_context_tasks.benchmarks.ethic.synthetic import WRITINGS, build, make_cases, tokenizers_of
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, has_number, shortened
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, MadeCase, Maker, Writings
-from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import CaseSet, InputError, Options
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens import get_tokenizer
