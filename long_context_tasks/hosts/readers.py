@@ -2,7 +2,7 @@
 
 To add a host, write a folder ``hosts/<name>/`` and add a row here. The folder needs two modules:
 
-- one that runs tasks: it loads a task with :func:`~long_context_tasks.benchmarks.loading.load_task`, sends ``task.messages``, keeps each
+- one that runs tasks: it loads a task with :func:`~long_context_tasks.benchmarks.catalogue.load_task`, sends ``task.messages``, keeps each
   answer as ``task.received`` returns it, scores with :func:`~long_context_tasks.judges.task_judge.score_turns`, and writes the numbers of
   :func:`~long_context_tasks.stats.means.task_numbers` with the facts of :func:`~long_context_tasks.hosts.stored.facts_of`;
 - ``results.py``, which reads those files into :class:`~long_context_tasks.hosts.stored.StoredRun`. Reports load it without the host's own
