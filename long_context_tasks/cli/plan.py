@@ -224,8 +224,8 @@ def _plan_cost(
             _print(made.table(model, rate, price))
             for line in made.notes():
                 say(line)
-        for task in made.not_planned:
-            warn(f"not planned: {task.task}: {task.message} {_FETCH}")
+        for task, reason in made.not_planned.items():
+            warn(f"not planned: {task}: {reason} {_FETCH}")
     return not made.not_planned
 
 
@@ -263,8 +263,8 @@ def _plan_missing(
         say(f"\nlm-eval recorded this command for {tasks} ({cells[0].model}):\n{command}")
     for problem in found.problems:
         warn(f"not used: {problem}")
-    for task in found.without_data:
-        warn(f"cases not counted: {task.task}: {task.message} {_FETCH}")
+    for task, reason in found.without_data.items():
+        warn(f"cases not counted: {task}: {reason} {_FETCH}")
     return found.done
 
 

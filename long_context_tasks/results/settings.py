@@ -17,13 +17,6 @@ from long_context_tasks.schema.files import loads
 
 NOT_SETTINGS = ("lct_data_dir", "lct_carriers", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
 """Options that do not change the prompts: where and how a run was made."""
-DEFAULTS: Mapping[str, Any] = {
-    "lct_cut_keep": "front",
-    "lct_length_policy": "same_information",
-    "lct_prompt_style": "chat",
-    "lct_question_markers": False,
-    "lct_noise_mode": "exact",
-}
 _SEEDS = ("seed", "random_seed")
 _SAMPLING = ("do_sample", "temperature", "top_p", "top_k")
 """Arguments that have no effect on greedy decoding."""
@@ -36,6 +29,16 @@ _PATH = re.compile(
 _WHOLE_PATH = re.compile(r"(?:(?:~|\.\.?)?/[^,;=\n]*/|[A-Za-z]:\\[^,;=\n]*\\)([^/\\,;=\n]+)[/\\]?")
 
 
+def changed_options(benchmark: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that affect prompts and differ from the defaults of the benchmark's options class."""
+    defaults = catalogue.benchmark(benchmark).options().resolved()
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in NOT_SETTINGS and value != defaults.get(name)
+    }
+
+
 def settings_of(run: StoredRun) -> dict[str, Any]:
     """Return the options and generation arguments that repeats share, sorted by name: everything but seed and time.
 
@@ -43,12 +46,8 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     the seed counts if cases are made from it. The length is left out if the task's name contains it. Generation arguments are those
     that the user gave to lm-eval (a mapping, or ``key=value`` with commas), and those in the model's config in OpenCompass.
     """
-    options = {
-        key: value
-        for key, value in run.options.items()
-        if key not in NOT_SETTINGS and value != DEFAULTS.get(key)
-    }
     spec = catalogue.parse_task(run.task)
+    options = changed_options(spec.benchmark, run.options)
     if (length := options.pop("lct_length", None)) is not None:
         # Only one of the hosts writes down the length of a task that has it in its name.
         try:

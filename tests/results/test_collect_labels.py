@@ -1,6 +1,7 @@
 """Labels of cases in the tidy tables, and the options that distinguish runs from repeats."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from collected_runs import Run, Turn, simple, write_lm_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, label_texts
 from long_context_tasks.results.settings import without_places
+from long_context_tasks.schema import Options
 
 
 def test_rows_of_a_later_judge_have_the_labels_of_the_run(tmp_path: Path) -> None:
@@ -125,8 +128,6 @@ def test_the_card_decides_whether_a_seed_makes_the_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs on cases of different seeds are not repeats, whatever the name of the task."""
-    from long_context_tasks.benchmarks import catalogue
-
     seeds: tuple[dict[str, Any], ...] = ({"lct_seed": 3}, {"lct_seed": 0}, {})
     assert settings_of_runs(tmp_path / "a", *seeds, task="ada_leval_tsort_2k") == ["{}"] * 3
     card = catalogue.card("ada_leval")
@@ -135,6 +136,19 @@ def test_the_card_decides_whether_a_seed_makes_the_cases(
     monkeypatch.setattr(catalogue, "card", lambda name: seeded)
     own = settings_of_runs(tmp_path / "b", *seeds, task="ada_leval_tsort_2k")
     assert own == ['{"lct_seed": 3}', "{}", "{}"]
+
+
+@dataclass(frozen=True)
+class HintOptions(Options):
+    hint: str = "short"
+
+
+def test_naming_a_default_of_a_plug_in_is_not_another_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue.benchmark("ada_leval"), "options", HintOptions, raising=False)
+    options: tuple[dict[str, Any], ...] = ({"lct_hint": "short"}, {}, {"lct_hint": "long"})
+    assert settings_of_runs(tmp_path, *options) == ["{}", "{}", '{"lct_hint": "long"}']
 
 
 def test_other_cases_in_a_folder_of_the_same_name_are_told_apart_and_a_part_belongs_to_the_whole(

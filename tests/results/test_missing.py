@@ -168,7 +168,7 @@ def test_the_recorded_command_is_shown_without_secrets(tmp_path: Path) -> None:
         only_cell(stored(provenance={"command": RECORDED})),
         only_cell(partial, task=replace(ASKED, task=OTHER)),
     )
-    found = Missing((only_cell(partial), done, other), (), ())
+    found = Missing((only_cell(partial), done, other), (), {})
     assert found.commands == {shown: [only_cell(partial)]}
     assert [cell["command"] for cell in found.document()["cells"]] == [shown, shown, None]
     # A bundle is a stranger's file.

@@ -20,7 +20,6 @@ from long_context_tasks.benchmarks.elitr_bench.archives import (
 )
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.task import (
-    EXACT,
     ElitrTask,
     noise_description,
     noisy,
@@ -37,12 +36,10 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     task = parse_name(name)
     options = replace(
         options,
-        prompt_style=options.prompt_style or prompts.CHAT,
-        question_markers=bool(options.question_markers),
-        noise_mode=(options.noise_mode or EXACT) if task.wer else None,
+        noise_mode=options.noise_mode if task.wer else None,
         noise_rules=options.noise_rules if task.wer else None,
     )
-    style, markers = str(options.prompt_style), bool(options.question_markers)
+    style, markers = options.prompt_style, options.question_markers
     prompts.check_style(style, markers)
     metrics: tuple[str, ...] = scoring.METRICS
     intervals: tuple[str, ...] = scoring.INTERVALS

@@ -10,9 +10,10 @@ from long_context_tasks.schema.options import Options, Text, UserPath
 class ElitrBenchOptions(Options):
     """Common options, and those of prompts and noise."""
 
-    prompt_style: Text | None = None
+    prompt_style: Text = "chat"
     # Whether questions and answers are marked, as for some of the paper's models.
-    question_markers: bool | None = None
+    question_markers: bool = False
     # Only exact reaches the target word error rate and keeps tags; official is the paper's simulator.
-    noise_mode: Literal["exact", "official"] | None = None
+    # Tasks without noise record None.
+    noise_mode: Literal["exact", "official"] | None = "exact"
     noise_rules: UserPath | None = None  # by default, those of the package

@@ -26,7 +26,6 @@ _WRITTEN = ("seed", "recast")
 def load_task(name: str, options: EthicOptions) -> LoadedTask:
     """Return a task by name, with everything that a host needs."""
     spec = parse_task(name)
-    options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
     folder = options.cases and _built_folder(spec, options.cases)
     if folder is not None:
         options = options.as_built(read_manifest(folder)["options"], folder, same_tokenizer)

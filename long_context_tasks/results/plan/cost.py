@@ -35,94 +35,51 @@ _ORDERS = {"cases": "task by task, case by case", "longest": "longest first"}
 
 @dataclass(frozen=True)
 class Rate:
-    """Speed of a model over all concurrent requests.
-
-    Attributes:
-        prompt: prompt tokens read per second.
-        answer: answer tokens written per second.
-    """
+    """Tokens per second over all concurrent requests, both above 0."""
 
     prompt: float
     answer: float
 
-    def __post_init__(self) -> None:
-        """Check that both rates are above 0."""
-        if not (self.prompt > 0 and self.answer > 0):
-            raise InputError(
-                f"a rate must be above 0 tokens a second, not {self.prompt:g} and {self.answer:g}"
-            )
-
 
 @dataclass(frozen=True)
 class Price:
-    """Prices of a million tokens.
-
-    Attributes:
-        prompt: price of prompt tokens.
-        completion: price of answer tokens.
-        cached: price of prompt tokens that the provider has in its cache; None if unknown.
-    """
+    """Prices of a million tokens."""
 
     prompt: float
     completion: float
-    cached: float | None = None
+    cached: float | None = None  # of prompt tokens that the provider has in its cache; None if unknown
 
 
 @dataclass(frozen=True)
 class CasePlan:
-    """Requests of one case.
-
-    Attributes:
-        case: id of the case.
-        requests: number of prompts, or of texts whose likelihood is computed.
-        answers: number of prompts that get an answer.
-        prompt_tokens: for each tokenizer, number of tokens of all prompts together.
-        history_answers: number of earlier answers of the model that are sent again, over all turns.
-        longest: for each tokenizer, number of tokens of the longest prompt, without the model's earlier answers.
-        messages: number of messages of the longest prompt.
-    """
-
     case: str
-    requests: int
-    answers: int
-    prompt_tokens: Mapping[str, int]
-    history_answers: int
+    requests: int  # number of prompts, or of texts whose likelihood is computed
+    answers: int  # number of prompts that get an answer
+    prompt_tokens: Mapping[str, int]  # for each tokenizer, tokens of all prompts together
+    history_answers: int  # number of earlier answers of the model that are sent again, over all turns
+    # For each tokenizer, tokens of the longest prompt, without the model's earlier answers.
     longest: Mapping[str, int]
-    messages: int
+    messages: int  # number of messages of the longest prompt
 
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """Requests of one task; totals are over the cases that fit the window.
-
-    Attributes:
-        task: name of the task, or ``total``.
-        cases: number of cases.
-        does_not_fit: ids of the cases that are left out.
-        requests: number of prompts sent.
-        prompt_tokens: for each tokenizer, number of tokens of all prompts, without the model's earlier answers.
-        history_tokens: number of tokens of earlier answers that are sent again, at the expected length of an answer.
-        answer_tokens: number of tokens of answers, at the expected length.
-        longest: for each tokenizer, number of tokens of the longest prompt, including cases that do not fit.
-        judged: whether a judge reads the answers; its own calls are not in the plan.
-        shared: prefixes that its prompts share, in the tokenizer of the plan; None without a prefix cache.
-    """
+    """Requests of one task, or of all tasks (``total``); totals are over the cases that fit the window."""
 
     task: str
     cases: int = 0
-    does_not_fit: tuple[str, ...] = ()
+    does_not_fit: tuple[str, ...] = ()  # ids of the cases that are left out
     requests: int = 0
+    # For each tokenizer, tokens of all prompts, without the model's earlier answers.
     prompt_tokens: Mapping[str, int] = field(default_factory=dict)
+    # Tokens of earlier answers that are sent again, and of answers, both at the expected length of an answer.
     history_tokens: int = 0
     answer_tokens: int = 0
+    # For each tokenizer, tokens of the longest prompt, including cases that do not fit.
     longest: Mapping[str, int] = field(default_factory=dict)
-    judged: bool = False
+    judged: bool = False  # whether a judge reads the answers; its own calls are not in the plan
+    # Prefixes that the prompts share, in the tokenizer of the plan; None without a prefix cache.
     shared: Shared | None = None
-
-    @property
-    def cached_tokens(self) -> int:
-        """Number of prompt tokens expected in the cache; 0 without a cache."""
-        return self.shared.cached if self.shared else 0
 
     def hours(self, rate: Rate, tokenizer: str, cached: int = 0) -> float:
         """Return the hours at a rate in tokens of this tokenizer; the model reads its own earlier answers too, but no cached tokens."""
@@ -132,111 +89,81 @@ class TaskPlan:
     def price(self, price: Price, tokenizer: str, cached: int = 0) -> float:
         """Return the price in tokens of this tokenizer; the model's earlier answers count as not cached."""
         sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens - cached
-        held = cached * (price.prompt if price.cached is None else price.cached)
-        return (sent * price.prompt + held + self.answer_tokens * price.completion) / 1_000_000
-
-
-@dataclass(frozen=True)
-class NotPlanned:
-    """A task that cannot be planned.
-
-    Attributes:
-        task: name of the task.
-        message: the reason and the remedy.
-    """
-
-    task: str
-    message: str
+        from_cache = cached * (price.prompt if price.cached is None else price.cached)
+        return (sent * price.prompt + from_cache + self.answer_tokens * price.completion) / 1_000_000
 
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """Settings of a plan.
-
-    Attributes:
-        counters: for each tokenizer, a function that counts texts; cl100k is always among them.
-        tokenizer: tokenizer that windows, rates and prices refer to.
-        window: context window of the model in its tokens; None if everything fits.
-        answer_tokens: expected length of an answer; None for the whole budget of the task, the maximum.
-        repeats: number of times every case is asked.
-        cache: prefix cache whose hits are estimated; None to skip the comparison of prompts.
-        encode: encodes a text in ``tokenizer``; required for a cache.
-    """
-
-    counters: Mapping[str, CountTexts]
-    tokenizer: str = CL100K
-    window: int | None = None
-    answer_tokens: int | None = None
-    repeats: int = 1
-    cache: PrefixCache | None = None
-    encode: Encode | None = None
+    counters: Mapping[str, CountTexts]  # for each tokenizer, a function that counts texts; cl100k is required
+    tokenizer: str = CL100K  # tokenizer that windows, rates and prices refer to
+    window: int | None = None  # context window of the model in its tokens; None if everything fits
+    answer_tokens: int | None = None  # expected length of an answer; None for the task's budget, the maximum
+    repeats: int = 1  # number of times every case is asked
+    cache: PrefixCache | None = None  # prefix cache whose hits are estimated; None to not compare prompts
+    encode: Encode | None = None  # encodes a text in ``tokenizer``; required for a cache
 
 
 @dataclass(frozen=True)
 class CostPlan:
-    """The cost of several tasks.
-
-    Attributes:
-        tasks: tasks that could be planned.
-        not_planned: tasks that could not, for example because their data are missing.
-        settings: settings of the plan.
-    """
-
     tasks: tuple[TaskPlan, ...]
-    not_planned: tuple[NotPlanned, ...]
+    not_planned: Mapping[str, str]  # tasks that cannot be planned, with the reason and the remedy
     settings: PlanSettings
 
     @property
     def total(self) -> TaskPlan:
-        """Sums over the tasks."""
-        names = tuple(self.settings.counters)
+        tasks, names = self.tasks, tuple(self.settings.counters)
+        shared = sum((task.shared for task in tasks if task.shared), Shared())
         return TaskPlan(
             task="total",
-            cases=sum(task.cases for task in self.tasks),
-            does_not_fit=tuple(case for task in self.tasks for case in task.does_not_fit),
-            requests=sum(task.requests for task in self.tasks),
-            prompt_tokens={
-                name: sum(task.prompt_tokens.get(name, 0) for task in self.tasks) for name in names
-            },
-            history_tokens=sum(task.history_tokens for task in self.tasks),
-            answer_tokens=sum(task.answer_tokens for task in self.tasks),
-            longest={
-                name: max((task.longest.get(name, 0) for task in self.tasks), default=0) for name in names
-            },
-            judged=any(task.judged for task in self.tasks),
-            shared=sum((task.shared for task in self.tasks if task.shared), Shared())
-            if self.settings.cache
-            else None,
+            cases=sum(task.cases for task in tasks),
+            does_not_fit=tuple(case for task in tasks for case in task.does_not_fit),
+            requests=sum(task.requests for task in tasks),
+            prompt_tokens={name: sum(task.prompt_tokens.get(name, 0) for task in tasks) for name in names},
+            history_tokens=sum(task.history_tokens for task in tasks),
+            answer_tokens=sum(task.answer_tokens for task in tasks),
+            longest={name: max((task.longest.get(name, 0) for task in tasks), default=0) for name in names},
+            judged=any(task.judged for task in tasks),
+            shared=shared if self.settings.cache else None,
         )
 
     def table(self, model: str, rate: Rate | None, price: Price | None) -> Table:
         """Return a table with a row for each task, and totals."""
-        tokenizer = self.settings.tokenizer
-        own = [name for name in self.settings.counters if name != CL100K]
-        columns = ["task", "cases", "left out", "requests", "prompts, cl100k"]
-        columns += ["prompts, model"] if own else []
-        cache = self.settings.cache is not None
-        discount = cache and price is not None and price.cached is not None
-        columns += ["unique", "cached"] if cache else []
-        columns += ["own history", "answers", "longest"]
-        columns += [*(["hours"] if rate else []), *(["hours, cached"] if rate and cache else [])]
-        columns += [*(["price"] if price else []), *(["price, cached"] if discount else [])]
-        rows = []
-        for task in (*self.tasks, self.total):
-            numbers = [task.cases, len(task.does_not_fit), task.requests]
-            numbers += [task.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
-            numbers += [task.shared.unique, task.shared.cached] if task.shared else []
-            numbers += [task.history_tokens, task.answer_tokens, task.longest.get(tokenizer, 0)]
-            row = [task.task, *(f"{number:,}" for number in numbers)]
-            cached = task.cached_tokens
-            row += [f"{task.hours(rate, tokenizer):,.2f}"] if rate else []
-            row += [f"{task.hours(rate, tokenizer, cached):,.2f}"] if rate and cache else []
-            row += [f"{task.price(price, tokenizer):,.2f}"] if price else []
-            row += [f"{task.price(price, tokenizer, cached):,.2f}"] if price and discount else []
-            rows.append(tuple(row))
+        rows = [self._cells(task, rate, price) for task in (*self.tasks, self.total)]
         known = self.settings.window
         window = f"window {known:,}" if known else "window unknown: everything is assumed to fit"
-        return Table("plan", f"{f'{model}: ' if model else ''}tokens, {window}", tuple(columns), tuple(rows))
+        title = f"{f'{model}: ' if model else ''}tokens, {window}"
+        return Table("plan", title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+    def _cells(self, task: TaskPlan, rate: Rate | None, price: Price | None) -> dict[str, str]:
+        """Return the cells of a task's row by their headings."""
+        tokenizer = self.settings.tokenizer
+        counts = {"cases": task.cases, "left out": len(task.does_not_fit), "requests": task.requests}
+        counts["prompts, cl100k"] = task.prompt_tokens.get(CL100K, 0)
+        if tokenizer != CL100K:
+            counts["prompts, model"] = task.prompt_tokens.get(tokenizer, 0)
+        if task.shared:
+            counts |= {"unique": task.shared.unique, "cached": task.shared.cached}
+        counts |= {"own history": task.history_tokens, "answers": task.answer_tokens}
+        counts["longest"] = task.longest.get(tokenizer, 0)
+        costs = {name.replace("_", ", "): cost for name, cost in self._costs(task, rate, price).items()}
+        return {
+            "task": task.task,
+            **{name: f"{count:,}" for name, count in counts.items()},
+            **{name: f"{cost:,.2f}" for name, cost in costs.items() if cost is not None},
+        }
+
+    def _costs(self, task: TaskPlan, rate: Rate | None, price: Price | None) -> dict[str, float | None]:
+        """Return hours and price, also with a cache if the plan has one; None if the rate or price is unknown."""
+        tokenizer = self.settings.tokenizer
+        costs = {"hours": task.hours(rate, tokenizer) if rate else None}
+        if task.shared:
+            costs["hours_cached"] = task.hours(rate, tokenizer, task.shared.cached) if rate else None
+        costs["price"] = task.price(price, tokenizer) if price else None
+        if task.shared:
+            known = price if price and price.cached is not None else None
+            costs["price_cached"] = task.price(known, tokenizer, task.shared.cached) if known else None
+        return costs
 
     def notes(self) -> list[str]:
         """Return the notes that a reader of the table needs."""
@@ -269,56 +196,45 @@ class CostPlan:
 
     def document(self, model: str, rate: Rate | None, price: Price | None) -> dict[str, Any]:
         """Return the plan for ``--json``."""
-        tokenizer = self.settings.tokenizer
-
-        def row(task: TaskPlan) -> dict[str, Any]:
-            hours = task.hours(rate, tokenizer) if rate else None
-            money = task.price(price, tokenizer) if price else None
-            found = {**asdict(task), "hours": hours, "price": money}
-            if self.settings.cache is None:
-                del found["shared"]
-                return found
-            known = price is not None and price.cached is not None
-            return {
-                **found,
-                "hours_cached": task.hours(rate, tokenizer, task.cached_tokens) if rate else None,
-                "price_cached": task.price(price, tokenizer, task.cached_tokens) if price and known else None,
+        *tasks, total = (
+            {
+                name: value
+                for name, value in (asdict(task) | self._costs(task, rate, price)).items()
+                if name != "shared" or self.settings.cache
             }
-
+            for task in (*self.tasks, self.total)
+        )
         return {
             "model": model or None,
-            "tokenizer": tokenizer,
+            "tokenizer": self.settings.tokenizer,
             "window": self.settings.window,
             "repeats": self.settings.repeats,
             **({"cache": asdict(self.settings.cache)} if self.settings.cache else {}),
             "rate": asdict(rate) if rate else None,
-            "tasks": [row(task) for task in self.tasks],
-            "total": row(self.total),
-            "not_planned": [asdict(task) for task in self.not_planned],
+            "tasks": tasks,
+            "total": total,
+            "not_planned": [{"task": task, "message": message} for task, message in self.not_planned.items()],
         }
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return the first few of some names in one line."""
     return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def facts_of_folder(model: str) -> dict[str, str]:
     """Return tokenizer and window of a model in a local folder; empty for any other model."""
     folder = Path(model).expanduser()
-    known: dict[str, str] = {}
-    if (folder / "tokenizer.json").is_file():
-        known["tokenizer"] = str(folder)
+    facts = {"tokenizer": str(folder)} if (folder / "tokenizer.json").is_file() else {}
     try:
         config = loads((folder / "config.json").read_bytes())
         # Configs of multimodal models keep these values in text_config.
         rows = [config, config.get("text_config") or {}]
         # Architectures have different names for the window.
         names = ("n_positions", "max_position_embeddings", "n_ctx")
-        found = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
+        windows = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
     except (OSError, ValueError, AttributeError):
-        found = []
-    return {**known, **({"window": str(found[0])} if found else {})}
+        windows = []
+    return facts | ({"window": str(windows[0])} if windows else {})
 
 
 def counted(names: Sequence[str]) -> Iterable[str]:
@@ -331,7 +247,7 @@ def counted(names: Sequence[str]) -> Iterable[str]:
 def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) -> CostPlan:
     """Plan several tasks; a task whose data are missing does not stop the others."""
     planned: list[TaskPlan] = []
-    failed: list[NotPlanned] = []
+    failed: dict[str, str] = {}
     prompts = Prompts()
     for name in counted(names):
         # Only the cases of one task are in memory at a time.
@@ -341,11 +257,11 @@ def make_plan(names: Sequence[str], options: Options, settings: PlanSettings) ->
             if settings.cache is not None:
                 _add_prompts(prompts, task, frozenset(planned[-1].does_not_fit), settings)
         except InputError as error:
-            failed.append(NotPlanned(name, str(error)))
+            failed[name] = str(error)
     if settings.cache is not None:
         shared = prompts.shared(settings.cache)
         planned = [replace(plan, shared=shared.get(plan.task, Shared())) for plan in planned]
-    return CostPlan(tuple(planned), tuple(failed), settings)
+    return CostPlan(tuple(planned), failed, settings)
 
 
 def _add_prompts(
@@ -353,8 +269,7 @@ def _add_prompts(
 ) -> None:
     """Add the prompts of the cases that fit, in the order of a run."""
     encode = settings.encode
-    if encode is None:
-        raise ValueError("a prefix cache needs the tokens of texts: set PlanSettings.encode")
+    assert encode is not None  # given with a cache
     for case in task.cases.cases:
         for texts in [] if case.id in left_out else _requests(task, case):
             tokens = [token for text in texts for token in encode(text)]
@@ -372,11 +287,6 @@ def _requests(task: LoadedTask, case: Case) -> list[list[str]]:
 
 
 def plan_task(task: LoadedTask, settings: PlanSettings) -> TaskPlan:
-    """Plan a task.
-
-    Raises:
-        InputError: a text or tokenizer is not available.
-    """
     plans = [plan_case(task, case, settings.counters) for case in task.cases.cases]
     fitting = [plan for plan in plans if _fits(task, plan, settings)]
     left_out = {plan.case for plan in plans} - {plan.case for plan in fitting}

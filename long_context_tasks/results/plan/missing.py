@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from long_context_tasks.hosts.stored import CASES_SHA256, StoredRun, cases_diges
 from long_context_tasks.results import FoundRuns, is_bundle
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
-from long_context_tasks.results.plan.cost import NotPlanned, counted
-from long_context_tasks.results.settings import DEFAULTS, NOT_SETTINGS, last_name
+from long_context_tasks.results.plan.cost import counted
+from long_context_tasks.results.settings import changed_options, last_name
 from long_context_tasks.results.tidy import moment
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.report import Table
@@ -29,13 +29,13 @@ COUNTED_BY_SIZE = ("lct_n", "lct_subset")
 CASES, _RULES = "lct_cases", "lct_noise_rules"
 
 
-def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that change the prompts."""
+def _comparable(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that change the prompts of a task, without those that only limit the number of cases."""
     return {
         # Only these two options are paths.
         key: _resolved(value) if key in (CASES, _RULES) else value
-        for key, value in options.items()
-        if key not in (*NOT_SETTINGS, *COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
+        for key, value in changed_options(catalogue.parse_task(task).benchmark, options).items()
+        if key not in COUNTED_BY_SIZE
     }
 
 
@@ -45,17 +45,17 @@ def differences(run: StoredRun, task: "WantedTask") -> Iterator[str]:
     Built cases are equal if their hashes are, or their paths if the wanted hash is unknown. Bundles keep only the last name of a path, so
     only that is compared.
     """
-    then = _telling(run.options)
-    for key in sorted({*then, *task.settings}):
-        one, other = then.get(key), task.settings.get(key)
-        if key == CASES and None not in (one, other) and task.digest:
+    ran_with = _comparable(run.task, run.options)
+    for key in sorted({*ran_with, *task.settings}):
+        value, asked = ran_with.get(key), task.settings.get(key)
+        if key == CASES and None not in (value, asked) and task.digest:
             if run.provenance.get(CASES_SHA256) != task.digest:
-                yield f"{key}={run.options[key]} held other cases than {other}"
-        elif one != other and (key in then or key in task.given):
-            if key in (CASES, _RULES) and None not in (one, other) and is_bundle(run.folder):
-                one, other = last_name(run.options[key]), last_name(other)
-            if one != other:
-                yield f"{key}={one} instead of {other}"
+                yield f"{key}={run.options[key]} held other cases than {asked}"
+        elif value != asked and (key in ran_with or key in task.given):
+            if key in (CASES, _RULES) and None not in (value, asked) and is_bundle(run.folder):
+                value, asked = last_name(run.options[key]), last_name(asked)
+            if value != asked:
+                yield f"{key}={value} instead of {asked}"
 
 
 def _resolved(place: Any) -> Any:
@@ -84,47 +84,29 @@ STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
 
 @dataclass(frozen=True)
 class WantedTask:
-    """A task as it should be run.
-
-    Attributes:
-        task: name of the task.
-        version: today's version of its scores.
-        responses: number of its responses over all turns; None if it could not be loaded.
-        settings: options that change the prompts.
-        given: the options that the user gave; a run must have recorded them. OpenCompass records only given options, so others, which
-            follow from the task or its cases, may be missing in a run.
-        size: number of cases (``lct_n``, ``lct_subset``), used if the task could not be loaded; None for all.
-        reason: why it could not be loaded; empty if it was.
-        digest: hash of its built cases (:func:`long_context_tasks.hosts.stored.cases_digest`); empty without any, or if they could not be
-            read.
-    """
+    """A task as it should be run."""
 
     task: str
-    version: int
-    responses: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    version: int  # today's version of its scores
+    responses: int | None = None  # number of its responses over all turns; None if it could not be loaded
+    settings: Mapping[str, Any] = field(default_factory=dict)  # options that change the prompts
+    # The options that the user gave; a run must have recorded them. OpenCompass records only given options, so
+    # others, which follow from the task or its cases, may be missing in a run.
     given: frozenset[str] = frozenset()
+    # Number of cases (lct_n, lct_subset), used if the task could not be loaded; None for all.
     size: int | None = None
-    reason: str = ""
+    reason: str = ""  # why it could not be loaded; empty if it was
+    # Hash of its built cases (see cases_digest); empty without any, or if they could not be read.
     digest: str = ""
 
 
 @dataclass(frozen=True)
 class CellState:
-    """State of a cell.
-
-    Attributes:
-        task, model: names; the model's as the user gave it, or as a run has it.
-        state: one of :data:`STATES`.
-        why: reason in words; empty if the cell is done.
-        run: the run that has this state; None without a run.
-    """
-
     task: str
-    model: str
-    state: str
-    why: str = ""
-    run: StoredRun | None = None
+    model: str  # as the user gave it, or as a run has it
+    state: str  # one of STATES
+    why: str = ""  # empty if the cell is done
+    run: StoredRun | None = None  # the run that has this state
 
     @property
     def command(self) -> str:
@@ -136,40 +118,32 @@ class CellState:
         return shlex.join(without_secrets(list(map(str, words)))) if isinstance(words, list | tuple) else ""
 
 
-def wanted(
-    name: str,
-    task: LoadedTask | None = None,
-    options: Options | None = None,
-    reason: str = "",
-) -> WantedTask:
+def wanted(name: str, task: LoadedTask | None, options: Options, reason: str = "") -> WantedTask:
     """Return a task as it should be run.
 
     Args:
         name: name of the task.
         task: the loaded task; None if its data are missing.
-        options: options of the run; used without a loaded task.
+        options: options of the run.
         reason: why the task could not be loaded.
 
     Raises:
         InputError: the task is unknown.
     """
     spec = catalogue.parse_task(name)
-    options = options or Options()
+    benchmark = catalogue.benchmark(spec.benchmark)
     # A length in the name of a task takes precedence over the option.
     own_length = {"lct_length": spec.tokens} if spec.tokens else {}
-    found = WantedTask(
+    asked = benchmark.options.of(options).resolved() | own_length
+    return WantedTask(
         name,
-        catalogue.card(spec.benchmark).version,
+        benchmark.card.version,
+        responses=None if task is None else sum(len(case.turns) for case in task.cases.cases),
+        settings=_comparable(name, asked if task is None else task.options.resolved()),
         given=frozenset(f"lct_{option}" for option in options.given) - set(own_length),
-    )
-    if task is None:
-        asked = options.resolved() | own_length
-        return replace(found, settings=_telling(asked), size=_size(asked), reason=reason)
-    return replace(
-        found,
-        responses=sum(len(case.turns) for case in task.cases.cases),
-        settings=_telling(task.options.resolved()),
-        digest=cases_digest(task),
+        size=_size(asked),
+        reason=reason,
+        digest="" if task is None else cases_digest(task),
     )
 
 
@@ -187,22 +161,22 @@ def _number(value: Any) -> int | None:
         return None
 
 
-def models_of(found: Iterable[FoundRuns], given: Sequence[str] = ()) -> list[str]:
+def models_of(folders: Iterable[FoundRuns], asked: Sequence[str] = ()) -> list[str]:
     """Return the models that the user gave, or else those of all runs."""
-    if given:
-        return list(dict.fromkeys(given))
+    if asked:
+        return list(dict.fromkeys(asked))
     names: list[str] = []
-    for name in (run.model for folder in found for run in folder.runs):
+    for name in (run.model for folder in folders for run in folder.runs):
         if not any(same_model(name, known) for known in names):
             names.append(name)
     return names
 
 
 def find_cells(
-    tasks: Sequence[WantedTask], models: Sequence[str], found: Sequence[FoundRuns]
+    tasks: Sequence[WantedTask], models: Sequence[str], folders: Sequence[FoundRuns]
 ) -> list[CellState]:
     """Return the state of every cell, model by model."""
-    runs = [run for folder in found for run in folder.runs]
+    runs = [run for folder in folders for run in folder.runs]
     return [_cell(task, model, runs) for model in models for task in tasks]
 
 
@@ -223,7 +197,7 @@ def _best_scores(run: StoredRun, version: int) -> Evaluation:
     """Return the evaluation with the most scores, preferably of a given version."""
     return max(
         [unjudged_evaluation(run), *judged_evaluations(run)[0]],
-        key=lambda one: (one.version == version, _whole(one.numbers.get("n_scored"))),
+        key=lambda scores: (scores.version == version, _whole(scores.numbers.get("n_scored"))),
     )
 
 
@@ -275,31 +249,22 @@ def _whole(number: float | None) -> int:
 
 @dataclass(frozen=True)
 class Missing:
-    """The states of all cells of some models and tasks.
-
-    Attributes:
-        cells: states of the cells.
-        problems: messages about runs that cannot be used.
-        without_data: tasks whose cases could not be counted.
-    """
-
-    cells: tuple[CellState, ...]
-    problems: tuple[str, ...]
-    without_data: tuple[NotPlanned, ...]
+    cells: tuple[CellState, ...]  # all cells, also those that are done
+    problems: tuple[str, ...]  # messages about runs that cannot be used
+    without_data: Mapping[str, str]  # tasks whose cases could not be counted, with the reason
 
     @property
     def done(self) -> bool:
-        """True if all cells are done."""
         return all(cell.state == DONE for cell in self.cells)
 
     @property
     def commands(self) -> Mapping[str, Sequence[CellState]]:
         """Recorded commands of the cells that are not done, each with its cells."""
-        found: dict[str, list[CellState]] = {}
+        commands: dict[str, list[CellState]] = {}
         for cell in self.cells:
             if cell.state != DONE and cell.command:
-                found.setdefault(cell.command, []).append(cell)
-        return found
+                commands.setdefault(cell.command, []).append(cell)
+        return commands
 
     def table(self) -> Table | None:
         """Return a table of the cells that are not done; None if all are."""
@@ -309,9 +274,8 @@ class Missing:
             if cell.state != DONE
         )
         columns = ("model", "task", "state", "host", "why")
-        return (
-            Table("missing", "Cells that are not done", columns, rows, frozenset(columns)) if rows else None
-        )
+        table = Table("missing", "Cells that are not done", columns, rows, frozenset(columns))
+        return table if rows else None
 
     def document(self) -> dict[str, Any]:
         """Return the states for ``--json``."""
@@ -327,7 +291,7 @@ class Missing:
                 for cell in self.cells
             ],
             "problems": list(self.problems),
-            "data_missing": [asdict(cell) for cell in self.without_data],
+            "data_missing": [{"task": task, "message": reason} for task, reason in self.without_data.items()],
         }
 
 
@@ -350,24 +314,23 @@ def find_missing(
     Raises:
         InputError: a folder does not exist, or no model is known.
     """
-    found = [find_runs_and_bundles(path) for path in results]
-    tasks, without_data = [], []
+    folders = [find_runs_and_bundles(path) for path in results]
+    tasks: list[WantedTask] = []
+    without_data: dict[str, str] = {}
     for name in counted(names):
         task: LoadedTask | None = None
-        reason = ""
         try:
             with loading():
                 task = load_task(name, options)
         except InputError as error:
-            reason = str(error)
-            without_data.append(NotPlanned(name, reason))
+            without_data[name] = str(error)
         # Only the counts stay in memory.
-        tasks.append(wanted(name, task, options, reason))
-    all_models = models_of(found, models)
+        tasks.append(wanted(name, task, options, without_data.get(name, "")))
+    all_models = models_of(folders, models)
     if not all_models:
         raise InputError(
             "no runs of our tasks found, so that no model is known; name the models with --model"
         )
-    problems = [problem.message for folder in found for problem in folder.problems]
-    problems += [line for folder in found for line in folder.begun]
-    return Missing(tuple(find_cells(tasks, all_models, found)), tuple(problems), tuple(without_data))
+    problems = [problem.message for folder in folders for problem in folder.problems]
+    problems += [line for folder in folders for line in folder.begun]
+    return Missing(tuple(find_cells(tasks, all_models, folders)), tuple(problems), without_data)
