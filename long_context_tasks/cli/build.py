@@ -21,7 +21,7 @@ from long_context_tasks.cli.options import (
     typed_options,
     with_more_options,
 )
-from long_context_tasks.cli.output import give, print_table, say, warn
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
@@ -182,13 +182,7 @@ def _merge(out: Path) -> None:
             f"{out}: there are no shards; build them with --shard 1/2 and so on, or correct --out"
         )
     for folder in folders:
-        counts = merge_shards(folder)
-        print_table(
-            f"cases in {folder}",
-            ["task", "cases"],
-            [[task, f"{n:,}"] for task, n in counts.items()],
-            values=[{"task": task, "cases": n} for task, n in counts.items()],
-        )
+        print_table(f"cases in {folder}", ["task", "cases"], list(merge_shards(folder).items()))
     say("the shards are no longer needed")
     give(None, folders=folders)
 
@@ -201,34 +195,30 @@ def _show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> No
         return
     # Builders report NaN if guessing has no meaningful accuracy.
     guessing = not all(math.isnan(report.random_guess) for report in built)
-    values: list[dict[str, Any]] = []
+    table: list[dict[str, object]] = []
     for report in built:
         sizes = report.tokens
-        values.append(
+        table.append(
             {"task": report.task, "cases": len(sizes), "clusters": report.clusters}
             | {"mean": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
             | ({"guess %": 100 * report.random_guess} if guessing else {})
             | dict(report.figures)
         )
-    print_table(
-        f"cases in {out} (tokens: {tokens})",
-        list(values[0]),
-        [list(map(_cell, row.values())) for row in values],
-        values=values,
-    )
+    _print_rows(f"cases in {out} (tokens: {tokens})", table)
     if any(report.dropped for report in built):
         _show_reasons(built)
     if sources := [source for report in reports for source in report.sources]:
-        names = [name for name in sources[0] if name != "doubts"]  # doubts are printed as warnings
-        print_table(
-            "read",
-            names,
-            [[_cell(source[name]) for name in names] for source in sources],
-            values=sources,
+        # Doubts are printed as warnings.
+        _print_rows(
+            "read", [{name: source[name] for name in source if name != "doubts"} for source in sources]
         )
-    _show_encodings({name: found for report in reports for name, found in report.encodings.items()})
+    _show_encodings({name: encoding for report in reports for name, encoding in report.encodings.items()})
     for note in (note for report in reports for note in report.notes):
         warn(f"warning: {note}")
+
+
+def _print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
+    print_table(title, list(rows[0]), [list(row.values()) for row in rows], places=1)
 
 
 def _show_reasons(reports: "Sequence[TaskReport]") -> None:
@@ -236,21 +226,16 @@ def _show_reasons(reports: "Sequence[TaskReport]") -> None:
     title = "places, questions or documents that gave no case"
     names = short_names([report.task for report in reports])
     reasons = dict.fromkeys(reason for report in reports for reason in report.dropped)
-    values = [
-        {"task": report.task, "why": reason, "count": count}
-        for report in reports
-        for reason, count in report.dropped.items()
-    ]
     if max(map(len, reasons), default=0) + sum(len(name) + 3 for name in names) > _WIDEST:
         rows = [
-            [name, reason, f"{count:,}"]
+            [name, reason, count]
             for name, report in zip(names, reports, strict=True)
             for reason, count in report.dropped.items()
         ]
-        print_table(title, ["task", "why", "count"], rows, ("why",), values)
+        print_table(title, ["task", "why", "count"], rows, ("why",))
         return
-    rows = [[reason, *(f"{report.dropped.get(reason, 0):,}" for report in reports)] for reason in reasons]
-    print_table(title, ["why", *names], rows, values=values)
+    by_reason = [[reason, *(report.dropped.get(reason, 0) for report in reports)] for reason in reasons]
+    print_table(title, ["why", *names], by_reason)
 
 
 def short_names(tasks: Sequence[str]) -> list[str]:
@@ -269,18 +254,13 @@ def short_names(tasks: Sequence[str]) -> list[str]:
 def _show_encodings(encodings: Mapping[str, str]) -> None:
     from long_context_tasks.corpora.plain_files import UTF8
 
-    others = [[name, found] for name, found in encodings.items() if found != UTF8]
-    if encodings:
-        say(f"encoding: {len(encodings) - len(others):,} of {len(encodings):,} files are UTF-8")
-    if others:
-        # The table shows the files that are not UTF-8; the document of --json lists all files.
-        print_table(
-            "read in another encoding",
-            ["file", "encoding"],
-            others,
-            ("encoding",),
-            [{"file": name, "encoding": found} for name, found in encodings.items()],
-        )
+    if not encodings:
+        return
+    others = [[name, encoding] for name, encoding in encodings.items() if encoding != UTF8]
+    say(f"encoding: {len(encodings) - len(others):,} of {len(encodings):,} files are UTF-8")
+    add_table("encodings", [{"file": name, "encoding": encoding} for name, encoding in encodings.items()])
+    if others and not json_wanted():
+        print_table("read in another encoding", ["file", "encoding"], others, ("encoding",))
 
 
 def _show_label_quality(folder: Path) -> None:
@@ -291,18 +271,10 @@ def _show_label_quality(folder: Path) -> None:
         [
             row["domain"],
             f"{row['n']} of {row['total']}",
-            *(f"{100 * row[name]:.1f}" for name in ("f1", "precision", "recall")),
+            *(100 * row[name] for name in ("f1", "precision", "recall")),
             interval_text(Interval(100 * row["interval"]["low"], 100 * row["interval"]["high"]), 1),
         ]
         for row in read_manifest(folder)["options"]["label_quality"]
     ]
     columns = ["domain", "chunks", "F1 %", "precision %", "recall %", "95 % interval of F1"]
-    print_table("labels compared with those made by hand", columns, rows)
-
-
-def _cell(value: str | bool | float) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    return f"{value:.1f}" if isinstance(value, float) and value <= 100 else f"{round(value):,}"
+    print_table("labels compared with those made by hand", columns, rows, places=1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples, words
-from long_context_tasks.cli.output import give, print_table, say, warn
+from long_context_tasks.cli.output import check_out, give, print_table, say, warn
 from long_context_tasks.schema import InputError, Options, parse_length
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import interval_text
@@ -68,9 +68,7 @@ def coverage(
     from long_context_tasks.judges.store import Store, default_store_path
     from long_context_tasks.tokens import get_tokenizer
 
-    # Before the first call, because a run can cost hours.
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InputError(f"--out {out}: give the name of a file in a folder that exists")
+    check_out(out)
     config = load_judge(judge)
     if config is None:
         raise InputError("no evaluator is named: add --judge FILE, a judge file")
@@ -190,19 +188,17 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     from long_context_tasks.stats.intervals import Interval
 
-    rows, values = [], []
+    rows = []
     for group in groups:
         row = group.row()
         mark = "*" if row["chunks_judged"] < row["chunks"] else ""
         coverage = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}{mark}"
-        cases = f"{row['cases']} of {row['available']}"
         chunks = f"{row['chunks_judged']:,} of {row['chunks']:,}"
         interval = interval_text(Interval(100 * row["low"], 100 * row["high"]), 1)
+        cases = f"{row['cases']} of {row['available']}"
         rows.append([group.task, group.domain, group.length, cases, chunks, coverage, interval])
-        values.append({**row, "evaluator": config.name})
     columns = ["task", "domain", "length", "cases", "chunks judged", "coverage", "95 % interval"]
-    title = f"Information coverage, % of chunks ({config.name})"
-    print_table(title, columns, rows, ("domain", "length"), values)
+    print_table(f"Information coverage, % of chunks ({config.name})", columns, rows, ("domain", "length"))
     if any(group.n_judged < group.n_chunks for group in groups):
         say("* only of the chunks that were judged")
 

@@ -147,13 +147,12 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
 
 def _print_results(runs: Mapping[tuple[str, str], "StoredRun"], metrics: Sequence[str], model: str) -> None:
     """Print a row for each task and host; figures in percent, the first one with its interval."""
-    rows, values = [], []
+    rows = []
     for (task, host), run in runs.items():
         numbers = run.numbers
         first, *others = (f"{100 * numbers[name]:.1f}" for name in metrics)
         low, high = (100 * numbers[f"{metrics[0]}_{end}"] for end in ("low", "high"))
         cases = f"{numbers['n_scored']:.0f}/{numbers['n']:.0f}"
         rows.append([task, host, cases, f"{first} [{low:.1f}, {high:.1f}]", *others])
-        values.append({"task": task, "host": host, **numbers})
     columns = ["task", "host", "cases", *(name.replace("_", " ") for name in metrics)]
-    print_table(f"{model}, synthetic cases, percent", columns, rows, ("host",), values)
+    print_table(f"{model}, synthetic cases, percent", columns, rows, ("host",))

@@ -22,7 +22,7 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_json
-from long_context_tasks.schema.report import figure_text, interval_text
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.config import JudgeConfig
@@ -141,6 +141,7 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
     """Print the paths of the results; exit with 1 if scores are missing, with 2 if all are."""
     for outcome in judged:
         say(f"{outcome.path}: {outcome.usage}")
+    give(None, files=[outcome.path for outcome in judged])
     failed = sum(outcome.unanswered for outcome in judged)
     unparsable = sum(outcome.unparsable for outcome in judged)
     if failed:
@@ -229,62 +230,59 @@ def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
     columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
     columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
     columns += [next(iter(official)) if len(official) == 1 else "official"] if official else []
-    rows, values = [], []
+    rows = []
     for each in judged:
         run, scored, numbers = each.scored.run, each.scored, each.scored.numbers
-        headline, not_scored = scored.metrics[0], scored.not_scored
-        places = 2 if headline in scored.points else 3
+        headline = scored.metrics[0]
         low, high = (numbers.get(f"{headline}_{end}") for end in ("low", "high"))
-        theirs = next((figure_text(numbers[name], places) for name in scored.metrics if name in official), "")
+        interval = None if low is None or high is None else Interval(low, high)
         rows.append(
             [
                 *(run.host, run.model, run.made.split(".")[0], run.task, each.judge),
-                *(str(int(numbers[name])) for name in ("n", "n_scored")),
-                figure_text(numbers[headline], places),
-                "" if low is None or high is None else interval_text(Interval(low, high), places),
-                *([theirs] if official else []),
-                ", ".join(f"{count} {reason}" for reason, count in sorted(not_scored.items())),
+                *(int(numbers[name]) for name in ("n", "n_scored")),
+                *(numbers[headline], interval_text(interval, 3)),
+                *(
+                    [next((numbers[name] for name in scored.metrics if name in official), "")]
+                    if official
+                    else []
+                ),
+                ", ".join(f"{count} {reason}" for reason, count in sorted(scored.not_scored.items())),
             ]
         )
-        values.append(
-            {"host": run.host, "model": run.model, "made": run.made, "task": run.task}
-            | {"judge": each.judge, "file": each.path, **numbers, "not_scored": not_scored}
-        )
     text = ("model", "made", "task", "judge", "not scored")
-    print_table(f"Judged runs in {results}", [*columns, "not scored"], rows, text, values)
+    print_table(f"Judged runs in {results}", [*columns, "not scored"], rows, text)
 
 
 def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
-    def figures(group: Any) -> list[str]:
-        counts = str(group.n), str(group.total), str(group.clusters)
-        return [*counts, f"{group.mean:.2f}", f"{group.sd:.2f}", interval_text(group.interval)]
+    def figures(group: Any) -> list[object]:
+        return [group.n, group.total, group.clusters, group.mean, group.sd, interval_text(group.interval)]
 
     head = ["n", "of", "clusters", "mean", "sd", "95 % interval"]
     title = f"Mean of each rater: {study.items} items in {study.clusters} clusters"
-    rows = [[name, *figures(group)] for name, group in study.means.items()]
-    print_table(title, ["rater", *head], rows)
+    means = [[name, *figures(group)] for name, group in study.means.items()]
+    print_table(title, ["rater", *head], means, places=2)
     if study.by_label:
-        rows = [
+        by_label = [
             [label, n, *figures(g)] for label, groups in study.by_label.items() for n, g in groups.items()
         ]
-        print_table(f"Mean by {by}", [str(by), "rater", *head], rows, ("rater",))
+        print_table(f"Mean by {by}", [str(by), "rater", *head], by_label, ("rater",), places=2)
     columns = ["method", "first", "second", "correlation", "95 % interval", "n", "clusters"]
-    rows = []
-    for c in study.correlations:
-        ends = interval_text(c.interval, 3)
-        rows.append([c.method, c.first, c.second, f"{c.value:.3f}", ends, str(c.n), str(c.clusters)])
-    print_table("Correlation of raters", columns, rows, ("first", "second"))
+    correlations = [
+        [c.method, c.first, c.second, c.value, interval_text(c.interval, 3), c.n, c.clusters]
+        for c in study.correlations
+    ]
+    print_table("Correlation of raters", columns, correlations, ("first", "second"))
     if study.bins:
-        rows = [[n, str(score), *figures(g)] for n, bins in study.bins.items() for score, g in bins.items()]
-        print_table(f"Scores for each score of {gold}", ["rater", str(gold), *head], rows)
+        bins = [[n, score, *figures(g)] for n, scores in study.bins.items() for score, g in scores.items()]
+        print_table(f"Scores for each score of {gold}", ["rater", str(gold), *head], bins, places=2)
 
 
 def _print_panel(panel: "Panel") -> None:
     left_out = f", {panel.left_out} without all scores left out" if panel.left_out else ""
     title = f"Intra-class correlation of {', '.join(panel.raters)}: {panel.items} items{left_out}"
-    rows = []
-    for cluster, icc in [*panel.by_cluster.items(), *(("all", each) for each in panel.overall.values())]:
-        ends = interval_text(icc.interval, 3)
-        rows.append([str(cluster), icc.form, f"{icc.value:.3f}", ends, str(icc.targets), str(icc.raters)])
+    rows = [
+        [str(cluster), icc.form, icc.value, interval_text(icc.interval, 3), icc.targets, icc.raters]
+        for cluster, icc in [*panel.by_cluster.items(), *(("all", each) for each in panel.overall.values())]
+    ]
     columns = ["cluster", "form", "ICC", "95 % interval", "items", "raters"]
     print_table(title, columns, rows, ("form",))

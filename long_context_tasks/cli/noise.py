@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.output import give, say, warn
+from long_context_tasks.cli.output import check_out, give, say, warn
 from long_context_tasks.schema import InputError
 
 app = typer.Typer(
@@ -15,12 +15,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Learn errors of speech recognition and put them into any text.",
 )
-
-
-def _check_place(out: Path) -> None:
-    # Checked before the work, which an unwritable place would waste.
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InputError(f"{out}: cannot be written; give the name of a file in a folder that exists")
 
 
 def _named(path: Path, error: InputError) -> InputError:
@@ -66,7 +60,7 @@ def learn(
     from long_context_tasks.noise import official_rules, read_pairs
     from long_context_tasks.noise.error_rules import write_rules
 
-    _check_place(out)
+    check_out(out)
     if language and not (language.isascii() and language.isalpha() and language.islower()):
         raise InputError(f"--language {language}: give a code of lower-case letters, such as de")
     if language and official is not None:
@@ -117,10 +111,6 @@ def inject(
         ),
     ] = "exact",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal noise.")] = 0,
-    document: Annotated[
-        str | None,
-        typer.Option(help="Key of the document, which changes its noise. Default: the name of the file."),
-    ] = None,
 ) -> None:
     """Make a transcript as noisy as a recogniser would, and report the measured word error rate on standard error."""
     from long_context_tasks.noise import Rules, default_rules, noise_seed
@@ -128,7 +118,7 @@ def inject(
     from long_context_tasks.schema.files import write_whole
 
     if out is not None:
-        _check_place(out)
+        check_out(out)
     try:
         # Bytes, because Python's text mode would change the line ends that the noisy text keeps.
         text = transcript.read_bytes().decode("utf-8-sig")
@@ -136,9 +126,8 @@ def inject(
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{transcript}: cannot be read ({reason}); give a text file in UTF-8") from error
     found = default_rules() if rules is None else Rules.read(rules)
-    key = transcript.stem if document is None else document
     try:
-        noisy = inject_noise(text, found, wer, noise_seed(seed, key, wer), mode)
+        noisy = inject_noise(text, found, wer, noise_seed(seed, transcript.stem, wer), mode)
     except InputError as error:
         raise _named(transcript, error) from error
     if out is None:

@@ -22,7 +22,15 @@ from long_context_tasks.cli.options import (
     with_settings,
     words,
 )
-from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
+from long_context_tasks.cli.output import (
+    add_table,
+    check_out,
+    give,
+    json_wanted,
+    print_table,
+    say,
+    warn,
+)
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
@@ -46,10 +54,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="ORCA, a judge that predicts how people would rate an answer and how far they would disagree.",
 )
-
-
-def _note(line: str) -> None:
-    typer.echo(line, err=True)
 
 
 def _publisher(name: str) -> "Benchmark":
@@ -142,7 +146,7 @@ def train(
     typed = {**typed_options(ctx), "model": model, "window": tokens(window)}
     settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [])
-    done = run_training(files, settings, output, device, _note)
+    done = run_training(files, settings, output, device, warn)
     if done is not None:
         say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
 
@@ -181,7 +185,7 @@ def score(
 
     settings = validated(ScoreSettings, typed_options(ctx), "lct orca score")
     found = score_file(
-        data, checkpoint, settings, out=out, dev=dev, device=device, window=tokens(window), report=_note
+        data, checkpoint, settings, out=out, dev=dev, device=device, window=tokens(window), report=warn
     )
     if out is None:
         add_table(f"scores of {data.name}", found.rows)
@@ -203,27 +207,22 @@ def _print_agreement(name: str, found: "ScoredFile") -> None:
     if not figures.n:
         return
     table = [
-        ("mean: Spearman's rho", figures.n, figures.rho),
-        ("mean: Kendall's tau-b", figures.n, figures.tau),
-        ("mean: MAE", figures.n, figures.mae),
-        ("variance: Spearman's rho", figures.n_variance, figures.variance_rho),
-        ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau),
-        ("variance: MAE", figures.n_variance, figures.variance_mae),
+        ["mean: Spearman's rho", figures.n, figures.rho],
+        ["mean: Kendall's tau-b", figures.n, figures.tau],
+        ["mean: MAE", figures.n, figures.mae],
+        ["variance: Spearman's rho", figures.n_variance, figures.variance_rho],
+        ["variance: Kendall's tau-b", figures.n_variance, figures.variance_tau],
+        ["variance: MAE", figures.n_variance, figures.variance_mae],
     ]
-    print_table(
-        f"Agreement with the ratings in {name}, all on 0 to 1",
-        ["figure", "n", "value"],
-        [[figure, str(n), _four_places(value)] for figure, n, value in table],
-    )
+    title = f"Agreement with the ratings in {name}, all on 0 to 1"
+    print_table(title, ["figure", "n", "value"], table, places=4)
     ranked = beside_shortcuts(found.items, {"orca": found.means, **found.controls})
     questions = ranked[0].clusters
     print_table(
         "Compared with shortcuts that read no answer: Spearman's rho with people",
         ["rater", "n", "rho", f"95 % interval over {questions} questions"],
-        [
-            [each.first, str(each.n), _four_places(each.value), interval_text(each.interval, 3)]
-            for each in ranked
-        ],
+        [[each.first, each.n, each.value, interval_text(each.interval, 3)] for each in ranked],
+        places=4,
     )
     if questions < _FEW:
         say(f"note: {questions} questions are too few for an interval; it is narrower than it should be")
@@ -231,22 +230,22 @@ def _print_agreement(name: str, found: "ScoredFile") -> None:
 
 def _print_clamping(name: str, found: "Clamping") -> None:
     if found.useful is None:
-        _note(
+        warn(
             "WARNING: all predicted means of the development part are equal, so no threshold is better than another; "
             f"{found.threshold:g} is the first one tried, as in the released code"
         )
     elif not found.useful:
-        _note("clamping does not help on the development part: the threshold is 0")
+        warn("clamping does not help on the development part: the threshold is 0")
     rows = [
-        [title, str(each.n), changed, *map(_four_places, (each.rho, each.tau, each.mae))]
+        [title, each.n, changed, each.rho, each.tau, each.mae]
         for title, each, changed in (
-            ("as predicted", found.before, ""),
-            ("clamped", found.after, str(found.changed)),
+            ("as predicted", found.before, None),
+            ("clamped", found.after, found.changed),
         )
     ]
     give(threshold=found.threshold)
     columns = ["means", "n rated", "changed", "rho", "tau", "MAE"]
-    print_table(f"{name}, clamped at a variance of {found.threshold:.8f}", columns, rows)
+    print_table(f"{name}, clamped at a variance of {found.threshold:.8f}", columns, rows, places=4)
 
 
 @app.command(
@@ -291,8 +290,7 @@ def rate(
     from long_context_tasks.orca.study.rating import RatingColumn
     from long_context_tasks.schema import InputError
 
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"{out}: its folder does not exist; make it, or choose another place")
+    check_out(out)
     if published:
         if answers is not None or judge_files or baselines:
             raise InputError("--published goes alone; rate your own answers in another call")
@@ -330,7 +328,7 @@ def _rated(
     rating.check_raters(configs)
     columns = rating.baseline_columns(items) if baselines else []
     for note in rating.without_context(items, conditions) if configs else ():
-        _note(note)
+        warn(note)
     for config in configs:
         store = Store(default_store_path(config))
         rated, summary = rating.rate_answers(items, config, conditions, wording, store)
@@ -349,16 +347,15 @@ def _write_rated(out: Path, keys: Sequence[tuple[str, str]], columns: "Sequence[
     table = []
     for column in columns:
         scores = [score for score in column.scores if score is not None]
-        mean = f"{sum(scores) / len(scores):.2f}" if scores else "-"
+        mean = sum(scores) / len(scores) if scores else math.nan
         scale = f"{column.scale[0]:g} to {column.scale[1]:g}"
-        table.append([column.name, scale, str(len(scores)), str(len(keys)), str(column.missing), mean])
-    print_table(
-        f"Scores in {out}", ["rater", "scale", "n", "of", "missing scores", "mean"], table, ("scale",)
-    )
+        table.append([column.name, scale, len(scores), len(keys), column.missing, mean])
+    names = ["rater", "scale", "n", "of", "missing scores", "mean"]
+    print_table(f"Scores in {out}", names, table, ("scale",), places=2)
     missing = sum(column.missing for column in columns)
     give(f"{out}: {len(keys)} rows", file=out, rows=len(keys), missing=missing)
     if missing:
-        _note(
+        warn(
             f"{missing} scores are missing, see above; the same command asks again for those that a judge did not answer"
         )
         raise typer.Exit(1)
@@ -399,7 +396,7 @@ def compare(
     table = read_ratings(files, words(raters), fewest=1)
     found, fusions, notes = compare_files(table, splits, named=bool(raters), orca=orca or ())
     for note in filter(None, (table.note, *notes)):
-        _note(f"note: {note}")
+        warn(f"note: {note}")
     _print_comparison(found, splits)
     for name, learned in fusions.items():
         _print_fusion(name, splits, learned)
@@ -446,17 +443,14 @@ def _print_comparison(found: "Comparison", splits: "Sequence[SplitItems]") -> No
 def _print_fusion(name: str, splits: "Sequence[SplitItems]", learned: "Sequence[Fusion]") -> None:
     rows = []
     for split, fusion in zip(splits, learned, strict=True):
-        weights = (*fusion.weights.values(), fusion.constant)
+        # + 0.0 turns -0.0 into 0.0
         rows.append(
-            [split.name, *(f"{round(each, 3) + 0.0:.3f}" for each in weights)]
-        )  # + 0.0 turns -0.0 into 0.0
+            [split.name, *(round(weight, 3) + 0.0 for weight in (*fusion.weights.values(), fusion.constant))]
+        )
     columns = ["split", *learned[0].weights, "constant"]
     print_table(f"{name}: weights of the calibrated scores", columns, rows)
 
 
 def _spread(figure: "SplitSpread") -> str:
-    return _four_places(figure.mean) + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
-
-
-def _four_places(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
+    mean = "-" if math.isnan(figure.mean) else f"{figure.mean:.4f}"
+    return mean if math.isnan(figure.sd) else f"{mean} ± {figure.sd:.4f}"

@@ -6,20 +6,23 @@ and ``result`` holds single values. A command whose JSON has another form says s
 """
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import typer
 
-from long_context_tasks.schema.files import json_value, visible
+from long_context_tasks.schema.files import InputError, json_value, visible
 
+Cell = str | int | float | None
 _WIDTH = 200  # of tables in files and pipes, where nothing wraps them
 _SHOWN_PROBLEMS = 20  # a folder of damaged files would scroll the result away
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
-class _JsonDocument:
+class _Document:
     """The document of ``--json`` while a command runs; a process runs one command at a time."""
 
     def __init__(self) -> None:
@@ -32,7 +35,7 @@ class _JsonDocument:
         self.own_form: Any = None
 
 
-_document = _JsonDocument()
+_document = _Document()
 
 
 def start_output() -> None:
@@ -51,13 +54,12 @@ def json_wanted() -> bool:
 
 
 def finish_output() -> None:
-    if not _document.wanted:
-        return
-    content = _document.own_form
-    if content is None:
-        content = {"tables": _document.tables, "result": _document.result}
-    _document.clear()
-    typer.echo(json.dumps(json_value(content), ensure_ascii=False, indent=1, default=_plain))
+    if _document.wanted:
+        content = _document.own_form
+        if content is None:
+            content = {"tables": _document.tables, "result": _document.result}
+        typer.echo(json.dumps(json_value(content), ensure_ascii=False, indent=1, default=_plain))
+    start_output()
 
 
 def _plain(value: Any) -> Any:
@@ -92,18 +94,19 @@ def give_document(content: Any) -> None:
 
 
 def add_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add a table that only ``--json`` shows, because people get the same facts in lines of their own."""
+    """Add a table that only ``--json`` shows, because people get the same facts in another form."""
     if _document.wanted:
-        found = [dict(row) for row in rows]
-        _document.tables.append({"title": title, "columns": list(found[0]) if found else [], "rows": found})
+        columns = list(rows[0]) if rows else []
+        _document.tables.append({"title": title, "columns": columns, "rows": [dict(row) for row in rows]})
 
 
 def print_table(
     title: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[object]],
     text: Collection[str] = (),
-    values: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    places: int = 3,
     whole: Collection[str] = (),
 ) -> None:
     """Print a table; the first column and those named in ``text`` are aligned left, the others right.
@@ -111,14 +114,29 @@ def print_table(
     Args:
         title: title of the table.
         columns: names of the columns.
-        rows: cells as shown.
+        rows: cells. A number is shown with ``places`` decimals if it is a float, and whole with ``--json``. Outside text columns
+            ``--json`` has text that is a number as a number, and null for empty text.
         text: names of columns that hold text.
-        values: rows for ``--json``, if it should hold more columns or unrounded numbers. Without them it holds the cells: as numbers
-            outside text columns if they are numbers, as null if they are empty.
+        places: number of decimals.
         whole: names of columns whose cells stay on one line in a narrow terminal.
     """
     if _document.wanted:
-        _document.tables.append(_table_document(title, columns, rows, text, values))
+        # Tables for people repeat names such as "95 % interval", which become keys here.
+        names = [
+            f"{name} {n}" if (n := list(columns[: i + 1]).count(name)) > 1 else name
+            for i, name in enumerate(columns)
+        ]
+        numeric = [bool(i) and name not in text for i, name in enumerate(columns)]
+        add_table(
+            title,
+            [
+                {
+                    name: number_of(cell) if parsed else cell
+                    for name, parsed, cell in zip(names, numeric, row, strict=False)
+                }
+                for row in rows
+            ],
+        )
         return
     from rich import box
     from rich.console import Console
@@ -137,7 +155,7 @@ def print_table(
         # A name that is too long for its column continues on the next line; by default rich would cut it.
         table.add_column(escape(visible(column)), justify=justify, overflow="fold", no_wrap=column in whole)
     for row in rows:
-        table.add_row(*(escape(visible(cell)) for cell in row))
+        table.add_row(*(escape(visible(_shown(cell, places))) for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)  # files and pipes have room for wide tables
@@ -147,45 +165,24 @@ def print_table(
     typer.echo(captured.get(), nl=False)
 
 
-def _table_document(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    text: Collection[str],
-    values: Sequence[Mapping[str, Any]] | None,
-) -> dict[str, Any]:
-    if values is not None:
-        found = [dict(row) for row in values]
-        return {"title": title, "columns": list(found[0]) if found else list(columns), "rows": found}
-    # Tables for people repeat names such as "95 % interval".
-    names = _unique(columns)
-    numeric = [bool(place) and column not in text for place, column in enumerate(columns)]
-    made = [
-        {
-            name: number_of(cell) if of_numbers else cell
-            for name, of_numbers, cell in zip(names, numeric, row, strict=False)
-        }
-        for row in rows
-    ]
-    return {"title": title, "columns": names, "rows": made}
+def _shown(cell: object, places: int) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return "-" if math.isnan(cell) else f"{cell:,.{places}f}"
+    return "" if cell is None else str(cell)
 
 
-def _unique(columns: Sequence[str]) -> list[str]:
-    # Repeated names get numbers, because they become keys.
-    seen: dict[str, int] = {}
-    names = []
-    for column in columns:
-        seen[column] = seen.get(column, 0) + 1
-        names.append(column if seen[column] == 1 else f"{column} {seen[column]}")
-    return names
-
-
-def number_of(cell: str) -> str | int | float | None:
-    """Return the number in a cell, None for an empty cell or a dash, and other cells as they are.
+def number_of(cell: object) -> object:
+    """Return the number in a text, None for an empty text or a dash, and other cells as they are.
 
     >>> number_of("1,024"), number_of("0.50"), number_of("0.1 to 0.2"), number_of("")
     (1024, 0.5, '0.1 to 0.2', None)
     """
+    if not isinstance(cell, str):
+        return cell
     plain = cell.strip()
     if plain in ("", "-"):
         return None
@@ -193,6 +190,12 @@ def number_of(cell: str) -> str | int | float | None:
         return cell
     plain = plain.replace(",", "")
     return int(plain) if re.fullmatch(r"[-+]?\d+", plain) else float(plain)
+
+
+def check_out(out: Path) -> None:
+    """Check before the work begins that a file can be written, because the work can cost hours."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: cannot be written; give the name of a file in a folder that exists")
 
 
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:

@@ -22,7 +22,7 @@ from long_context_tasks.cli.options import (
 from long_context_tasks.cli.output import give, print_table, say, warn
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
-from long_context_tasks.schema.report import figure_text, interval_text
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ app = typer.Typer(
 @app.command(
     epilog=examples(
         "lct runs rescore results/",
-        "lct runs rescore results/ --dry-run --only-changed --out changed.csv",
+        "lct runs rescore results/ --dry-run --out changed.csv",
     )
 )
 def rescore(
@@ -50,9 +50,6 @@ def rescore(
     tasks: OnlyTasks = "",
     data_dir: RunsDataDir = None,
     cases: RunsCases = None,
-    only_changed: Annotated[
-        bool, typer.Option("--only-changed", help="Show only metrics for which a case has another score.")
-    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the changes without writing anything.")
     ] = False,
@@ -79,7 +76,7 @@ def rescore(
         warn(f"skipped: {message}")
     if out is not None:
         _write_changes(out, made)
-    _show(results, made, only_changed)
+    _show(results, made)
     for rescored in made:
         for note in rescored.notes[:-1]:  # the last note repeats the row of the table
             warn(f"note: {rescored.evaluation.run}: {note}")
@@ -122,35 +119,18 @@ def _rescored(
     return made, skipped
 
 
-def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None:
+def _show(results: Path, made: "Sequence[Rescored]") -> None:
     text = ("model", "made", "task", "judge", "version", "metric")
-    rows: list[list[str]] = []
-    values: list[dict[str, object]] = []
+    rows: list[list[object]] = []
     for rescored in made:
         run, old, new = rescored.evaluation.run, rescored.evaluation.version, rescored.scored.version
         version = str(new) if old == new else f"{old} → {new}"
         for metric in rescored.metrics:
-            n = rescored.changed_cases(metric)
-            if only_changed and not n:
-                continue
+            run_columns = run.host, run.model, run.made.split(".")[0], run.task, _judge(rescored), version
             means = rescored.before(metric), rescored.after(metric)
-            shown = [figure_text(mean, 2 if metric in rescored.scored.points else 3) for mean in means]
-            who = [run.host, run.model, run.made.split(".")[0], run.task, _judge(rescored), version, metric]
-            rows.append([*who, *shown, str(n)])
-            values.append(
-                {
-                    **{name: getattr(run, name) for name in ("host", "model", "made", "task")},
-                    "judge": _judge(rescored) or None,
-                    "version_before": old,
-                    "version_after": new,
-                    "metric": metric,
-                    "before": means[0],
-                    "after": means[1],
-                    "cases_changed": n,
-                }
-            )
+            rows.append([*run_columns, metric, *means, rescored.changed_cases(metric)])
     columns = ["host", *text, "before", "after", "cases changed"]
-    print_table(f"Scored again: {results}", columns, rows, text, values=values)
+    print_table(f"Scored again: {results}", columns, rows, text)
 
 
 def _judge(rescored: "Rescored") -> str:
@@ -290,10 +270,9 @@ def score(
     run = score_own(loaded, answered, model, out, pipeline)
     rows = []
     for metric in loaded.metrics:
-        places = 2 if metric in loaded.points else 3
         low, high = (run.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure_text(run.numbers[metric], places), interval_text(interval, places)])
+        rows.append([metric, run.numbers[metric], interval_text(interval, 3)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
         f"{run.result_file}: {len(answered)} of {len(loaded.cases)} cases",

@@ -177,7 +177,7 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         (("{answers}", "--judge", "{orca}"), "of kind orca, which does not read prompts"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
         (("missing.jsonl", "--baselines"), "missing.jsonl: cannot be read"),
-        (("{answers}", "--baselines", "-o", "{here}/no/r.jsonl"), "its folder does not exist"),
+        (("{answers}", "--baselines", "-o", "{here}/no/r.jsonl"), "in a folder that exists"),
     ],
 )
 def test_bad_input_costs_nothing(

@@ -1,11 +1,14 @@
-"""`lct report`: the leaderboard, benchmarks' own tables, comparisons, bundles, exports, and tables of papers."""
+"""`lct report`: runs of all hosts to a leaderboard and a site; benchmarks' own tables, comparisons, bundles, exports, tables of papers."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from long_context_tasks.cli.options import (
+    CSV,
     DataDir,
     Json,
     NamesFile,
@@ -13,9 +16,11 @@ from long_context_tasks.cli.options import (
     RunsOrBundles,
     complete_benchmark,
     examples,
+    with_default,
     words,
 )
 from long_context_tasks.cli.output import (
+    add_table,
     end_with_problems,
     give,
     give_document,
@@ -23,15 +28,306 @@ from long_context_tasks.cli.output import (
     print_table,
     say,
     tell,
+    warn,
 )
-from long_context_tasks.cli.report.site import app, cases_of, collected_cells, print_section
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from long_context_tasks.results.case_pages import ShownCase
+    from long_context_tasks.results.cells import Cell
+    from long_context_tasks.results.collect import CollectedRuns
     from long_context_tasks.results.compare import Comparisons
+    from long_context_tasks.results.sections import SectionOptions
+    from long_context_tasks.schema import LoadedTask
+    from long_context_tasks.schema.report import Section, Table
+    from long_context_tasks.site.contents import SiteOptions
 
 _MOST_NOT_COMPARED = 20
+_OTHER_OUT = "choose another place with --out"
+_TEXT = ("model", "judge", "metric", "host", "notes")
+_SECTIONS = "Benchmarks' own tables"
+app = typer.Typer(
+    cls=with_default("site"),
+    help="Make a leaderboard of runs, or print tables from results and from published archives.\n\n"
+    "`lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`. RESULTS is any mixture of output folders of "
+    "lm-eval, OpenCompass and inspect_ai, and of bundles of `lct report pack`.",
+    add_completion=False,
+    no_args_is_help=True,
+    subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
+)
+
+
+def _address(text: str) -> str:
+    # Pages link to it: only web addresses, never javascript:.
+    if text and not text.startswith(("https://", "http://")):
+        raise InputError(f"--submit-to {text}: expected an address, such as https://github.com/YOU/results")
+    return text
+
+
+@app.command(
+    epilog=examples(
+        "lct report results/ opencompass_outputs/ --out site/",
+        "lct report results/ --json",
+        "lct report results/ --section BENCHMARK --csv tables/",
+    )
+)
+def site(
+    results: RunsOrBundles,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for the site, results.parquet and leaderboard.csv. Without it, only print the table.",
+        ),
+    ] = None,
+    data_dir: RunsDataDir = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private",
+            help="Show prompts, gold answers and judges' replies of every benchmark; do not publish such a site.",
+        ),
+    ] = False,
+    with_cases: Annotated[
+        bool,
+        typer.Option("--case-pages/--no-case-pages", help="Add a page for each case with its responses."),
+    ] = True,
+    title: Annotated[str, typer.Option(help="Title of the site.")] = "Long-context leaderboard",
+    submit_to: Annotated[
+        str,
+        typer.Option(
+            callback=_address,
+            help="Address of the repository that takes new results; the page on submitting a model links to it.",
+        ),
+    ] = "",
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md)."
+        ),
+    ] = None,
+    agreement: Annotated[
+        Path | None,
+        typer.Option(help="File of `lct judge compare --out`: how the judges agree with people."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent: add an effective context length up to which the score stays above this bar (RULER: 85.6).",
+        ),
+    ] = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Print a benchmark's own tables in place of the leaderboard; repeatable.",
+            autocompletion=complete_benchmark,
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="Metric to split, or `official`. Default: the headline of each run.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = "",
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=20,
+            help="Number of parts of a context, for scores by position. Default: 5.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            help="New place of built cases that moved. Default: lct_cases of the runs.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV, rich_help_panel=_SECTIONS)] = None,
+    ratings: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="JSON Lines with people's ratings of some answers: print the means of judges corrected by them (docs/judges.md). "
+            "Repeatable."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a leaderboard of runs (the default: `lct report RESULTS... --out site/`).
+
+    RESULTS is any mixture of folders: several models, hosts, seeds and judges. Runs that differ only in seed or time are averaged case by
+    case. A score is not ranked if cases are missing or the version of the task is old; the last column gives the reason. Exit code 1 if
+    anything found had to be left out (damaged, unfinished, not evaluated); the rest is still printed and written.
+    """
+    from long_context_tasks.schema.extras import require
+
+    require("report", "lct report", "polars", *(("jinja2", "plotly") if out is not None else ()))
+    from long_context_tasks.results.lengths import chances, family_lengths, length_document
+    from long_context_tasks.results.sections import SectionOptions
+    from long_context_tasks.site.contents import read_agreement
+
+    if agreement is not None:
+        read_agreement(agreement)  # reports a mistake before the costly work starts
+    collected, cells = collected_cells(
+        results,
+        models,
+        "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
+    )
+    options = SectionOptions(metric, data_dir, cases, bins)
+    _print_tables(collected, cells, section or (), options, ratings or (), csv_dir)
+    _print_counts(collected)
+    limit = None if threshold is None else threshold / 100
+    if json_wanted():
+        lengths = family_lengths(collected.collection, cells, chances(cells), limit)
+        give(None, effective_lengths=[length_document(length) for length in lengths])
+    if out is not None:
+        from long_context_tasks.site.contents import site_contents
+
+        contents, notes = site_contents(
+            collected, cells, data_dir=data_dir, agreement=agreement, threshold=limit
+        )
+        shown = cases_of(collected, data_dir, private=private) if with_cases else iter(())
+        contents = replace(contents, title=title, submit_to=submit_to)
+        _write_site(out, collected, cells, shown, contents, notes)
+    end_with_problems(collected.collection.problems)
+
+
+def _print_tables(
+    collected: "CollectedRuns",
+    cells: "Sequence[Cell]",
+    sections: Sequence[str],
+    options: "SectionOptions",
+    ratings: Sequence[Path],
+    csv_dir: Path | None,
+) -> None:
+    """Print the leaderboard, or benchmarks' own tables in its place, then the judges' means corrected by people's ratings."""
+    from long_context_tasks.results.corrected import corrected_table, read_people
+    from long_context_tasks.results.sections import benchmark_sections, scored_runs
+    from long_context_tasks.results.tables import TERMINAL_COLUMNS, leaderboard, terminal_rows
+
+    people = read_people(ratings) if ratings else None
+    if sections:
+        for name in sections:
+            for section in benchmark_sections(name, collected, options):
+                print_section(section, csv_dir)
+    elif json_wanted():
+        add_table("leaderboard", leaderboard(collected.collection, cells).to_dicts())
+    else:
+        print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT)
+    if people is not None:
+        judged, _ = scored_runs(collected, options)
+        _give_tables([corrected_table(judged, people)], csv_dir)
+
+
+def _print_counts(collected: "CollectedRuns") -> None:
+    collection = collected.collection
+    runs = collection.runs
+    counted = {
+        "run": len(runs),
+        "model": runs["model"].n_unique(),
+        "task": runs["task"].n_unique(),
+        "problem": len(collection.problems),
+        **({"note": len(collection.notes)} if collection.notes else {}),
+    }
+    counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
+    warn(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}")
+    give(None, **{f"{noun}s": n for noun, n in counted.items()} | {"problems": list(collection.problems)})
+
+
+def _write_site(
+    out: Path,
+    collected: "CollectedRuns",
+    cells: "Sequence[Cell]",
+    cases: "Iterator[ShownCase]",
+    contents: "SiteOptions",
+    notes: Sequence[str],
+) -> None:
+    from long_context_tasks.results.tables import FILES, write_tables
+    from long_context_tasks.site.build import build_site
+
+    for note in notes:
+        warn(f"note: {note}")
+    collection = replace(collected.collection, notes=(*collected.collection.notes, *notes))
+    built = build_site(out, collection, cells, cases, replace(contents, downloads=FILES))
+    paths = write_tables(out, collection, cells, contents.lengths)
+    several = "" if built.cases == 1 else "s"
+    say(
+        f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{several}; open it in a browser"
+    )
+    say(f"tables: {', '.join(path.name for path in paths)} in {out}")
+    give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
+
+
+def print_section(section: "Section", csv_dir: Path | None = None) -> None:
+    for problem in section.problems:
+        warn(problem)
+    _give_tables(section.tables, csv_dir)
+    for note in section.notes:
+        say(note)
+
+
+def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
+    from long_context_tasks.results.tables import write_csv
+    from long_context_tasks.schema.report import ALL_TEXT
+
+    shown = [table.without_empty_columns() for table in tables if table.rows]
+    for table in shown:
+        print_table(table.title, table.columns, table.rows, table.text | ALL_TEXT)
+    if csv_dir is not None:
+        write_csv(shown, csv_dir)
+
+
+def collected_cells(
+    results: Sequence[Path], models: "Path | None", expected: str
+) -> "tuple[CollectedRuns, list[Cell]]":
+    """Read runs and print their problems and notes; ``expected`` describes valid input for the error."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.results.models import NO_MODELS, read_models
+
+    known = NO_MODELS if models is None else read_models(models)
+    collected = collect_with_files(results, known)
+    tell(collected.collection.problems, collected.collection.notes)
+    if not len(collected.collection.runs):
+        raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    return collected, cells_of(collected.collection, versions)
+
+
+def cases_of(
+    collected: "CollectedRuns", data_dir: Path | None, *, private: bool = False, inputs: bool = True
+) -> "Iterator[ShownCase]":
+    """Yield the cases of all runs, task by task, as the cards allow them to be shown; ``inputs``: with prompts and gold answers."""
+    from long_context_tasks.hosts.stored import Places, load_task
+    from long_context_tasks.results.case_pages import MOST_FOR_PAGES, shown_cases
+    from long_context_tasks.schema.case_folder import NotInCache
+
+    # Only one task is in memory at a time: its texts may be large.
+    loaded: tuple[str, LoadedTask | None] = ("", None)
+    by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
+    for run, evaluation in by_task:
+        key = evaluation.run.task_key
+        if inputs and key != loaded[0]:
+            try:
+                loaded = (key, load_task(evaluation.run, Places(data_dir), MOST_FOR_PAGES))
+            except InputError as error:
+                loaded = (key, None)  # each page of the run says that the data are missing
+                if isinstance(error, NotInCache):
+                    warn(f"note: no prompts and gold answers on pages: {error}")
+        try:
+            yield from shown_cases(run, evaluation, loaded[1], private=private)
+        except InputError as error:
+            # A later judge's scores can be intact while the responses they belong to are damaged.
+            warn(f"single cases end here: {error}")
 
 
 @app.command(
@@ -81,8 +377,6 @@ def compare(
         read_margins,
         text_in,
     )
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.files import write_whole
 
     if out is not None and out.suffix.lower() not in FORMATS:
         raise InputError(f"--out {out}: the ending sets the format and must be one of {', '.join(FORMATS)}")
@@ -107,8 +401,8 @@ def compare(
     else:
         _print_comparisons(found)
     if out is not None:
-        write_whole(out, text_in(out.suffix.lower(), found), remedy="choose another place with --out")
-        typer.echo(f"written: {out}", err=True)
+        write_whole(out, text_in(out.suffix.lower(), found), remedy=_OTHER_OUT)
+        warn(f"written: {out}")
     end_with_problems(collection.problems)
 
 
@@ -122,11 +416,9 @@ def _print_comparisons(found: "Comparisons") -> None:
     for line in notes(found):
         say(line)
     for line in found.not_compared[:_MOST_NOT_COMPARED]:
-        typer.echo(f"not compared: {line}", err=True)
+        warn(f"not compared: {line}")
     if len(found.not_compared) > _MOST_NOT_COMPARED:
-        typer.echo(
-            f"... and {len(found.not_compared) - _MOST_NOT_COMPARED} more; --out FILE lists all", err=True
-        )
+        warn(f"... and {len(found.not_compared) - _MOST_NOT_COMPARED} more; --out FILE lists all")
 
 
 @app.command(
@@ -161,7 +453,6 @@ def pack(
     from long_context_tasks.results.bundle.pack import pack as pack_runs
     from long_context_tasks.results.checks import CHECKS
     from long_context_tasks.results.collect import collect_with_files
-    from long_context_tasks.schema import InputError
 
     collected = collect_with_files(results)
     problems = collected.collection.problems
@@ -170,26 +461,17 @@ def pack(
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
     packed = pack_runs(collected, out, responses=responses)
-    rows = []
     for bundle in packed:
         read_bundle(bundle.path)  # as its readers will: what is given away must pass their checks
-        rows.append(
-            {
-                "bundle": str(bundle.path),
-                "runs": bundle.runs,
-                "cases_with_responses": bundle.cases,
-                "bytes": bundle.size,
-                "responses_withheld": list(bundle.withheld),
-            }
-        )
-    shown = [[str(bundle.path), str(bundle.runs), str(bundle.cases), f"{bundle.size:,}"] for bundle in packed]
-    print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], shown, values=rows)
+    rows = [[bundle.path, bundle.runs, bundle.cases, bundle.size] for bundle in packed]
+    print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], rows)
     tell((), [f"{old}; it will not be ranked" for bundle in packed for old in bundle.old])
     if withheld := sorted({name for bundle in packed for name in bundle.withheld}):
         say(f"without responses, because the benchmark's card does not allow them: {', '.join(withheld)}")
     give(
         written=[bundle.path for bundle in packed],
         runs=sum(bundle.runs for bundle in packed),
+        responses_withheld=withheld,
         problems=problems,
     )
     end_with_problems(problems)
@@ -223,16 +505,20 @@ def check(
     """
     from long_context_tasks.results.bundle.runs import overview
     from long_context_tasks.results.checks import CHECKS
+    from long_context_tasks.results.tables import printable
 
     paths = _bundles_in(bundles)
     rows, problems = overview(paths)
     names = ("bundle", "model", "host", "task", "judge", "metric", "mean", "n", "version", "notes")
     if rows and (not against or json_wanted()):
-        shown = [[_shown(row[name]) for name in names] for row in rows]
         text = ("model", "host", "task", "judge", "metric", "notes")
-        print_table("bundles", names, shown, text, values=rows)
+        shown = [
+            [printable(row[name]) if isinstance(row[name], str) else row[name] for name in names]
+            for row in rows
+        ]
+        print_table("bundles", names, shown, text, places=4)
     for problem in problems:
-        typer.echo(f"problem: {problem}", err=True)
+        warn(f"problem: {problem}")
     bad = len({problem.partition(": ")[0] for problem in problems})
     counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
     found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
@@ -247,7 +533,6 @@ def check(
 
 def _bundles_in(given: "Sequence[Path]") -> list[Path]:
     from long_context_tasks.results import bundles_below
-    from long_context_tasks.schema import InputError
 
     paths: list[Path] = []
     for place in given:
@@ -268,14 +553,6 @@ def _give_difference(before: "Sequence[Path]", after: "Sequence[Path]") -> None:
     tell(old.collection.problems)
     text = difference_markdown(old, collect_with_files(after))
     give(text.rstrip("\n"), markdown=text)
-
-
-def _shown(value: Any) -> str:
-    from long_context_tasks.results.tables import printable
-
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return "" if value is None else printable(str(value))
 
 
 @app.command(
@@ -331,7 +608,6 @@ def export(
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.case_pages import without_responses
     from long_context_tasks.results.exports import Provider, write_eval_results, write_records
-    from long_context_tasks.schema import InputError
 
     if eee is None and eval_results is None:
         raise InputError("nothing to write; give --eee FOLDER, --eval-results FOLDER, or both")
