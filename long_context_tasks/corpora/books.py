@@ -1,20 +1,45 @@
 """Read novels: texts of Project Gutenberg, folders of chapter files, JSON Lines.
 
-Every form becomes a :class:`Book`: whole paragraphs of the story without front matter, headings and notes.
+The paper: "we meticulously remove identifiers such as chapter numbers and annotations from the content" (Wang et
+al., NAACL 2024, section 3.3). Removed here: the text outside the START and END lines, credits, notes of the
+transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
+and their marks, captions of illustrations, publishers' lists and printers' notes, rows of asterisks, page numbers.
+Whole unwrapped paragraphs remain. :mod:`long_context_tasks.corpora.chapters` finds the headings.
 """
+
+from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, model_validator
 
-from long_context_tasks.corpora.blocks import Block
+from long_context_tasks.corpora.chapters import (
+    Layout,
+    count_warnings,
+    drop_below_headings,
+    find_chapters,
+    is_page_number,
+    separate_run_in,
+    titles_listed,
+    without_pages,
+)
 from long_context_tasks.corpora.forms import form_of
-from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.corpora.headings import (
+    Heading,
+    heading_of,
+    is_closing,
+    is_contents,
+    is_notes,
+    phrase_of,
+    plain,
+    read,
+)
 from long_context_tasks.corpora.plain_files import (
     Id,
     SourceRow,
@@ -25,9 +50,69 @@ from long_context_tasks.corpora.plain_files import (
     stem_of,
     unique,
 )
+from long_context_tasks.corpora.printed_text import (
+    CUT,
+    Block,
+    bare,
+    between_markers,
+    ends_paragraph,
+    is_capitals,
+    is_prose,
+    is_separator,
+    is_title,
+    line_block,
+    patterns,
+    to_blocks,
+    unwrap,
+    without_asides,
+    without_markup,
+)
 from long_context_tasks.schema import InputError
 
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
+# Why words are removed. "marks" are tags, frames and marks of notes, and words that a line end had cut.
+REASONS = ("licence", "front matter", "back matter", "headings", "notes", "captions", "page numbers", "marks")
+
+_TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
+_CREDIT = re.compile(
+    r"(?:(?:this )?(?:e-?book|e-?text|file) (?:was )?(?:produced|prepared|created)|produced by|transcribed (?:from|by)|"
+    r"prepared by|scanned (?:and|by)|html version|proofread)",
+    re.I,
+)
+_NOTE = re.compile(
+    r"\s*(?:\((?:\*+|[†‡])\)\s*\S|\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z](?!\][a-z]))\]\s*\S)"
+)
+_NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z](?!\][a-z]))\]")
+_NOTE_MARK = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
+# Between its mark and the note; a note after a large gap may belong to any part of the text.
+_MOST_BLOCKS_BEFORE_NOTE = 6
+_LARGE_GAP = 3  # blank lines
+# "[Here ends Volume I of the first edition.]"
+_OF_EDITIONS = re.compile(r"\[[^\[\]]*\beditions?\b[^\[\]]*\]$")
+_MOST_OF_EDITIONS = 600  # characters
+_CONTENTS_ENTRY = re.compile(r"(?:\s{2}|\.\s?)\d{1,4}$")
+# A paragraph that begins as speech does, unless it is a quotation with its author.
+_TALK = re.compile(r"[\"“‘«„»'—–-](?!.*(?:--|—|–)\s?[_\"“(]*[A-Z][^—–]{1,80}$)", re.DOTALL)
+_OPENING_QUOTES = '"“‘«'
+_LEAST_TALK = 0.1  # of the paragraphs of a part with a heading of front or back matter that is story
+_MOST_DROPPED = 1500  # words of prose outside the story without a heading of front or back matter
+_MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
+_FEWEST_STORY_WORDS = 60
+# Shares of the words of a book.
+_MOST_FRONT = 0.15
+_MUCH_OF_SHORT = 0.05  # of a short book
+_MOST_BACK = 0.15
+# Additions of publishers and printers.
+_MOST_LIST_HEADING = 90  # characters
+_MOST_PRINTED = 240  # characters of a printer's note
+_NEAR_END = 25  # blocks in which a printer's note is looked for
+_MOST_UNMARKED = 12  # neighbouring blocks of a list without size and price
+_MOST_TAIL = 0.15  # of the words of a book that a list takes
+_MOST_FOR_A_MARK = 8  # blocks of a list for each with a size or a price, on average
+_MOST_PROSE = 60  # words of long paragraphs below a single mark
+_QUOTES = "\"“«„'‘—"
+_LONGEST_CAPTION, _FEWEST_CAPTION_WORDS, _FEWEST_REPEATED_WORDS = 200, 4, 6
+_AROUND = 80  # blocks around a caption in which its words stand again
 
 
 @dataclass(frozen=True)
@@ -57,7 +142,7 @@ class _BookRow(SourceRow):
 
     def record(self) -> Book:
         if self.text is not None:
-            return _from_text(self.id, self.title, self.text)
+            return clean(self.text, self.id, self.title)
         if self.paragraphs is not None:
             blocks = [Block(tuple(text.strip().split("\n")), 1) for text in self.paragraphs if text.strip()]
             kept = tuple(block.text for block in blocks)
@@ -66,7 +151,7 @@ class _BookRow(SourceRow):
         return _from_chapters(self.id, self.title, map("\n\n".join, self.chapters or ()))
 
     @model_validator(mode="after")
-    def _has_a_story(self) -> "_BookRow":
+    def _has_a_story(self) -> _BookRow:
         if self.text is None and self.paragraphs is None and self.chapters is None:
             raise ValueError(
                 'has neither "text" (a string) nor "paragraphs" nor "chapters" (lists of strings)'
@@ -118,14 +203,7 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
     if kind_of(file) == "jsonl":
         yield from read_checked(file, _BookRow, "a book")
     else:
-        yield str(file), _from_text(stem_of(file), "", read_plain(file))
-
-
-def _from_text(book_id: str, title: str, text: str) -> Book:
-    story = clean(text)
-    titles = tuple(heading.title for heading in story.headings if heading.title.strip())
-    found = (story.paragraphs, story.chapters, story.form, titles, story.warnings, story.dropped)
-    return Book(book_id, title or story.title or book_id, *found)
+        yield str(file), clean(read_plain(file), stem_of(file))
 
 
 def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
@@ -135,7 +213,7 @@ def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
     forms: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     for story in map(clean, texts):
-        title = title or story.title or ""
+        title = title or story.title
         chapters += [len(paragraphs) + i for i in story.chapters]
         paragraphs += story.paragraphs
         forms[story.form] += 1
@@ -148,3 +226,491 @@ def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
     """Return a sort key with 2 before 10 that is the same on every system."""
     pieces = re.split(r"(\d+)", path.name.lower())
     return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in pieces if p], path.name
+
+
+def clean(text: str, book_id: str = "", title: str = "") -> Book:
+    """Return the story in the text of a printed book.
+
+    A text without a START line is taken as a whole, minus what is recognised; a text without headings is one chapter.
+    """
+    plain_text = without_markup(text)
+    body, marked = between_markers(plain_text)
+    printed = without_asides(body)
+    with_pages = to_blocks(printed)
+    blocks = separate_run_in(without_pages(with_pages))
+    header = _TITLE.search(plain_text, 0, 20_000)
+    printed_title = " ".join(header[1].split()) if header else ""
+    layout, start, stop, listed = _find_story(blocks, printed_title, marked)
+    above = _headings_above(layout, start, stop)
+    more = _story_outside(layout, start, stop, listed)
+    inside = [*range(start, stop), *(i for part in more for i in part)]
+    _drop_outside(layout, more, frozenset(inside), start)
+    drop_below_headings(layout)
+    paragraphs, chapters = _paragraphs(layout)
+    headings = [heading for _, heading in layout.ordered()]
+    removed = Counter(
+        {
+            "licence": _count(plain_text) - _count(body),
+            "notes": _count(body) - _count(printed),
+            "page numbers": _words(with_pages) - _words(blocks),
+        }
+    )
+    for i, reason in layout.dropped.items():
+        removed[reason] += _words([blocks[i]])
+    for i, heading in layout.ordered():
+        removed["headings"] += _words([blocks[i]]) - _words(_rest(blocks[i], heading))
+    removed["marks"] = _count(text) - removed.total() - sum(map(_count, paragraphs))
+    return Book(
+        book_id,
+        title or printed_title or book_id,
+        tuple(paragraphs),
+        tuple(chapters),
+        form_of(
+            blocks,
+            blocks[min(inside, default=0) : max(inside, default=-1) + 1],
+            [block for i, block in enumerate(blocks) if layout.is_text(i)],
+            headings,
+        ),
+        tuple(heading.title for heading in headings if heading.title.strip()),
+        (*count_warnings([*above, *headings]), *_doubts(blocks, more)),
+        {reason: removed[reason] for reason in REASONS},
+    )
+
+
+def _count(text: str) -> int:
+    return len(text.replace(CUT, " ").split())
+
+
+def _words(blocks: Iterable[Block]) -> int:
+    return sum(_count(block.text) if CUT in block.text else block.size for block in blocks)
+
+
+def _rest(block: Block, heading: Heading) -> list[Block]:
+    """Return the last lines of a heading's block that are story, as a block."""
+    return [Block(block.lines[-heading.rest :], 1)] if heading.rest else []
+
+
+def _candidates(blocks: Sequence[Block]) -> Layout:
+    """Return the blocks with everything that each may be by its own words."""
+    layout = Layout(blocks)
+    marks: set[str] = set()
+    for i, block in enumerate(blocks):
+        short = len(block.lines) <= 2
+        if _is_note(blocks, i, marks):
+            layout.drop(i, "notes")
+        elif short and patterns()["leftovers"].fullmatch(block.text):
+            layout.drop(i, "page numbers" if is_page_number(block) else "captions")
+        elif is_separator(block) or is_closing(block):
+            layout.drop(i, "headings")
+        elif heading := heading_of(block):
+            layout.set_heading(i, heading)
+        elif is_page_number(block) or (len(block.lines) == 1 and not block.text.strip(CUT + " ")):
+            layout.drop(i, "page numbers")
+        if "[" in block.text:
+            marks |= set(_NOTE_NUMBER.findall(block.text))
+    for i in _captions(layout):
+        layout.drop(i, "captions")
+    return layout
+
+
+def _is_note(blocks: Sequence[Block], i: int, marks: Set[str]) -> bool:
+    """Return whether a block is a footnote whose mark is in the text above; ``marks`` has the numbers of marks so far."""
+    block = blocks[i]
+    if block.text[0] in "*†‡[(" and (note := _NOTE.match(block.lines[0])):
+        near = 0 if block.gap >= _LARGE_GAP else max(0, i - _MOST_BLOCKS_BEFORE_NOTE)
+        if note["mark"]:
+            found = note["mark"] in marks
+        else:
+            found = any(_NOTE_MARK.search(line) for above in blocks[near:i] for line in above.lines)
+        if found:
+            return True
+    return (
+        block.text[0] == "["
+        and len(block.text) < _MOST_OF_EDITIONS
+        and _OF_EDITIONS.match(block.text) is not None
+    )
+
+
+# Where the story begins and ends.
+
+
+def _find_story(blocks: Sequence[Block], title: str, marked: bool) -> tuple[Layout, int, int, Set[int]]:
+    """Find the headings of a book and the bounds of its story.
+
+    Args:
+        blocks: the whole book.
+        title: its title, or an empty string.
+        marked: whether the text has a START line, so that a title page precedes the story.
+
+    Returns:
+        The book with its headings, the first block of the story, the first block after it, and the blocks of tables of contents
+        and the first one of a list of books.
+    """
+    candidates = _candidates(blocks)
+    end = _list_of_books(blocks)
+    if end is not None:
+        candidates.set_heading(end, Heading("back"))
+    listing, contents = _contents_pages(candidates)
+    # The front matter ends where the story begins, which only headings show, so that they are found twice.
+    start, _ = _bounds(find_chapters(candidates, title), marked)
+    if contents and start == len(blocks):
+        start = max(contents) + 1
+    front = _entries(candidates, listing, contents) or [
+        block for block in blocks[:start] if not is_prose(block)
+    ]
+    layout = find_chapters(candidates, title, titles_listed(front), start)
+    start, stop = _bounds(layout, marked)
+    for i in (*contents, *(i for i in range(stop) if i in layout.headings and is_notes(blocks[i]))):
+        layout.drop(i)
+    return layout, start, stop, contents | ({end} if end is not None else set())
+
+
+def _headings_above(layout: Layout, start: int, stop: int) -> list[Heading]:
+    """Return the counted headings directly above the story: the heading of its first part is above that of its first chapter."""
+    above = takewhile(
+        lambda i: not layout.is_text(i) or not is_prose(layout.blocks[i]), reversed(range(start))
+    )
+    counted = layout.styles(start, stop)
+    found = [layout.headings[i] for i in reversed(list(above)) if i in layout.headings]
+    return [heading for heading in found if heading.style in counted]
+
+
+def _contents_pages(layout: Layout) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the blocks of tables of contents up to a preface or the first prose, and those without its own headings."""
+    inside: set[int] = set()
+    own: set[int] = set()
+    open_at = None
+    for i, block in enumerate(layout.blocks):
+        heading = layout.headings.get(i)
+        if is_contents(block):
+            open_at = i
+        elif open_at is not None and (
+            (heading and heading.style == "front" and block.gap >= 2 and len(block.lines) == 1)
+            or ((heading is None or heading.rest) and is_prose(block) and not _is_list(block))
+            or _begins_again(layout.blocks, open_at, i)
+        ):
+            above = i - 1
+            while (
+                above > open_at
+                and len(layout.blocks[above].lines) <= 3
+                and (above not in layout.headings or layout.headings[above].number in (None, 1))
+            ):
+                own.add(above)
+                above -= 1
+            open_at = None
+        if open_at is not None:
+            inside.add(i)
+    return frozenset(inside), frozenset(inside - own)
+
+
+def _begins_again(blocks: Sequence[Block], contents: int, i: int) -> bool:
+    """Return whether a block repeats the first title of the contents above the story."""
+    block = blocks[i]
+    return (
+        block.gap >= _LARGE_GAP
+        and is_title(block)
+        and plain(block.text) in titles_listed(blocks[contents + 1 : i])
+        and any(is_prose(below) and not _is_list(below) for below in blocks[i + 1 : i + 4])
+    )
+
+
+def _is_list(block: Block) -> bool:
+    """Return whether most lines of a block end in a page number, or are titles."""
+    entries = sum(
+        bool(_CONTENTS_ENTRY.search(line)) or is_title(line_block(line), final_stop=True)
+        for line in block.lines
+    )
+    return 2 * entries >= len(block.lines) > 1
+
+
+def _entries(layout: Layout, listing: Set[int], contents: Set[int]) -> list[Block]:
+    """Return the blocks of the contents before the book begins with a repeated entry or a number 1."""
+    seen: set[str] = set()
+    end = None
+    for i in sorted(listing):
+        if i not in contents:
+            if plain(layout.blocks[i].text) in seen:
+                end = i
+                break
+            if end is None and i in layout.headings and layout.headings[i].number == 1:
+                end = i
+        seen |= titles_listed([layout.blocks[i]])
+    return [layout.blocks[i] for i in sorted(listing) if end is None or i < end]
+
+
+def _bounds(layout: Layout, marked: bool) -> tuple[int, int]:
+    """Return the index of the first block of the story, and of the first one after it."""
+    blocks = layout.blocks
+    stop = _back_matter(layout)
+    start = _first_told_heading(layout, stop)
+    limit = stop if start is None else start
+    if (unheaded := _story_below_front(layout, limit)) is not None:
+        return unheaded, stop
+    first_heading = min(layout.headings, default=len(blocks))
+    fronted = any(heading.style == "front" for _, heading in layout.ordered(0, limit))
+    if not marked and not fronted:
+        # Nothing indicates a table of contents, so a short first chapter is not one of its lines.
+        limit = min(limit, first_heading)
+    before = [
+        i
+        for i in range(min(limit, first_heading))
+        if layout.is_text(i) and is_prose(blocks[i]) and not _CREDIT.match(blocks[i].text)
+    ]
+    total = layout.before[-1] or 1
+    most = _MOST_FRONT * total if fronted else min(_MOST_FRONT * total, _MOST_DEDICATION)
+    if before and (not marked or layout.words(before) > most):
+        return before[0], stop
+    return limit, stop
+
+
+def _back_matter(layout: Layout) -> int:
+    total = layout.before[-1] or 1
+    for i, heading in layout.ordered():
+        if (
+            heading.style == "back"
+            and total - layout.before[i] < _MOST_BACK * total
+            and layout.before[i]
+            # Notes of one chapter are above the next one, whose number continues; notes at the end have their own numbers.
+            and not (is_notes(layout.blocks[i]) and layout.styles(0, i) & layout.styles(i))
+        ):
+            return i
+    return len(layout.blocks)
+
+
+def _first_told_heading(layout: Layout, stop: int) -> int | None:
+    """Return the first heading of the story: enough prose follows it, unlike an entry of a table of contents."""
+    blocks, total = layout.blocks, layout.before[-1] or 1
+    needed = min(_FEWEST_STORY_WORDS, max(6, total // 100))
+    places = sorted(layout.headings)
+    for i, following in pairwise([*places, len(blocks)]):
+        heading = layout.headings[i]
+        if heading.style in ("front", "back") or i >= stop:
+            continue
+        own = blocks[i].lines[len(blocks[i].lines) - heading.rest :]
+        told = layout.words(range(i + 1, following), is_prose) + sum(len(line.split()) for line in own)
+        if told >= needed:
+            return i
+    # A table of contents may be at the end.
+    above = [i for i in places if i < stop and layout.before[i] < total / 2]
+    if not above:
+        return None
+    # Only front matter has headings, so the story begins at the first large gap below them, or directly.
+    last = above[-1] + 1
+    start = next((i for i in range(last, stop) if blocks[i].gap >= _LARGE_GAP), last)
+    return start if layout.before[start] < _MOST_FRONT * total else last
+
+
+def _story_below_front(layout: Layout, limit: int) -> int | None:
+    """Return the first block of a story without a heading between the front matter and the first chapter.
+
+    A preface ends at a title, or at a large gap below its text, if much prose follows.
+    """
+    blocks = layout.blocks
+    last = max((i for i, heading in layout.ordered(0, limit) if heading.style == "front"), default=None)
+    if last is None:
+        return None
+
+    def words(start: int) -> int:
+        told = (
+            i for i in range(start, limit) if layout.is_text(i) and blocks[i].text[0] not in _OPENING_QUOTES
+        )
+        return layout.words(told, is_prose)
+
+    much = min(_MOST_DROPPED, _MUCH_OF_SHORT * layout.before[-1])
+    if words(last + 1) < much:
+        return None
+    breaks = (
+        i
+        for i in range(last + 2, limit)
+        if i not in layout.headings
+        and (blocks[i].gap >= _LARGE_GAP or (blocks[i].gap >= 2 and is_title(blocks[i])))
+    )
+    found = next(breaks, None)
+    if found is not None and words(found) >= much:
+        return found
+    return last + 1 if words(last + 1) > _MOST_FRONT * layout.before[-1] else None
+
+
+# Parts above and below the story that belong to it.
+
+
+def _story_outside(layout: Layout, start: int, stop: int, listed: Set[int]) -> list[range]:
+    """Return the long parts outside the story that belong to it: without a heading of front or back matter, or with talk."""
+    parts: list[list[int]] = []
+    for outside in (range(start), range(stop, len(layout.blocks))):
+        parts.append([])
+        known = False
+        for i in outside:
+            matter = _is_matter(layout, i)
+            if i in layout.headings and (matter or known or i < start):
+                known = matter and phrase_of(bare(layout.blocks[i].text)) != "ends"
+                parts.append([i] if known else [])
+            elif (parts[-1] or is_prose(layout.blocks[i])) and not layout.blocks[i].text.isspace():
+                parts[-1].append(i)
+    return [
+        range(part[0], prose[-1] + 1)
+        for part in parts
+        if part and part[0] not in listed and (prose := _story_in(layout, part, listed))
+    ]
+
+
+def _is_matter(layout: Layout, i: int) -> bool:
+    return i in layout.headings and layout.headings[i].style in ("front", "back")
+
+
+def _story_in(layout: Layout, part: Sequence[int], listed: Set[int]) -> list[int]:
+    """Return the paragraphs of a part outside the story if it is too long, or has too much talk, to be dropped."""
+    blocks = layout.blocks
+    prose = [
+        i
+        for i in part
+        if layout.is_text(i) and i not in listed and is_prose(blocks[i]) and not read(blocks[i].text)
+    ]
+    if layout.words(prose) <= _MOST_DROPPED:
+        return []
+    if not _is_matter(layout, part[0]):
+        return prose
+    talk = sum(_TALK.match(blocks[i].text) is not None for i in prose)
+    return prose if talk >= _LEAST_TALK * len(prose) and not is_notes(blocks[part[0]]) else []
+
+
+def _drop_outside(layout: Layout, more: Sequence[range], inside: Set[int], start: int) -> None:
+    """Make the kept parts outside the story parts of it, and drop the rest there; ``start`` is the first block of the story."""
+    for i in range(len(layout.blocks)):
+        if i not in inside:
+            layout.drop(i, "front matter" if i < start else "back matter")
+    for part in more:
+        if part[0] in layout.headings:
+            layout.set_heading(part[0], Heading("named", title=layout.blocks[part[0]].text))
+
+
+def _doubts(blocks: Sequence[Block], more: Sequence[range]) -> list[str]:
+    return [
+        f"{_words(blocks[i] for i in part):,} words above or below the story are kept: {blocks[part[0]].text[:60]!r}"
+        for part in more
+    ]
+
+
+# The paragraphs of the story.
+
+
+def _paragraphs(layout: Layout) -> tuple[list[str], list[int]]:
+    """Return the paragraphs of a story, and the index of the first one of each chapter."""
+    paragraphs: list[str] = []
+    chapters: list[int] = []
+    opens, cut = True, False
+    for i, block in enumerate(layout.blocks):
+        if i in layout.dropped:
+            cut = cut or CUT in block.text or is_page_number(block) or layout.dropped[i] == "captions"
+            continue
+        heading = layout.headings.get(i)
+        opens = opens or heading is not None
+        for told in _rest(block, heading) if heading else [block]:
+            if not (text := unwrap(told)):
+                continue
+            if opens:
+                chapters.append(len(paragraphs))
+                opens = False
+            elif cut and text[0].islower() and not ends_paragraph(paragraphs[-1]):
+                # A picture or a page number had cut the paragraph in two.
+                paragraphs[-1] += f" {text}"
+                continue
+            paragraphs.append(text)
+        cut = False
+    return paragraphs, chapters
+
+
+# Additions of publishers and printers: lists of books, printers' notes, and captions of pictures.
+
+
+def _list_of_books(blocks: Sequence[Block]) -> int | None:
+    """Return the first block of a publisher's list or a printer's note at the end of a text, or None."""
+    left, first = _MOST_TAIL * sum(block.size for block in blocks), len(blocks)
+    while first and left > 0:
+        first -= 1
+        left -= blocks[first].size
+    tail = range(first, len(blocks))
+    sure = {i for i in tail if _is_sure(blocks, i)}
+    priced = patterns()["prices"]
+    marks = [i for i in tail if i in sure or (priced.search(blocks[i].text) and not is_prose(blocks[i]))]
+    begin = len(blocks)
+    for mark, following in reversed(list(pairwise([*marks, len(blocks)]))):
+        if following - mark > _MOST_UNMARKED:
+            break
+        # A list does not begin with a price, because stories have sums of money too.
+        begin = mark if mark in sure else begin
+    own = [mark for mark in marks if mark >= begin]
+    prose = sum(block.size for block in blocks[begin:] if is_prose(block) and len(block.text) > _MOST_PRINTED)
+    if (
+        not own
+        or len(own) * _MOST_FOR_A_MARK < len(blocks) - begin
+        or (len(own) == 1 and prose > _MOST_PROSE)
+    ):
+        return None
+    while begin > first and len(blocks[begin - 1].lines) <= 2 and is_title(blocks[begin - 1]):
+        begin -= 1
+    return begin
+
+
+def _is_sure(blocks: Sequence[Block], i: int) -> bool:
+    block = blocks[i]
+    if block.text[0] in _QUOTES:
+        return False
+    heading = len(block.text) <= _MOST_LIST_HEADING and block.gap >= 2
+    if heading and patterns()["lists"].fullmatch(bare(block.text)):
+        return True
+    if len(block.text) <= _MOST_PRINTED and len(blocks) - i <= _NEAR_END:
+        names = sum(not word.islower() for word in block.text.split())
+        if patterns()["printed"].match(block.text) or (
+            patterns()["presses"].search(block.text) and 2 * names >= block.size
+        ):
+            return True
+    return patterns()["formats"].search(block.text) is not None
+
+
+def _captions(layout: Layout) -> set[int]:
+    """Return the captions: blocks in a list of pictures, with a word such as "Plate", or that repeat words of the text nearby."""
+    blocks = layout.blocks
+    listed: set[str] = set()
+    own: set[int] = set()
+    found: set[int] = set()
+    for i, block in enumerate(blocks):
+        if patterns()["pictures"].fullmatch(bare(block.text)):
+            own = set(_listing(layout, i))
+            listed |= {plain(re.sub(r"[\W\d]+$|^[\W\d]+", "", line)) for j in own for line in blocks[j].lines}
+    listed = {entry for entry in listed if len(entry) > 8}
+    for i, block in enumerate(blocks):
+        if i in own or not layout.is_text(i) or len(block.text) > _LONGEST_CAPTION or len(block.lines) > 3:
+            continue
+        named = patterns()["captions"].fullmatch(block.text) is not None and not is_prose(block)
+        # Below a heading comes its title, and a listed name may be called by somebody.
+        called = block.text[0] in _QUOTES and block.size < _FEWEST_CAPTION_WORDS
+        is_listed = bool(listed) and not called and plain(block.text) in listed
+        if named or (i - 1 not in layout.headings and (is_listed or _is_said_near(blocks, i))):
+            found.add(i)
+    return found
+
+
+def _listing(layout: Layout, heading: int) -> range:
+    """Return the blocks of a list of pictures, which prose or another heading ends."""
+    blocks, end = layout.blocks, heading + 1
+    while (
+        end < len(blocks)
+        and end not in layout.headings
+        and (len(blocks[end].lines) > 2 or not is_prose(blocks[end]))
+    ):
+        end += 1
+    return range(heading + 1, end)
+
+
+def _is_said_near(blocks: Sequence[Block], i: int) -> bool:
+    """Return whether a block in capitals or italics repeats words of a longer one nearby."""
+    text = blocks[i].text
+    apart = is_capitals(text) or (text[0] == text[-1] == "_" and text.count("_") == 2 and blocks[i].gap >= 2)
+    if not apart or blocks[i].size < _FEWEST_REPEATED_WORDS or text[-1] == ":":
+        return False
+    said = plain(text)
+    around = blocks[max(0, i - _AROUND) : i + _AROUND]
+    return any(
+        block.size > blocks[i].size and is_prose(block) and said in plain(block.text) for block in around
+    )

@@ -13,17 +13,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from statistics import median
 
-from long_context_tasks.corpora.blocks import (
+from long_context_tasks.corpora.headings import (
+    BARE_NUMBERS,
+    HEADING_GAP,
+    LONGEST_HEADING,
+    TITLE_MARKS,
+    Heading,
+    any_keyword,
+    count_in,
+    is_closing,
+    keyword_of,
+    narrates,
+    plain,
+    read,
+    readings,
+    run_in_number,
+    without_number,
+)
+from long_context_tasks.corpora.printed_text import (
+    CUT,
     MOST_HEADING_LINES,
     MOST_TITLE_WORDS,
     QUOTES,
     Block,
     bare,
+    ends_paragraph,
     ends_sentence,
     is_capitals,
     is_prose,
@@ -32,20 +51,6 @@ from long_context_tasks.corpora.blocks import (
     is_title,
     line_block,
 )
-from long_context_tasks.corpora.headings import (
-    BARE_NUMBERS,
-    HEADING_GAP,
-    LONGEST_HEADING,
-    TITLE_MARKS,
-    Heading,
-    is_closing,
-    narrates,
-    run_in_number,
-    without_number,
-)
-from long_context_tasks.corpora.layout import Layout
-from long_context_tasks.corpora.numerals import any_keyword, count_in, keyword_of, plain, read, readings
-from long_context_tasks.corpora.pages import WORDS_A_PAGE
 
 _PAGE = re.compile(r"(?<![\s.·…_])[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
 _MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*")
@@ -63,6 +68,173 @@ _WORDS_A_CHAPTER = 300  # at least, between headings that only their looks make 
 _WORDS_A_SECTION = 40
 _FEWEST_WORDS_OF_RUN_IN = 32  # titles with a number are shorter than paragraphs
 _FEWEST_PAGE_NUMBERS = 8
+# Page numbers.
+WORDS_A_PAGE = 600  # a series of digits whose median distance is less may number pages
+_OF_PAGES = "0123456789[]"
+_NUMBER = re.compile(
+    r"[\s\[({\-–—|]*(?:(?:page|pg|p)\.?\s*)?(?P<number>\d{1,4})[\s\])}.\-–—|]*", re.IGNORECASE
+)
+_FEWEST_NUMBERS = 4
+_SHARE = 0.6  # of the numbers on lines of their own that count up
+_CUTTING = 0.2  # of them that are within a sentence
+_MOST_PAGES_APART = 3
+# Lines below a heading.
+_FIRST_WORD_IN_CAPITALS = re.compile(r"\W*(?:[A-Z][A-Z’']+|[AI] [A-Z]{2,})\b")
+_SET_OFF = re.compile(r"(?:_[^_]+_|_?\(.+\)_?)[.]?$")
+_ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
+_SYNOPSIS_IN_BRACKETS = re.compile(r"_?\[[^\[\]]{20,900}\]_?")
+_LINE_IN_BRACKETS = re.compile(r"_?\(.{1,80}\)_?")
+_OF_ARGUMENTS = frozenset(["open", "words", "set", "present"])
+_FEWEST_ARGUMENTS = 6
+_MOST_MOTTO_WORDS = 130
+_MOST_ARGUMENT_WORDS = 80
+_MOST_SHORT_WORDS = 15
+_MOST_AUTHOR_WORDS = 8
+_MOST_TEASER_WORDS = 30
+_AUTHOR_INDENT = 8  # columns
+_LEAST_APART = 150  # words between headings without a keyword, the median; items of a list are closer
+
+
+class Layout:
+    """A book while its headings are being found; a block is a heading, dropped, or a part of the text."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        self.headings: dict[int, Heading] = {}  # headings and candidates by the index of their block
+        self.dropped: dict[int, str] = {}  # index of a block -> why it is removed, one of gutenberg.REASONS
+        # Number of words before each block, and of the whole book at the end.
+        self.before = [0, *accumulate(block.size for block in blocks)]
+        # The usual number of blank lines between blocks.
+        self.gap = Counter(block.gap for block in blocks).most_common(1)[0][0] if blocks else 1
+
+    def copy(self) -> Layout:
+        """Return a layout whose labels may change independently."""
+        other = Layout.__new__(Layout)
+        other.__dict__ |= self.__dict__ | {"headings": dict(self.headings), "dropped": dict(self.dropped)}
+        return other
+
+    def is_text(self, i: int) -> bool:
+        """Return whether a block is neither a heading nor dropped."""
+        return i not in self.headings and i not in self.dropped
+
+    def set_heading(self, i: int, heading: Heading) -> None:
+        self.dropped.pop(i, None)
+        self.headings[i] = heading
+
+    def drop(self, i: int, reason: str = "headings") -> None:
+        self.headings.pop(i, None)
+        self.dropped[i] = reason
+
+    def ordered(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Heading]]:
+        """Yield the headings from block ``start`` to before block ``stop`` in the order of the book."""
+        end = len(self.blocks) if stop is None else stop
+        for i in sorted(self.headings):
+            if start <= i < end:
+                yield i, self.headings[i]
+
+    def styles(self, start: int = 0, stop: int | None = None) -> set[str]:
+        """Return the styles of numbered headings in a part of the book."""
+        return {heading.style for _, heading in self.ordered(start, stop) if heading.number}
+
+    def words(self, indices: Iterable[int], of: Callable[[Block], bool] = bool) -> int:
+        return sum(block.size for block in map(self.blocks.__getitem__, indices) if of(block))
+
+    def are_apart(self, places: Sequence[int]) -> bool:
+        """Return whether blocks are as far apart as headings; in a short book with many of them, they are closer."""
+        return self.median_apart(places) >= min(_LEAST_APART, self.before[-1] / (3 * len(places)))
+
+    def median_apart(self, places: Sequence[int]) -> float:
+        if len(places) < 2:
+            return 0
+        return median(self.before[b] - self.before[a] for a, b in pairwise(places))
+
+
+# Numbers of printed pages, and of chapters in their first paragraphs.
+
+
+def without_pages(blocks: list[Block]) -> list[Block]:
+    """Put :data:`CUT` in place of page numbers on a line of their own directly above, below or within a paragraph."""
+    lines = [
+        (i, k, int(found["number"]))
+        for i, block in enumerate(blocks)
+        for k, line in enumerate(block.lines)
+        if (k in (0, len(block.lines) - 1) or line.lstrip()[:1] in _OF_PAGES)
+        and (found := _NUMBER.fullmatch(line))
+    ]
+    beside = [i for i, _, _ in lines if len(blocks[i].lines) > 1]
+    if len(beside) < _FEWEST_NUMBERS:
+        return blocks
+    counted = [
+        lines[place]
+        for place in count_in([number for *_, number in lines], again=False, step=_MOST_PAGES_APART)
+    ]
+    if len(counted) < max(_FEWEST_NUMBERS, _SHARE * len(lines)):
+        return blocks
+    # Numbers of chapters have lines of their own too, but do not cut sentences.
+    if sum(_cuts(blocks, i, k) for i, k, _ in counted) < _CUTTING * len(counted):
+        return blocks
+    places: dict[int, list[int]] = {}
+    for i, k, _ in counted:
+        places.setdefault(i, []).append(k)
+    parts: list[Block] = []
+    for i, block in enumerate(blocks):
+        parts += _cut(block, places[i]) if i in places else [block]
+    return parts
+
+
+def is_page_number(block: Block) -> bool:
+    """Return whether a block is a number, perhaps with the word "page"."""
+    return len(block.lines) == 1 and bool(_NUMBER.fullmatch(block.text))
+
+
+def _cuts(blocks: Sequence[Block], i: int, k: int) -> bool:
+    """Return whether an unfinished sentence precedes line ``k`` of a block."""
+    above = blocks[i].lines[k - 1] if k else blocks[i - 1].text if i else ""
+    return bool(above) and not ends_sentence(above)
+
+
+def _cut(block: Block, numbers: Sequence[int]) -> list[Block]:
+    """Return a block without some lines; a number above or below the others leaves a mark in a block of its own."""
+    last = len(block.lines) - 1
+    kept = tuple(line for k, line in enumerate(block.lines) if k not in numbers)
+    parts = [Block((CUT,), block.gap)] if 0 in numbers else []
+    if kept:
+        parts.append(Block(kept, 1 if parts else block.gap))
+    return [*parts, Block((CUT,), 1)] if last in numbers and kept else parts
+
+
+def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
+    """Give chapter numbers blocks of their own if the first paragraphs of most chapters begin with theirs."""
+    found = {
+        i: run_in
+        for i, block in enumerate(blocks)
+        if (run_in := run_in_number(block))
+        and is_prose(Block(run_in[2], 0))
+        and not is_synopsis(block.text)
+        and not ARGUMENT.match(run_in[2][0])
+    }
+    places = [i for i in found if blocks[i].size > MOST_TITLE_WORDS]
+    numbers = [found[i][0] for i in places]
+    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
+    if (
+        len(places) < max(_FEWEST, MOST * len(found))
+        or sum(steps) < MOST * len(steps)
+        or not Layout(blocks).are_apart(places)
+        # Arguments have numbers too, but are short and in the present tense.
+        or (
+            median(blocks[i].size for i in places) < _FEWEST_WORDS_OF_RUN_IN
+            and sum(narrates(blocks[i].text) for i in places) < MOST * len(places)
+        )
+    ):
+        return list(blocks)
+    separate: list[Block] = []
+    for i, block in enumerate(blocks):
+        if i in found:
+            _, head, rest = found[i]
+            separate += [Block((head,), max(block.gap, 2)), Block(rest, 1)]
+        else:
+            separate.append(block)
+    return separate
 
 
 def find_chapters(
@@ -194,40 +366,6 @@ def _find_counted_shapes(layout: Layout) -> None:
             style = month[0] if month else shape.replace("#", "").strip(TITLE_MARKS)
             for i, value, title in members:
                 layout.set_heading(i, Heading(style, value, title))
-
-
-def separate_run_in(blocks: Sequence[Block]) -> list[Block]:
-    """Give chapter numbers blocks of their own if the first paragraphs of most chapters begin with theirs."""
-    found = {
-        i: run_in
-        for i, block in enumerate(blocks)
-        if (run_in := run_in_number(block))
-        and is_prose(Block(run_in[2], 0))
-        and not is_synopsis(block.text)
-        and not ARGUMENT.match(run_in[2][0])
-    }
-    places = [i for i in found if blocks[i].size > MOST_TITLE_WORDS]
-    numbers = [found[i][0] for i in places]
-    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
-    if (
-        len(places) < max(_FEWEST, MOST * len(found))
-        or sum(steps) < MOST * len(steps)
-        or not Layout(blocks).are_apart(places)
-        # Arguments have numbers too, but are short and in the present tense.
-        or (
-            median(blocks[i].size for i in places) < _FEWEST_WORDS_OF_RUN_IN
-            and sum(narrates(blocks[i].text) for i in places) < MOST * len(places)
-        )
-    ):
-        return list(blocks)
-    separate: list[Block] = []
-    for i, block in enumerate(blocks):
-        if i in found:
-            _, head, rest = found[i]
-            separate += [Block((head,), max(block.gap, 2)), Block(rest, 1)]
-        else:
-            separate.append(block)
-    return separate
 
 
 # Titles of the table of contents.
@@ -480,6 +618,187 @@ def _take_titles_below(layout: Layout) -> None:
     if len(short) >= max(_FEWEST, MOST * len(below)):
         for i in short:
             layout.headings[i] = replace(layout.headings[i], title=" ".join(below[i]), rest=0)
+
+
+# Lines below a heading that are not story: titles, arguments ("In which ..."), mottoes with their authors.
+
+
+def drop_below_headings(layout: Layout) -> None:
+    """Drop titles, arguments and mottoes below the headings; a title becomes that of its heading."""
+    habits = _Habits.of(layout)
+    below: list[int] = []
+    heading = None  # the index of the last heading
+    opens, title_found, argument_found = True, False, False
+    for i in range(len(layout.blocks)):
+        if i in layout.dropped:
+            continue
+        if i in layout.headings:
+            heading, argument_found = i, False
+            opens, title_found = not layout.headings[i].rest, bool(layout.headings[i].title)
+        elif opens and (kind := _belongs_to_heading(layout, i, title_found, habits)):
+            if kind == "title" and heading is not None:
+                layout.headings[heading] = replace(layout.headings[heading], title=layout.blocks[i].text)
+            title_found = kind == "title" or title_found
+            argument_found = kind == "argument" or argument_found
+            below.append(i)
+        elif opens and (
+            _is_motto(layout, i, habits) or (not argument_found and _is_argument(layout, i, habits))
+        ):
+            title_found = argument_found = True
+            below.append(i)
+        else:
+            opens = False
+    for i in below:
+        layout.drop(i)
+
+
+@dataclass(frozen=True)
+class _Habits:
+    """Text that usually follows a chapter heading in this book."""
+
+    stops: bool  # titles that may end in a full stop, or synopses with dashes
+    mottoes: bool  # quotations with their authors
+    arguments: frozenset[str]  # the usual marks of an argument, see _argument_marks
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Habits:
+        blocks = layout.blocks
+        untitled = [
+            blocks[i + 1] for i, heading in layout.ordered() if not heading.title and _text_below(layout, i)
+        ]
+        stops = sum(_is_title_or_synopsis(block) for block in untitled)
+        mottoes = sum(_is_indented(block) and _has_author(block) for block in untitled)
+        return cls(
+            len(untitled) >= _FEWEST and stops >= MOST * len(untitled),
+            mottoes >= _FEWEST,
+            _usual_arguments(layout),
+        )
+
+
+def _text_below(layout: Layout, i: int) -> bool:
+    return i + 1 < len(layout.blocks) and layout.is_text(i + 1)
+
+
+def _is_title_or_synopsis(block: Block) -> bool:
+    return is_title(block, final_stop=True) or is_synopsis(block.text)
+
+
+def _usual_arguments(layout: Layout) -> frozenset[str]:
+    blocks = layout.blocks
+    first = []
+    for i, heading in layout.ordered():
+        if not heading.rest and _text_below(layout, i):
+            place = i + 1 + (not heading.title and _is_title_or_synopsis(blocks[i + 1]))
+            first += [place] if place < len(blocks) and layout.is_text(place) else []
+    marks = Counter(mark for i in first for mark in _argument_marks(blocks, i))
+    # If the next paragraph is in the present too, so is the story.
+    marks["present"] -= 2 * sum("present" in _argument_marks(blocks, i + 1) for i in first)
+    long = [block.text for block in blocks if block.size > MOST_TITLE_WORDS]
+    if sum(" the " in text for text in long) < MOST * len(long):
+        del marks["present"]  # only English tenses are known
+    usual = {mark for mark, times in marks.items() if times >= max(_FEWEST, MOST * len(first))}
+    if marks["short"] < max(_FEWEST_ARGUMENTS, _NEARLY_ALL * len(first)):
+        usual.discard("short")
+    shown = sum(bool(_argument_marks(blocks, i) & _OF_ARGUMENTS) for i in first)
+    if "present" in usual and len(first) >= _FEWEST_ARGUMENTS and shown >= _NEARLY_ALL * len(first):
+        usual |= _OF_ARGUMENTS
+    return frozenset(usual)
+
+
+def _argument_marks(blocks: Sequence[Block], i: int) -> frozenset[str]:
+    """Return the marks of an argument, a date or a motto that a block below a heading has.
+
+    A paragraph of the story may have them too, so they count only if most chapters have the same (:class:`_Habits`).
+    """
+    if i >= len(blocks) or len((text := blocks[i].text).split()) > _MOST_ARGUMENT_WORDS:
+        return frozenset()
+    after = [block.gap for block in blocks[i + 1 : i + 3]]
+    below = blocks[i + 1] if after else None
+    marks = {
+        "open": not ends_sentence(text),
+        "words": ARGUMENT.match(text),
+        "set": _SET_OFF.match(text),
+        "author": _has_author(blocks[i]),
+        "apart": len(after) == 2 and after[0] >= 2 and after[0] > after[1],
+        "short": below
+        and blocks[i].size <= _MOST_SHORT_WORDS < below.size
+        and text[0] not in f"{QUOTES}—–-"
+        and not narrates(text),
+        "present": " " in text and not narrates(text),
+        # Printers set the first word of a chapter in capitals.
+        "initial": below
+        and is_prose(below)
+        and _FIRST_WORD_IN_CAPITALS.match(below.text)
+        and not _FIRST_WORD_IN_CAPITALS.match(text),
+    }
+    return frozenset(mark for mark, found in marks.items() if found)
+
+
+def _is_argument(layout: Layout, i: int, habits: _Habits) -> bool:
+    """Return whether a block below a heading is an argument, as most chapters of the book have one."""
+    return bool(habits.arguments and habits.arguments & _argument_marks(layout.blocks, i))
+
+
+def _is_motto(layout: Layout, i: int, habits: _Habits) -> bool:
+    """Return whether a block begins an indented quotation with its author, or any in a book full of mottoes."""
+    blocks, end = layout.blocks, i
+    while end < len(blocks) and layout.is_text(end) and _is_indented(blocks[end]):
+        end += 1
+    run = blocks[i:end]
+    if not run or end == len(blocks) or sum(block.size for block in run) > _MOST_MOTTO_WORDS:
+        return False
+    # The author may have a block of its own.
+    above, last = blocks[end - 2], blocks[end - 1]
+    apart = end > 1 and len(above.lines) > 1 == len(last.lines) and _is_indented(above)
+    return (
+        habits.mottoes
+        or any(map(_has_author, run))
+        or (apart and _has_author(Block(above.lines + last.lines, 1)))
+    )
+
+
+def _has_author(block: Block) -> bool:
+    """Return whether a quotation ends in its source: after a dash, or on a short line in italics or far to the right."""
+    *above, last = block.lines
+    if _ATTRIBUTION.search(last):
+        return True
+    if not above or len(last.split()) > _MOST_AUTHOR_WORDS or not last.strip("_ ")[:1].isupper():
+        return False
+    in_italics = re.fullmatch(r"\s*_[^_]+_\.?", last) and "_" not in above[-1]
+    return bool(in_italics) or is_capitals(last) or _indent(last) >= max(map(_indent, above)) + _AUTHOR_INDENT
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_indented(block: Block) -> bool:
+    return all(line.startswith(("  ", "\t")) for line in block.lines)
+
+
+def _belongs_to_heading(layout: Layout, i: int, title_found: bool, habits: _Habits) -> str | None:
+    """Return what a block is to the heading above it: its "title", its "argument", more of it ("rest"), or None."""
+    block = layout.blocks[i]
+    text = block.text
+    if not title_found and (is_title(block, final_stop=habits.stops) or (habits.stops and is_synopsis(text))):
+        return "title"
+    if i + 1 in layout.headings and (is_title(block) or _is_teaser(layout, i)):
+        return "rest"
+    if title_found and is_set_apart(block, layout.blocks[i + 1 : i + 2]):
+        return "rest"
+    below_title = i > 0 and i - 1 not in layout.dropped
+    if title_found and below_title and _LINE_IN_BRACKETS.fullmatch(text):
+        return "rest"
+    if below_title and _SYNOPSIS_IN_BRACKETS.fullmatch(text):
+        return "argument"
+    return None
+
+
+def _is_teaser(layout: Layout, i: int) -> bool:
+    """Return whether a short block between two headings is not story, as between a part and its first chapter."""
+    above, block = layout.headings.get(i - 1), layout.blocks[i]
+    part = above is not None and above.style in ("book", "part", "volume", "named")
+    return len(block.text.split()) <= _MOST_TEASER_WORDS and (part or not ends_paragraph(block.text))
 
 
 def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:

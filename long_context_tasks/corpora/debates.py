@@ -26,7 +26,7 @@ from long_context_tasks.corpora.plain_files import (
     read_text,
     stem_of,
 )
-from long_context_tasks.corpora.text_repairs import one_line, unbroken, without_spans
+from long_context_tasks.corpora.printed_text import one_line, unbroken, without_spans
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from long_context_tasks.corpora.blocks import Block, is_prose
 from long_context_tasks.corpora.headings import Heading
+from long_context_tasks.corpora.printed_text import Block, is_prose
 
 # Letters. Only the marks of English letters are known.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -24,7 +24,7 @@ from long_context_tasks.corpora.plain_files import (
     stem_of,
     without_c1,
 )
-from long_context_tasks.corpora.text_repairs import LETTERS, one_line, unbroken, without_spans
+from long_context_tasks.corpora.printed_text import LETTERS, one_line, unbroken, without_spans
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.extras import require
 from long_context_tasks.schema.validated import validated

@@ -1,14 +1,18 @@
-"""Turn the plain text of a printed book into blocks of lines without licence, tags, notes and pictures in brackets."""
+"""Turn the plain text of a printed book into blocks of lines without licence, tags, notes and pictures in brackets.
+
+A block is what blank lines separate. The functions on blocks tell how one looks: a title, a sentence, a row of asterisks.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
-from long_context_tasks.corpora.blocks import Block
-from long_context_tasks.corpora.imprint import patterns
-from long_context_tasks.corpora.pages import CUT
-from long_context_tasks.corpora.text_repairs import one_line
+from long_context_tasks.schema.files import packaged_yaml
 
+# Marks the place of a removed note, picture or page number; a paragraph that it cut in two is joined again.
+CUT = "\x00"
 # The lines of Project Gutenberg.
 _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I
@@ -39,6 +43,8 @@ _ROUND_NOTE = re.compile(r"^[ \t]*\((\d{1,3})\)\s*\S", re.M)
 _ROUND_MARK = re.compile(r"[^\s(][ \t]?\((\d{1,3})\)")
 _FEWEST_ROUND, _SHARE_OF_ROUND = 3, 0.8
 # Paragraphs.
+_SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*†‡]*(?:\[\w{1,3}\])?$")
+_PARAGRAPH_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
 _LONG_ABOVE_INDENTED = re.compile(r"^\S[^\n]{40,}(?=\n[ \t\u3000]+\S)", re.M)
 _INDENTED = re.compile(r"(?<=\S)\n(?=[ \t\u3000]{1,8}(\S))")
 _ABOVE_LINE = re.compile(r"^[^\n]*\S(?=[ \t]*\n[ \t\u3000]*\S)", re.M)
@@ -46,7 +52,6 @@ _LINE_END = re.compile(r"(?<=\S)[ \t]*\n(?=[ \t\u3000]*\S)")
 _LONGEST_LINE = 110  # characters of a line on a printed page
 _IN_LONG_LINES = 0.3  # of the characters above other lines, if each line is a paragraph
 _ENDING_PARAGRAPHS = 0.8  # of the lines longer than those of a page
-SENTENCE_END = re.compile(r"[.!?…:;—–-][\s\"'”’“‘»«›‹)\]_*]*$|[。！？」』]$")
 _NOTE_MARKS = re.compile(
     r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
     r"|(?<=\S)\[[A-Z]\](?!\w)|\s?\((?:\*+|[†‡])\)"
@@ -54,6 +59,43 @@ _NOTE_MARKS = re.compile(
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")  # lines of a box drawn around a sign or a visiting card
 _MARKUP_CHARACTERS = f"_*[{CUT}|+†‡"
+LETTERS = re.compile(r"[^\W\d_]+")
+# A word that a line end cut in two, unlike "two- and threefold".
+_BROKEN = re.compile(r"(?<![^\W\d_]-)\b([^\W\d_]+)- (?!(?:and|or|to|nor|but)\b)([^\W\d_]+)")
+# Blocks.
+QUOTES = "\"'“”‘’«»‹›"
+_SMALL = (
+    "a about above across after against along amid among an and are around as at away be before behind below beneath beside "
+    "between beyond but by de des down du during for from her his how if in into is it its la le like my near no nor not of "
+    "off on or our out over past round since so than that the their then through till to toward towards under until up upon "
+    "van von was what when where which who with within without would your"
+)
+_SMALL_WORDS = frozenset(_SMALL.split())
+_SEPARATORS = "*_=~#•·.+-—–"
+_SEPARATOR = re.compile(rf"[\s{re.escape(_SEPARATORS)}]+$")
+_SYNOPSIS_DASH = re.compile(r"--|—|–| - ")
+_LETTER_ADDRESS = re.compile(r"_?To (?:Mrs?|Miss|Dr|Sir|Lady|Lord|the|my)\b")
+_YEARS = re.compile(r" \(\d{4}(?:[-–—]+\d{2,4})?\)")
+MOST_HEADING_LINES = 3
+MOST_TITLE_WORDS = 22
+_MOST_WORDS_OF_LONG_TITLE = 45  # in capitals, in italics, or over more than three lines
+
+
+@cache
+def patterns() -> Mapping[str, re.Pattern[str]]:
+    """Return one expression for each kind of phrase in ``imprint.yaml``."""
+    kinds = packaged_yaml("long_context_tasks.corpora", "imprint.yaml")
+    joined = {kind: "|".join(phrases) for kind, phrases in kinds.items()}
+    # A place or the name of a house may come first: "Paris.--Imprimerie A. Roe".
+    joined["printed"] = (
+        rf"[\W_]*(?:[^\W\d_][\w.,&' -]{{0,40}}?(?:[:;]|[.,]? ?(?:—|--|–)) ?)?(?:{joined['printed']})"
+    )
+    joined["prices"] = rf"(?:{joined['prices']})[^\w]*$"
+    joined["lists"] = rf"(?:{joined['lists']})[.:;]?"
+    joined["captions"] = rf"(?:{joined['captions']})\W*(?:\S.{{0,120}})?"
+    joined["asides"] = rf"\s*(?:{joined['asides']})"
+    joined["leftovers"] = rf"(?:{joined['leftovers']})[.]?"
+    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in joined.items()}
 
 
 def without_markup(text: str) -> str:
@@ -138,6 +180,26 @@ def _with_square_notes(text: str) -> str:
     return _ROUND.sub(r"[\1]", text)
 
 
+@dataclass(frozen=True)
+class Block:
+    """Consecutive lines without a blank line between them."""
+
+    lines: tuple[str, ...]  # as in the file
+    gap: int  # number of blank lines before them
+    text: str = field(init=False, compare=False)  # all words with single spaces
+    size: int = field(init=False, compare=False)  # number of words
+
+    def __post_init__(self) -> None:
+        """Join the lines once, because every rule reads the text."""
+        text = " ".join(self.lines)
+        # Most blocks need no splitting, which takes longer than everything else here. An unprintable character may be a space.
+        if "  " in text or text[:1] == " " or text[-1:] == " " or not text.isprintable():
+            text = " ".join(text.split())
+        object.__setattr__(self, "text", text)
+        # Counting single spaces is ten times faster than splitting.
+        object.__setattr__(self, "size", text.count(" ") + bool(text))
+
+
 def to_blocks(text: str) -> list[Block]:
     """Split a text at its blank lines, or at indentations or line ends if these separate its paragraphs."""
     blocks: list[Block] = []
@@ -174,29 +236,134 @@ def _has_a_paragraph_a_line(text: str) -> bool:
         return False
     above = [found[0] for found in _ABOVE_LINE.finditer(text)]
     long = [line for line in above if len(line) > _LONGEST_LINE]
-    ending = sum(SENTENCE_END.search(line) is not None for line in long)
+    ending = sum(map(ends_paragraph, long))
     return sum(map(len, long)) > _IN_LONG_LINES * sum(map(len, above)) and ending >= _ENDING_PARAGRAPHS * len(
         long
     )
 
 
-def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
-    """Return a paragraph on one line without marks of notes and of emphasis.
+# How a block looks.
+
+
+def line_block(text: str) -> Block:
+    return Block((text,), 1)
+
+
+def bare(text: str) -> str:
+    """Return a line without indentation, emphasis and double spaces."""
+    if "  " in text or "\t" in text or "\xa0" in text:
+        text = " ".join(text.split())
+    return text.strip("_*=~# ")
+
+
+def ends_sentence(text: str) -> bool:
+    return bool(_SENTENCE_END.search(text))
+
+
+def ends_paragraph(text: str) -> bool:
+    return bool(_PARAGRAPH_END.search(text))
+
+
+def is_prose(block: Block) -> bool:
+    """Return whether a block consists of sentences, unlike a line of a title page or of a table of contents."""
+    words = block.text.split()
+    lower = sum(map(str.islower, [word[0] for word in words]))
+    if lower * 2 < len(words):
+        return len(words) > 40 and lower * 3 > len(words)
+    return ends_sentence(block.text) or len(words) > 40
+
+
+def is_capitals(text: str) -> bool:
+    """Return whether all letters outside italics are capitals ("JOURNAL--_continued_")."""
+    outside = re.sub(r"_[^_]*_", "", text) if "_" in text else text
+    return outside.isupper() and sum(c.isalpha() for c in outside) > 1
+
+
+def is_mostly_capitals(text: str) -> bool:
+    words = [word for word in text.split() if word[0].isalpha()]
+    return sum(word.isupper() for word in words) >= 0.8 * len(words)
+
+
+def is_separator(block: Block) -> bool:
+    """Return whether a block is a row of asterisks, dashes or the like."""
+    return (
+        block.text[0] in _SEPARATORS
+        and len(block.lines) <= MOST_HEADING_LINES
+        and all(_SEPARATOR.match(line) for line in block.lines)
+    )
+
+
+def is_synopsis(text: str) -> bool:
+    """Return whether a text lists the events of a chapter, separated by dashes."""
+    dashes = len(_SYNOPSIS_DASH.findall(text))
+    return dashes >= 2 and len(text.split()) < 14 * dashes and len(text) < 400
+
+
+def is_title(block: Block, *, final_stop: bool = False) -> bool:
+    """Return whether a block directly below a heading reads as its title.
+
+    A title is in capitals or in italics throughout, or every word of weight has a capital and no full stop follows.
 
     Args:
-        lines: the lines of the paragraph.
-        joined: their text with single spaces, if it is known.
+        block: a block of any length.
+        final_stop: accept a full stop at the end, for books in which nearly every chapter has such a line.
     """
-    raw = "\n".join(lines)
-    if joined is not None and not ("-\n" in raw or "—\n" in raw):
-        text = joined
-    else:
-        text = lines[0]
-        for line in lines[1:]:
+    raw = block.text
+    text = bare(raw)
+    # '"The Girl I Left Behind Me"' is a title in quotation marks; speech has its punctuation inside them.
+    quoted = len(text) > 2 and text[0] in QUOTES and text[-1] in QUOTES
+    shown = final_stop and is_capitals(text)
+    if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or shown):
+        text = text[1:-1]
+    words = text.split()
+    if not words or len(words) > _MOST_WORDS_OF_LONG_TITLE or text[0] in QUOTES + "(":
+        return False
+    long = len(words) > MOST_TITLE_WORDS or len(block.lines) > MOST_HEADING_LINES
+    if is_capitals(raw):
+        return not long or final_stop
+    text = _YEARS.sub("", text)
+    if any(character.isdigit() for character in text) or _LETTER_ADDRESS.match(text):
+        return False
+    if re.fullmatch(r"_[^_]+_[.]?", raw):
+        return not long or final_stop
+    if (
+        long
+        or text[-1] in ",;:—-"
+        or (text[-1] in "!?" and len(words) < 3 and not final_stop)
+        or (text[-1] == "." and not (final_stop and len(words) > 1))
+    ):
+        return False
+    weighty = [
+        w for word in words if (w := word.strip(QUOTES + "().,;:-—")) and w.lower() not in _SMALL_WORDS
+    ]
+    return bool(weighty) and text[0].isupper() and all(not word[0].islower() for word in weighty)
+
+
+def is_set_apart(block: Block, following: Sequence[Block]) -> bool:
+    """Return whether a block is a line in capitals, not speech, with two blank lines above and below."""
+    return (
+        len(block.lines) == 1
+        and min(below.gap for below in (block, *following)) >= 2
+        and is_capitals(block.text)
+        and bare(block.text)[:1] not in QUOTES
+        and bare(block.text)[-1:] not in "!?,;:"
+    )
+
+
+# Running text.
+
+
+def unwrap(block: Block) -> str:
+    """Return a paragraph on one line without marks of notes and of emphasis."""
+    raw = "\n".join(block.lines)
+    text = block.text
+    if "-\n" in raw or "—\n" in raw:
+        text = block.lines[0]
+        for line in block.lines[1:]:
             text = f"{text}{line}" if text[-1:] in "-—" and _continues_word(text, line) else f"{text} {line}"
     # Most paragraphs have no marks or only words in italics, and the other patterns are slow.
     if not any(map(text.__contains__, _MARKUP_CHARACTERS)):
-        return text if text is joined else one_line(text)
+        return one_line(text)
     text = text.replace(CUT, " ")
     if "*" in text or "[" in text or "†" in text or "‡" in text:
         text = _NOTE_MARKS.sub("", text)
@@ -212,3 +379,25 @@ def _continues_word(text: str, line: str) -> bool:
         return not text.endswith((" --", " —"))
     shouted = line[:2].isupper() and text[-3:-1].isupper()
     return (line[0].islower() or shouted) and text[-2:-1].isalpha()
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def unbroken(texts: Sequence[str]) -> list[str]:
+    """Join words that line ends cut; a word keeps its hyphen unless the texts have it without one elsewhere."""
+    words = {word.casefold() for text in texts for word in LETTERS.findall(text)}
+
+    def whole(cut: re.Match[str]) -> str:
+        joined = cut[1] + cut[2]
+        return joined if cut[2].islower() and joined.casefold() in words else f"{cut[1]}-{cut[2]}"
+
+    return [_BROKEN.sub(whole, text) for text in texts]
+
+
+def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return a text without the characters in some spans, which are in ascending order."""
+    for start, end in reversed(spans):
+        text = text[:start] + text[end:]
+    return text

@@ -27,7 +27,7 @@ from long_context_tasks.corpora.plain_files import (
     read_value,
     stem_of,
 )
-from long_context_tasks.corpora.text_repairs import one_line
+from long_context_tasks.corpora.printed_text import one_line
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 

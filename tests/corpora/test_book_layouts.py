@@ -10,8 +10,7 @@ from book_layouts import LAYOUTS, ROMAN, UNITS, Layout, set_book
 from written_book import paragraphs
 
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
-from long_context_tasks.corpora.books import Book, read_books
-from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.corpora.books import Book, clean, read_books
 
 CHAPTERS = 15
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from written_book import paragraphs
 
 from long_context_tasks.benchmarks.ada_leval.builders import TSortSettings
-from long_context_tasks.corpora.gutenberg import REASONS, clean
+from long_context_tasks.corpora.books import REASONS, clean
 
 START, END = (f"*** {word} OF THE PROJECT GUTENBERG EBOOK THE ROAD ***" for word in ("START", "END"))
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.corpora.books import Book, read_books
-from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.corpora.books import Book, clean, read_books
 from long_context_tasks.schema import InputError
 
 GOLDEN = Path(__file__).parent / "golden"

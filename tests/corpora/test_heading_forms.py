@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written_book import paragraphs
 
-from long_context_tasks.corpora.gutenberg import clean
-from long_context_tasks.corpora.numerals import languages, read
+from long_context_tasks.corpora.books import clean
+from long_context_tasks.corpora.headings import languages, read
 
 ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
 WORDS = {

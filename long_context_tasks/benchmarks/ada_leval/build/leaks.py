@@ -9,13 +9,23 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
 from statistics import median
 
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.corpora.dates import is_dated
-from long_context_tasks.corpora.numerals import Numbered, count_in, numeral_at, read, readings
-from long_context_tasks.corpora.pages import head_of, is_shouted
+from long_context_tasks.corpora.headings import (
+    Numbered,
+    any_keyword,
+    count_in,
+    folded,
+    months,
+    numeral_at,
+    plain,
+    read,
+    readings,
+)
+from long_context_tasks.corpora.printed_text import QUOTES
 from long_context_tasks.schema import InputError
 
 # A paragraph that begins with these is speech, not a heading.
@@ -59,6 +69,27 @@ _SHARE = 0.6
 # Median number of words between members; the items of a list are closer.
 _APART = 100
 
+# Heads of pages.
+# The head of a scanned page: "46 THE LONG ROAD" or "THE LONG ROAD 47". Scanners misread capitals: "THE L0NG R0AD 47".
+_HEAD = re.compile(
+    r"\[?(?P<page>\d{1,4})\]? (?P<right>\D.{3,59})|(?P<left>.{3,59}\D) \[?(?P<number>\d{1,4})\]?"
+)
+_NO_TITLE = re.compile(r"[\d.!?]")
+_MOST_HEAD = 70  # characters
+_CAPITALS = 0.7  # of the letters
+_FEWEST_CAPITALS = 4
+_OF_PAGES = "0123456789[]"
+# Dates.
+_DATE_QUOTES = QUOTES + "„"
+_LONGEST_DATE = 90  # characters of a paragraph that is a date, with its place
+_DAY = r"(?<!\d)\d{1,2}(?:[^\W\d]{1,2}\b|[.:]?[ºª°]|:[ae]\b)?(?!\d)"  # "3", "3rd", "3.º", "3:e"
+_OF = r"\W{1,3}(?:(?:of|de|di|d)\W{1,3})?"
+_YEAR = r"\d{2}(?:\d\d|-+)"  # "1815", "18--"
+_PLACE = r"[\W_]*(?P<before>(?:[^\W\d_][^!?;:]{0,45}?\W+?)?[\W_]*)"  # a place, a weekday or an article
+_CLOSED = re.compile(r"[\"”»«“](?!\w)")
+_BEFORE_DATE = re.compile(r"(?:.*[,.] |)(?:\w+[,.]? ){0,2}$", re.DOTALL)
+_AFTER_DATE = re.compile(r"[.,:;_)\]]*\s?[—–_-]|[.:_)\]]+\s|[^\w]*$")
+
 
 @dataclass(frozen=True)
 class Leak:
@@ -75,14 +106,14 @@ def find_leaks(book: Book) -> list[Leak]:
     dated = {
         place: Leak(place, text[:60], dated=True)
         for place, text in enumerate(book.paragraphs)
-        if is_dated(text)
+        if _is_dated(text)
     }
     titles = {_letters(title) for title in book.headings}
     # Pages of a scanned book begin with their number and a title ("46 THE LONG ROAD"), some of them misread.
     heads = {
-        place: "in capitals" if is_shouted(text) else head[0]
+        place: "in capitals" if _is_shouted(text) else head[0]
         for place, text in enumerate(book.paragraphs)
-        if (head := head_of(text))
+        if (head := _head_of(text))
     }
     times = Counter(heads.values())
     found = {
@@ -213,3 +244,56 @@ def _numbers(text: str) -> Iterator[tuple[str, int, str]]:
         or (number.kind in ("arabic", "roman") and _AFTER_FIRST.match(line, number.end - 1))
     ):
         yield f"{number.keyword or number.kind} #{line[number.end : number.end + 1]}", number.value, text[:60]
+
+
+def _head_of(text: str) -> tuple[str, int] | None:
+    """Return the letters and the number of a line that may be the head of a page."""
+    if len(text) > _MOST_HEAD or not (text[0] in _OF_PAGES or text[-1] in _OF_PAGES):
+        return None
+    found = _HEAD.fullmatch(text)
+    if found is None:
+        return None
+    title = found["right"] or found["left"]
+    # "Kapitel 3" is a heading.
+    if " " not in title or any_keyword(title) or (_NO_TITLE.search(title) and not _is_shouted(title)):
+        return None
+    return plain(title), int(found["page"] or found["number"])
+
+
+def _is_shouted(text: str) -> bool:
+    """Return whether most letters of a short line are capitals."""
+    if len(text) > _MOST_HEAD:
+        return False
+    capitals = sum(map(str.isupper, text))
+    return capitals >= max(_FEWEST_CAPITALS, _CAPITALS * sum(map(str.isalpha, text)))
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    month = rf"\b(?:{'|'.join(sorted(months()))})\b"
+    forms = (rf"{_DAY}{_OF}{month}", rf"{month}\W{{1,3}}(?:the )?(?:{_DAY}|{_YEAR})")
+    year = rf"(?:,? (?:(?:de|del|anno) )?{_YEAR})?"
+    return re.compile(rf"{_PLACE}(?:{'|'.join(forms)}){year}(?P<rest>.*)$", re.DOTALL)
+
+
+def _is_dated(text: str) -> bool:
+    """Return whether a paragraph is a date, perhaps with a place, or begins with one as letters and diaries do.
+
+    >>> [_is_dated(text) for text in ("16 października.", "Baskerville Hall, 13 October", "#Marzo 18--#", "« Le 18 mai. »")]
+    [True, True, True, True]
+    >>> [_is_dated(text) for text in ("On the 3rd of May they left the house, and nobody saw them.", "“He came on May 3.”")]
+    [True, False]
+    >>> _is_dated("On the 3rd of May they left the house, and nobody saw them again before the snow was gone, and the road free.")
+    False
+    """
+    found = _date().match(folded(text[: 2 * _LONGEST_DATE]).strip("_#*=~ "))
+    if found is None:
+        return False
+    begins = bool(_BEFORE_DATE.match(found["before"]) and _AFTER_DATE.match(found["rest"]))
+    # Single quotation marks count only at the end: elsewhere they may be apostrophes.
+    ending = re.split(r"\w", text[1:])[-1]
+    if text[0] in _DATE_QUOTES and (_CLOSED.search(text, 1) or "’" in ending or "'" in ending):
+        # People mention dates too; only an open quotation mark shows that a letter continues below.
+        return begins and found["rest"].lstrip()[:1] not in ("?", "!")
+    asked = set("!?") & set(found["rest"].lstrip(" .,;:)]!?"))
+    return (len(text) <= _LONGEST_DATE and not asked) or begins

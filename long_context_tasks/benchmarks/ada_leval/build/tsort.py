@@ -46,8 +46,7 @@ from long_context_tasks.benchmarks.building import (
     write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.corpora.books import Book, read_books
-from long_context_tasks.corpora.gutenberg import REASONS
+from long_context_tasks.corpora.books import REASONS, Book, read_books
 from long_context_tasks.corpora.plain_files import encodings_of
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
