@@ -497,7 +497,7 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check bundles as for a pull request: hashes, columns, values, and missing parts.
+    """Check bundles as for a pull request: checksums, columns, values, and missing parts.
 
     Means are computed again from the scores. Every problem of every bundle is listed on standard error and gives exit code 1; notes (old
     version, missing cases) do not. With --against, the Markdown has scores and places before and after, and compares each new model with
@@ -523,7 +523,7 @@ def check(
     counts = ((len(paths), "bundle"), (len(rows), "run"), (len(problems), "problem"))
     found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
     # Standard output holds nothing but the Markdown, so that it can go to a file.
-    typer.echo(f"{found}; checked: hashes, columns, {CHECKS}", err=bool(against) or json_wanted())
+    typer.echo(f"{found}; checked: checksums, columns, {CHECKS}", err=bool(against) or json_wanted())
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if against:
         _give_difference([Path(place) for place in against], paths)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.readers import RESULT_FOLDERS
-from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results import bundles_below, find_runs, is_bundle
 from long_context_tasks.results.checks import check_means, check_version, checked_turns
 from long_context_tasks.results.evaluations import (
@@ -22,8 +22,8 @@ from long_context_tasks.results.evaluations import (
     judge_label,
     judged_evaluations,
     needs_no_judge,
+    scored_cases,
     short_names,
-    turn_scores,
     unjudged_evaluation,
 )
 from long_context_tasks.results.models import NO_MODELS, Models, is_path, shown_name
@@ -36,25 +36,20 @@ from long_context_tasks.schema.secrets import without_secrets
 
 _LONGEST = 64
 _ENDS = 65_536
-_Found = tuple[str, Evaluation]
+_Sourced = tuple[str, Evaluation]
 """The folder of an evaluation, as the user named it, and the evaluation."""
+_Labels = dict[str, tuple[str | None, ...]]
+"""The labels of each turn of a case as JSON, by the id of the case."""
 
 
 @dataclass(frozen=True)
 class CollectedRuns:
-    """Tables of runs, with the stored runs that they were read from.
-
-    Attributes:
-        collection: the tables and the problems.
-        evaluations: evaluation of each run, by its key ``run``.
-        labels: label of the judge of each run, name and digits (:func:`~long_context_tasks.results.evaluations.judge_label`).
-        models: the user's models, whose names the tables have.
-    """
+    """Tables of runs, with the stored runs that they were read from."""
 
     collection: Collection
-    evaluations: Mapping[str, Evaluation]
-    labels: Mapping[str, str]
-    models: Models = NO_MODELS
+    evaluations: Mapping[str, Evaluation]  # by the run's key ``run``
+    labels: Mapping[str, str]  # label of the judge of each run, see judge_label
+    models: Models = NO_MODELS  # the user's models, whose names the tables have
 
 
 def collect(paths: Sequence[Path]) -> Collection:
@@ -81,32 +76,24 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
             raise InputError(f"{path}: does not exist; give folders that {RESULT_FOLDERS} names, or bundles")
     # One damaged file must not stop a report of hundreds of runs, so problems are collected.
     problems: list[str] = []
-    chosen = _without_duplicates(list(_found_in(paths, problems)), problems)
+    sourced = _without_duplicates(list(_evaluations_in(paths, problems)), problems)
     bundled = list(_bundled(paths, problems))
-    labels = {key: _label(evaluation) for key, (_, evaluation) in chosen.items()}
+    labels = {key: _label(evaluation) for key, (_, evaluation) in sourced.items()}
     # Names depend on all judges: a name that several settings share needs digits.
     names = {**short_names([*labels.values(), *(run.label for _, run, _ in bundled)]), NO_JUDGE: None}
-    # Runs of one task have the same labels, which are read once.
-    known: dict[str, dict[str, tuple[str | None, ...]]] = {}
+    # Runs of one task have the same labels, which are formatted once.
+    known: dict[str, _Labels] = {}
     read: dict[str, tuple[TidyRun, Evaluation]] = {}
-    for key, (source, evaluation) in chosen.items():
-        case_labels = _CaseLabels(evaluation.run, known.setdefault(evaluation.run.task_key, {}))
+    for key, (source, evaluation) in sourced.items():
         try:
             check_version(evaluation)
-            turns = checked_turns(evaluation, turn_scores(evaluation))
-            scores = score_rows(key, evaluation.headline, turns, case_labels)
-            if scores is None:
-                raise InputError(
-                    f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
-                    "--predict_only"
-                )
-            row = _row(key, source, evaluation, names[labels[key]], scores)
-            found = TidyRun(row, labels[key], scores)
-            check_means(evaluation, found)
+            scores = _scores(key, evaluation, known.setdefault(evaluation.run.task_key, {}))
+            run = TidyRun(_row(key, source, evaluation, names[labels[key]], scores), labels[key], scores)
+            check_means(evaluation, run)
         except InputError as error:
             problems.append(str(error))
-            continue
-        read[key] = (found, evaluation)
+        else:
+            read[key] = (run, evaluation)
     for path, run, evaluation in bundled:
         key = run.row["run"]
         if key in read:
@@ -117,7 +104,7 @@ def collect_with_files(paths: Sequence[Path], models: Models = NO_MODELS) -> Col
     runs = pl.DataFrame([run.row for run, _ in read.values()], schema=RUNS)
     all_scores = pl.concat([run.scores for run, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = separate_case_sets(runs, all_scores)
-    evaluations = {key: run for key, (_, run) in read.items()}
+    evaluations = {key: evaluation for key, (_, evaluation) in read.items()}
     runs, notes_on_names = _renamed(runs, evaluations, models)
     return CollectedRuns(
         Collection(runs, all_scores, tuple(dict.fromkeys(problems)), (*notes, *notes_on_names)),
@@ -132,33 +119,29 @@ def _renamed(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the runs under the names of the user's models, and a note on each model that hosts name differently."""
     shown: list[str] = []
-    names: dict[str, dict[str, None]] = {}
-    by_user: set[str] = set()
+    written: dict[str, dict[str, None]] = {}
     for run, name in runs.select("run", "model").iter_rows():
-        own = evaluations[run].run.model
-        given = models.name_of(own, name)
-        shown.append(given or name)
-        if given is not None:
-            by_user.add(given)
-        names.setdefault(shown[-1], {})[own] = None
+        host_name = evaluations[run].run.model
+        shown.append(models.name_of(host_name, name) or name)
+        written.setdefault(shown[-1], {})[host_name] = None
     notes = []
-    for name, written in names.items():
-        if len(written) < 2:
+    for name, host_names in written.items():
+        if len(host_names) < 2:
             continue
         # Whole paths stay private.
-        endings = sorted({(".../" if is_path(value) else "") + shown_name(value) for value in written})
+        endings = sorted({(".../" if is_path(value) else "") + shown_name(value) for value in host_names})
         why = (
             "as the file of models has it"
-            if name in by_user
+            if name in models.facts
             else "because only the folders before the last differ; if they are different models, name each one (--models)"
         )
         notes.append(
-            f"{name}: {len(written)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"
+            f"{name}: {len(host_names)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"
         )
     return runs.with_columns(pl.Series("model", shown, pl.String())), notes
 
 
-def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
+def _evaluations_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Sourced]:
     for path in paths:
         if is_bundle(path):
             continue
@@ -183,27 +166,25 @@ def _found_in(paths: Iterable[Path], problems: list[str]) -> Iterator[_Found]:
             yield from ((source, evaluation) for evaluation in judged)
 
 
-def _without_duplicates(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:
+def _without_duplicates(sourced: Iterable[_Sourced], problems: list[str]) -> dict[str, _Sourced]:
     """Return the evaluations by key of the run; of copies with different numbers the more complete one counts, and a problem is added."""
-    chosen: dict[str, _Found] = {}
-    for source, evaluation in found:
-        key = run_key(evaluation)
-        before = chosen.setdefault(key, (source, evaluation))
-        if before[1] is evaluation or repr(sorted(before[1].numbers.items())) == repr(
-            sorted(evaluation.numbers.items())
-        ):
+    chosen: dict[str, _Sourced] = {}
+    for copy in sourced:
+        key = run_key(copy[1])
+        before = chosen.setdefault(key, copy)
+        # As text, because NaN does not equal itself.
+        if repr(sorted(before[1].numbers.items())) == repr(sorted(copy[1].numbers.items())):
             continue
         # More scored cases win before the later file: a second evaluation may have been stopped.
-        kept, left = sorted((before, (source, evaluation)), key=_completeness, reverse=True)
-        chosen[key] = kept
+        chosen[key], left_out = sorted((before, copy), key=_completeness, reverse=True)
         problems.append(
-            f"{left[0]}: {evaluation.run} is the run in {kept[0]} with other scores and is left out; remove one of them"
+            f"{left_out[0]}: {copy[1].run} is the run in {chosen[key][0]} with other scores and is left out; remove one of them"
         )
     return chosen
 
 
-def _completeness(place: _Found) -> tuple[int, float]:
-    evaluation = place[1]
+def _completeness(sourced: _Sourced) -> tuple[int, float]:
+    _, evaluation = sourced
     file = evaluation.rows or evaluation.run.result_file
     scored = evaluation.numbers.get("n_scored", 0.0)
     return (0 if math.isnan(scored) else int(scored)), file.stat().st_mtime if file else 0.0
@@ -211,9 +192,9 @@ def _completeness(place: _Found) -> tuple[int, float]:
 
 def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, TidyRun, Evaluation]]:
     files: dict[Path, Path] = {}
-    for path in (path for given in paths for path in bundles_below(given)):
+    for bundle in (bundle for path in paths for bundle in bundles_below(path)):
         # A bundle may be given by name and also lie in a given folder.
-        files.setdefault(path.resolve(), path)
+        files.setdefault(bundle.resolve(), bundle)
     if not files:
         return
     # Most reports have no bundles and need not load Arrow.
@@ -228,10 +209,14 @@ def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path,
 
 
 def _differing(path: Path, run: TidyRun, before: TidyRun) -> list[str]:
-    one, other = run.numbers(), before.numbers()
-    pairs = [(one.get(name, math.nan), other[name]) for name in (*before.row["metrics"], "n", "n_scored")]
-    if all(
-        math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(x) and math.isnan(y)) for x, y in pairs
+    numbers, known = run.numbers(), before.numbers()
+    names = (*before.row["metrics"], "n", "n_scored")
+    if np.allclose(
+        [numbers.get(name, math.nan) for name in names],
+        [known[name] for name in names],
+        rtol=1e-9,
+        atol=1e-12,
+        equal_nan=True,
     ):
         return []
     return [
@@ -265,56 +250,35 @@ def _label(evaluation: Evaluation) -> str:
     return judge_label(str(evaluation.description.get("name", "judge")), evaluation.description)
 
 
-class _CaseLabels:
-    # Only the hosts' files have labels, not the rows of lct judge run.
-    def __init__(self, run: StoredRun, known: dict[str, tuple[str | None, ...]]) -> None:
-        """Take the labels that earlier runs of the task have: ``known`` maps cases to the labels of their turns, and grows."""
-        self._run, self._known, self._read = run, known, False
+def _scores(run: str, evaluation: Evaluation, known: _Labels) -> pl.DataFrame:
+    """Return the rows of :data:`SCORES` of a run, metric by metric, headline first.
 
-    def of_turn(self, case: str, turn: int) -> str | None:
-        # Most runs share their cases, so a run is opened only for a case that no earlier run had.
-        if case not in self._known and not self._read:
-            self._read = True
-            self._read_run()
-        found = self._known.get(case, ())
-        return found[turn] if turn < len(found) else None
-
-    def _read_run(self) -> None:
-        benchmark = catalogue.parse_task(self._run.task).benchmark
-        try:
-            for stored in self._run.cases():
-                if stored.id not in self._known:
-                    turns = stored.turn_labels or ({},) * len(stored.responses)
-                    self._known[stored.id] = label_texts(benchmark, stored.id, stored.labels, turns)
-        except InputError:
-            pass  # reading its scores reports the reason
-
-
-def score_rows(
-    run: str, headline: str | None, turns: Iterable[TurnScores], case_labels: _CaseLabels
-) -> pl.DataFrame | None:
-    """Return the rows of :data:`SCORES` of a run, metric by metric, headline first; None if no turn has a score."""
+    ``known`` has the labels of cases that earlier runs of the task had, and grows.
+    """
     rows: list[tuple[str, str, int, int, str | None, str | None]] = []
     values: dict[str, list[float | None]] = {}
     stds: dict[str, dict[int, float]] = {}
-    for place, turn in enumerate(turns):
+    for place, turn in enumerate(checked_turns(evaluation, _turns(evaluation, known))):
+        of_case = known[turn.case]
+        labels = of_case[turn.turn] if turn.turn < len(of_case) else None
         cluster = turn.case if turn.cluster is None else turn.cluster
         reason = turn.reason if turn.scores else NOT_SCORED
-        labels = case_labels.of_turn(turn.case, turn.turn)
         rows.append((writable(turn.case), writable(cluster), turn.turn, turn.repeat, reason, labels))
         for name in turn.scores:
-            if name not in values:
-                values[name] = [None] * place
-        # Metrics may appear late, so every column is filled up to this turn.
-        for name, held in values.items():
-            held.append(turn.scores.get(name))
+            # A metric may appear late.
+            values.setdefault(name, [None] * place)
+        for name, column in values.items():
+            column.append(turn.scores.get(name))
         for name, std in turn.stds.items():
             stds.setdefault(name, {})[place] = std
     if not values:
-        return None
+        raise InputError(
+            f"{evaluation.run.folder}: {evaluation.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
+            "--predict_only"
+        )
     names = ("case", "cluster", "turn", "repeat", "reason", "labels")
     frame = pl.DataFrame(rows, schema={name: SCORES[name] for name in names}, orient="row")
-    metrics = sorted(values, key=lambda name: name != headline)
+    metrics = sorted(values, key=lambda name: name != evaluation.headline)
     frames = []
     for name in metrics:
         spread = stds.get(name, {})
@@ -329,6 +293,16 @@ def score_rows(
         ]
         frames.append(frame.with_columns(more).select(*SCORES))
     return pl.concat(frames)
+
+
+def _turns(evaluation: Evaluation, known: _Labels) -> Iterator[TurnScores]:
+    benchmark = catalogue.parse_task(evaluation.run.task).benchmark
+    for case, turns in scored_cases(evaluation):
+        # Only the host's files have labels; later judges' rows do not.
+        if case.id not in known:
+            labels = case.turn_labels or ({},) * len(case.responses)
+            known[case.id] = label_texts(benchmark, case.id, case.labels, labels)
+        yield from turns
 
 
 def label_texts(

@@ -94,6 +94,11 @@ class Evaluation:
     def rescored(self) -> bool:
         return BEFORE in self.stated
 
+    @property
+    def command(self) -> str:
+        """The command that makes the rows."""
+        return "lct runs rescore" if self.rescored else "lct judge run"
+
     def state(self) -> dict[str, Any]:
         """Return values that change whenever the run is evaluated or judged again, fit for JSON."""
         return dict(
@@ -115,6 +120,10 @@ class TurnScores:
     stds: Mapping[str, float] = field(default_factory=dict)
     cluster: str | None = None  # cluster of the case; None if the files do not record it
     verdicts: tuple[Mapping[str, Any], ...] = ()  # the judge's verdicts as rows
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        return self.case, self.turn, self.repeat
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:
@@ -192,15 +201,6 @@ def needs_no_judge(run: StoredRun) -> bool:
     return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
 
 
-def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
-    """Yield the scores of an evaluation in the order of the files; a case that the host has not scored has no metrics."""
-    if evaluation.rows is None:
-        for case in evaluation.run.cases():
-            yield from scores_of_case(case, evaluation.description)
-    else:
-        yield from _judged_rows(evaluation.rows, evaluation)
-
-
 def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:
     for turn in range(len(case.responses)):
         verdicts = case.verdicts[turn] if case.verdicts else ()
@@ -220,19 +220,28 @@ def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnS
 def scored_cases(
     evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
 ) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
-    """Yield the cases of a run with the scores of their turns; a turn that is missing in a later judge's rows has no scores."""
-    later = {}
-    if evaluation.rows is not None:
-        later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
-    for stored in evaluation.run.cases() if cases is None else cases:
-        if evaluation.rows is None:
-            yield stored, list(scores_of_case(stored, evaluation.description))
-            continue
-        places = ((stored.id, stored.repeat, turn) for turn in range(len(stored.responses)))
-        yield stored, [later.get(place) or TurnScores(place[0], place[2], place[1], {}) for place in places]
+    """Yield the cases of a run with the scores of their turns, in the order of the files.
+
+    A case that the host has not scored has no metrics, and neither has a turn that is missing in a later judge's rows.
+    """
+    cases = evaluation.run.cases() if cases is None else cases
+    if evaluation.rows is None:
+        yield from ((case, list(scores_of_case(case, evaluation.description))) for case in cases)
+        return
+    rows = {turn.place: turn for turn in _judged_rows(evaluation)}
+    for case in cases:
+        places = [(case.id, turn, case.repeat) for turn in range(len(case.responses))]
+        yield case, [rows.pop(place, TurnScores(*place, {})) for place in places]
+    if rows:
+        raise InputError(
+            f"{evaluation.rows}: has scores of case {next(iter(rows))[0][:80]!r}, which is not in the run; make it again with "
+            f"`{evaluation.command}`"
+        )
 
 
-def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
+def _judged_rows(evaluation: Evaluation) -> Iterator[TurnScores]:
+    path = evaluation.rows
+    assert path is not None  # the caller has checked
     # The number outlives the loop, so that an error can name its line.
     number, headline = 0, evaluation.headline
     try:
@@ -252,9 +261,8 @@ def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
                     verdicts=verdicts,
                 )
     except _UNREADABLE as error:
-        command = "lct runs rescore" if evaluation.rescored else "lct judge run"
         raise InputError(
-            f"{path}, line {number}: cannot be read ({error}); make it again with `{command}`"
+            f"{path}, line {number}: cannot be read ({error}); make it again with `{evaluation.command}`"
         ) from error
 
 

@@ -31,7 +31,7 @@ from long_context_tasks.hosts.own.export import fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
-from long_context_tasks.results.evaluations import turn_scores, unjudged_evaluation
+from long_context_tasks.results.evaluations import scored_cases, unjudged_evaluation
 
 pytestmark = needs("lm_eval", "polars")
 
@@ -200,7 +200,7 @@ def test_own_responses_are_scored_like_the_hosts(
     for task in (ADA, CONVERSATION):
         ours, theirs = (unjudged_evaluation(only(place, task)) for place in (out, left.folder))
         assert ours.run.host == "own" and ours.run.model == "org/stub" and ours.version == theirs.version
-        assert list(turn_scores(ours)) == list(turn_scores(theirs))
+        assert [turns for _, turns in scored_cases(ours)] == [turns for _, turns in scored_cases(theirs)]
         numbers = ({**one.numbers, "n_truncated": 0} for one in (ours, theirs))
         assert next(numbers) == pytest.approx(next(numbers), nan_ok=True)
         responses, expected = ([case.responses for case in one.run.cases()] for one in (ours, theirs))

@@ -1,7 +1,7 @@
 """Labels of cases in the tidy tables, and the options that distinguish runs from repeats."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +130,9 @@ def test_the_card_decides_whether_a_seed_makes_the_cases(
     """Runs on cases of different seeds are not repeats, whatever the name of the task."""
     seeds: tuple[dict[str, Any], ...] = ({"lct_seed": 3}, {"lct_seed": 0}, {})
     assert settings_of_runs(tmp_path / "a", *seeds, task="ada_leval_tsort_2k") == ["{}"] * 3
-    card = catalogue.card("ada_leval")
-    tsort = card.tasks["tsort"].model_copy(update={"source": "seed"})
-    seeded = card.model_copy(update={"tasks": {**card.tasks, "tsort": tsort}})
-    monkeypatch.setattr(catalogue, "card", lambda name: seeded)
+    spec = catalogue.parse_task("ada_leval_tsort_2k")
+    seeded = replace(spec, card=spec.card.model_copy(update={"source": "seed"}))
+    monkeypatch.setattr(catalogue, "parse_task", lambda name: seeded)
     own = settings_of_runs(tmp_path / "b", *seeds, task="ada_leval_tsort_2k")
     assert own == ['{"lct_seed": 3}', "{}", "{}"]
 

@@ -26,9 +26,10 @@ from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.evaluations import (
     Evaluation,
+    TurnScores,
     judged_evaluations,
     original_evaluations,
-    turn_scores,
+    scored_cases,
     unjudged_evaluation,
 )
 from long_context_tasks.results.judging import judge_run
@@ -37,6 +38,10 @@ from long_context_tasks.results.rescore import Rescored, rescore, to_rescore
 from long_context_tasks.schema import InputError
 
 SUMMARIES = "ethic_summarize_law"
+
+
+def turn_scores(evaluation: Evaluation) -> list[TurnScores]:
+    return [turn for _, turns in scored_cases(evaluation) for turn in turns]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The bundle format: runs in one zip file with scores, provenance and, as far as the benchmark's card allows, responses.
 
-- ``manifest.json``: format, version, size and SHA-256 of the other members; for each run its row of ``RUNS``, the judge's label, the name
-  of its responses, and its mean and counts for human readers.
+- ``manifest.json``: format, version, and for each run its row of ``RUNS``, the judge's label, the name of its responses, and its mean and
+  counts for human readers.
 - ``scores.parquet``: the rows of ``SCORES`` of all runs.
 - ``responses/<name>.parquet``: a row for each turn that the model answered. No prompts, gold answers or judges' texts.
 
@@ -11,7 +11,6 @@ are read as dictionaries, and the number of rows is bounded before any row is re
 more memory than it unpacks to.
 """
 
-import hashlib
 import io
 import json
 import math
@@ -19,9 +18,10 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -41,17 +41,13 @@ from long_context_tasks.schema.validated import Checked, validated
 
 FORMAT, VERSION = "lct-bundle", 1
 MANIFEST, SCORES_MEMBER = "manifest.json", "scores.parquet"
+# Maximum number of unpacked bytes of each member, and of all responses of a bundle.
 LIMITS: Mapping[str, int] = {MANIFEST: 64 << 20, SCORES_MEMBER: 256 << 20}
-"""Maximum number of unpacked bytes of each member."""
 MOST_RESPONSES = 1 << 30
-"""Maximum number of unpacked bytes of all responses of a bundle."""
 MOST_MEMBERS = 20_000
-MOST_ROWS = 5_000_000
-"""Maximum number of scores in a bundle, and of responses of a run."""
-LONGEST = 500
-"""Maximum number of characters of a name."""
+MOST_ROWS = 5_000_000  # maximum number of scores in a bundle, and of responses of a run
+LONGEST = 500  # maximum number of characters of a name
 _RESPONSES = re.compile(r"responses/[0-9a-f]{16}\.parquet", re.ASCII)
-_CHUNK = 1 << 20
 _FILE = re.compile(r"\bfile://+", re.ASCII)
 _HIDDEN_WORD = "(not_shown)"
 _ROUNDS = 8
@@ -221,16 +217,10 @@ class StatedRun(Checked):
     by_seed: dict[str, dict[str, float]] = Field(default_factory=dict)
 
 
-class Member(Checked):
-    bytes: int
-    sha256: str
-
-
 class Manifest(Checked):
     format: Literal["lct-bundle"]
     version: Literal[1]
     package: str
-    members: dict[str, Member]
     runs: list[StatedRun]
 
 
@@ -253,10 +243,6 @@ def bundle_bytes(
         "format": FORMAT,
         "version": VERSION,
         "package": made_with,
-        "members": {
-            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in members.items()
-        },
         "runs": [stated.model_dump(exclude_defaults=True) for _, stated in runs],
     }
     # ASCII, because unpaired surrogates in responses can only be written as escapes.
@@ -274,133 +260,142 @@ def bundle_bytes(
 
 def _parquet(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
-    pq.write_table(
-        table,
-        buffer,
-        compression="NONE",
-        write_statistics=False,
-        store_schema=False,
-        row_group_size=MOST_ROWS,
-    )
+    options: dict[str, Any] = {"compression": "NONE", "write_statistics": False, "store_schema": False}
+    pq.write_table(table, buffer, row_group_size=MOST_ROWS, **options)
     return buffer.getvalue()
 
 
-class BundleReader:
-    """Reads the members of a bundle and trusts none of them."""
-
-    def __init__(self, path: Path) -> None:
-        """Read and check the manifest."""
-        self.path = path
-        self._sizes: dict[str, int] = {}
+def read_bundle(path: Path) -> list[BundleRun]:
+    """Return all runs of a bundle after checking them; the error names the first fault."""
+    with _opened(path) as file:
+        manifest = _manifest(path, file)
+        if not manifest.runs:
+            raise _fault(path, "has no runs")
+        answers = {responses_member(run.answers) for run in manifest.runs if run.answers is not None}
+        if {*LIMITS, *answers} != set(file.namelist()):
+            raise _fault(path, f"its responses are not those that its {MANIFEST} names")
+        # The checksums show damage to any member, also to responses, which are read later.
+        if (damaged := file.testzip()) is not None:
+            raise _fault(path, f"{damaged} was changed or damaged")
+        table = _table(path, file, SCORES_MEMBER, _SCORES)
+    scores = pl.DataFrame(table).with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
+    rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
+    for number, stated in enumerate(manifest.runs, start=1):
+        place = f"{MANIFEST}, run {number}"
+        row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
+        if row["run"] in rows:
+            raise _fault(path, f"{place}: run {row['run']} is listed twice")
+        row["n_truncated"] = math.nan if row["n_truncated"] is None else row["n_truncated"]
+        rows[row["run"]] = (row, stated)
+    frames = {
+        str(run): frame
+        for (run,), frame in scores.partition_by("run", as_dict=True, maintain_order=True).items()
+    }
+    if set(frames) != set(rows):
+        raise _fault(path, "has runs without scores, or scores without a run")
+    runs = []
+    for key, (row, stated) in rows.items():
+        run = BundleRun(row, stated.label, frames[key], stated.answers, stated.by_seed)
         try:
-            with zipfile.ZipFile(path) as file:
-                self._check_members(file)
-                # zipfile stops at the size that the zip states, and that size is checked already.
-                content = loads(file.read(MANIFEST))
-        except InputError:
-            raise
+            _check_scores(run.scores, row)
+            _check_stated(run, stated)
         except UNREADABLE as error:
-            raise self.error(f"cannot be read ({first_line(error)})") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise self.error(f"its {MANIFEST} does not belong to a bundle")
-        if content.get("version") != VERSION:
-            raise InputError(
-                f"{path}: a bundle of schema version {str(content.get('version'))[:20]}, but this package reads {VERSION}; update "
-                "long_context_tasks, or pack the runs again"
-            )
-        self.manifest = validated(Manifest, content, f"{path}: {MANIFEST}", remedy=REMEDY)
-        if {MANIFEST, *self.manifest.members} != set(self._sizes):
-            raise self.error(f"its {MANIFEST} does not list what it holds")
+            raise _fault(path, f"scores of {row['task']}: {first_line(error)}") from error
+        runs.append(run)
+    return runs
 
-    @property
-    def members(self) -> set[str]:
-        return set(self._sizes)
 
-    def error(self, problem: str) -> InputError:
-        return InputError(f"{self.path}: {problem}; {REMEDY}")
-
-    def _check_members(self, file: zipfile.ZipFile) -> None:
-        names = [member.filename for member in file.infolist()]
-        # A zip may contain a name twice, and readers differ in which one they take.
-        odd = [name for name in names if name not in LIMITS and not _RESPONSES.fullmatch(name)]
-        if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
-            shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"
-            raise self.error(
-                f"not a bundle: it holds {shown}, but a bundle holds {', '.join(LIMITS)} and responses, each once"
-            )
-        self._sizes = {member.filename: member.file_size for member in file.infolist()}
-        for member in file.infolist():
-            # Bit 0 marks encryption.
-            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-                raise self.error(
-                    f"{member.filename} is encrypted or compressed by a method that bundles do not use"
-                )
-            if (limit := LIMITS.get(member.filename)) is not None and member.file_size > limit:
-                raise self.error(
-                    f"{member.filename} unpacks to {member.file_size:,} bytes, more than the {limit:,} allowed"
-                )
-        if sum(size for name, size in self._sizes.items() if name not in LIMITS) > MOST_RESPONSES:
-            raise self.error(f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
-
-    def check_hashes(self) -> None:
-        """Compare size and hash of every member with the manifest, reading in pieces."""
-        for name, stated in self.manifest.members.items():
-            digest, size = hashlib.sha256(), 0
-            for chunk in self._chunks(name):
-                digest.update(chunk)
-                size += len(chunk)
-            if stated != Member(bytes=size, sha256=digest.hexdigest()):
-                raise self.error(f"{name} differs from its {MANIFEST} (it was changed or damaged)")
-
-    def _chunks(self, name: str) -> Iterator[bytes]:
-        try:
-            with zipfile.ZipFile(self.path) as file, file.open(name) as member:
-                while chunk := member.read(_CHUNK):
-                    yield chunk
-        except UNREADABLE as error:
-            raise self.error(f"{name} cannot be read ({first_line(error)})") from error
-
-    def scores(self) -> pl.DataFrame:
-        """Return the rows of ``SCORES`` of all runs; check the hashes first."""
-        frame = pl.DataFrame(self._table(SCORES_MEMBER, _SCORES))
-        return frame.with_columns(pl.col(name).cast(kind) for name, kind in SCORES.items())
-
-    def responses(self, answers: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._table(responses_member(answers), RESPONSES).to_pylist()
+def read_responses(path: Path, answers: str) -> list[dict[str, Any]]:
+    """Return the rows of the responses with a name in a bundle."""
+    with _opened(path) as file:
+        rows: list[dict[str, Any]] = _table(path, file, responses_member(answers), RESPONSES).to_pylist()
         return rows
 
-    def _table(self, name: str, schema: pa.Schema) -> pa.Table:
-        try:
-            content = pa.BufferReader(b"".join(self._chunks(name)))
-            # As dictionaries, because a text that repeats in millions of rows would be unpacked as often.
-            file = pq.ParquetFile(
-                content, read_dictionary=[field.name for field in schema if field.type == pa.string()]
-            )
-            self._check_table(name, file, schema)
-            return file.read()
-        except InputError:
-            raise
-        except UNREADABLE as error:
-            raise self.error(f"{name} cannot be read ({first_line(error)})") from error
 
-    def _check_table(self, name: str, file: pq.ParquetFile, schema: pa.Schema) -> None:
-        about = file.metadata
-        if unknown := sorted(set(file.schema_arrow.names) - set(schema.names)):
-            raise self.error(
-                f"{name}: unknown column {', '.join(map(repr, unknown[:3]))}; a newer version of long_context_tasks may have made it"
+def _fault(path: Path, problem: str) -> InputError:
+    return InputError(f"{path}: {problem}; {REMEDY}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a bundle and check the names and sizes of its members."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            _check_members(path, file)
+            yield file
+    except InputError:
+        raise
+    except UNREADABLE as error:
+        raise _fault(path, f"cannot be read ({first_line(error)})") from error
+
+
+def _check_members(path: Path, file: zipfile.ZipFile) -> None:
+    names = file.namelist()
+    # A zip may contain a name twice, and readers differ in which one they take.
+    odd = [name for name in names if name not in LIMITS and not _RESPONSES.fullmatch(name)]
+    if odd or len(set(names)) < len(names) or not set(LIMITS) <= set(names) or len(names) > MOST_MEMBERS:
+        shown = ", ".join(repr(name[:80]) for name in (odd or sorted(names))[:3]) or "nothing"
+        raise _fault(
+            path,
+            f"not a bundle: it holds {shown}, but a bundle holds {', '.join(LIMITS)} and responses, each once",
+        )
+    for member in file.infolist():
+        # Bit 0 marks encryption.
+        if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+            raise _fault(
+                path, f"{member.filename} is encrypted or compressed by a method that bundles do not use"
             )
-        for column in schema:
-            given = file.schema_arrow.field(column.name).type
-            if (given.value_type if pa.types.is_dictionary(given) else given) != column.type:
-                raise self.error(f"{name}: column {column.name} is not of type {column.type}")
-        groups = [about.row_group(number) for number in range(about.num_row_groups)]
-        # Both the file and its row groups state numbers of rows, and a hostile file may state different ones.
-        if about.num_rows != sum(group.num_rows for group in groups) or not 0 <= about.num_rows <= MOST_ROWS:
-            raise self.error(f"{name}: {about.num_rows:,} rows; at most {MOST_ROWS:,} are read")
-        for group in groups:
-            codecs = {group.column(number).compression for number in range(group.num_columns)}
-            if group.num_rows < 0 or codecs - {"UNCOMPRESSED"}:
-                raise self.error(f"{name} is compressed inside Parquet, which bundles are not")
+        if (limit := LIMITS.get(member.filename)) is not None and member.file_size > limit:
+            raise _fault(
+                path,
+                f"{member.filename} unpacks to {member.file_size:,} bytes, more than the {limit:,} allowed",
+            )
+    if sum(member.file_size for member in file.infolist() if member.filename not in LIMITS) > MOST_RESPONSES:
+        raise _fault(path, f"its responses unpack to more than the {MOST_RESPONSES:,} bytes allowed")
+
+
+def _manifest(path: Path, file: zipfile.ZipFile) -> Manifest:
+    # zipfile stops at the size that the zip states, and that size is checked already.
+    content = loads(file.read(MANIFEST))
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise _fault(path, f"its {MANIFEST} does not belong to a bundle")
+    if content.get("version") != VERSION:
+        raise InputError(
+            f"{path}: a bundle of schema version {str(content.get('version'))[:20]}, but this package reads {VERSION}; update "
+            "long_context_tasks, or pack the runs again"
+        )
+    return validated(Manifest, content, f"{path}: {MANIFEST}", remedy=REMEDY)
+
+
+def _table(path: Path, file: zipfile.ZipFile, name: str, schema: pa.Schema) -> pa.Table:
+    try:
+        # As dictionaries, because a text that repeats in millions of rows would be unpacked as often.
+        texts = [field.name for field in schema if field.type == pa.string()]
+        table = pq.ParquetFile(pa.BufferReader(file.read(name)), read_dictionary=texts)
+        _check_table(table, schema)
+        return table.read()
+    except UNREADABLE as error:
+        raise _fault(path, f"{name} cannot be read ({first_line(error)})") from error
+
+
+def _check_table(file: pq.ParquetFile, schema: pa.Schema) -> None:
+    about = file.metadata
+    if unknown := sorted(set(file.schema_arrow.names) - set(schema.names)):
+        raise ValueError(
+            f"unknown column {', '.join(map(repr, unknown[:3]))}; a newer version of long_context_tasks may have made it"
+        )
+    for column in schema:
+        kind = file.schema_arrow.field(column.name).type
+        if (kind.value_type if pa.types.is_dictionary(kind) else kind) != column.type:
+            raise ValueError(f"column {column.name} is not of type {column.type}")
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    # Both the file and its row groups state numbers of rows, and a hostile file may state different ones.
+    if about.num_rows != sum(group.num_rows for group in groups) or not 0 <= about.num_rows <= MOST_ROWS:
+        raise ValueError(f"{about.num_rows:,} rows; at most {MOST_ROWS:,} are read")
+    for group in groups:
+        codecs = {group.column(number).compression for number in range(group.num_columns)}
+        if group.num_rows < 0 or codecs - {"UNCOMPRESSED"}:
+            raise ValueError("it is compressed inside Parquet, which bundles are not")
 
 
 def first_line(error: BaseException) -> str:
@@ -408,74 +403,41 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 
-def read_bundle(path: Path) -> list[BundleRun]:
-    """Return all runs of a bundle after checking them; the error names the first fault."""
-    reader = BundleReader(path)
-    reader.check_hashes()
-    rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
-    for number, stated in enumerate(reader.manifest.runs, start=1):
-        place = f"{MANIFEST}, run {number}"
-        row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
-        if stated.answers is not None and responses_member(stated.answers) not in reader.members:
-            raise reader.error(f"{place}: its responses {stated.answers[:40]!r} are missing")
-        if row["run"] in rows:
-            raise reader.error(f"{place}: run {row['run']} is listed twice")
-        row["n_truncated"] = math.nan if row["n_truncated"] is None else row["n_truncated"]
-        rows[row["run"]] = (row, stated)
-    frames = {
-        str(key[0]): frame
-        for key, frame in reader.scores().partition_by("run", as_dict=True, maintain_order=True).items()
-    }
-    if not rows or set(frames) != set(rows):
-        raise reader.error("has runs without scores, or scores without a run" if rows else "has no runs")
-    found = []
-    for key, (row, stated) in rows.items():
-        run = BundleRun(row, stated.label, frames[key], stated.answers, stated.by_seed)
-        try:
-            _check_scores(run.scores, row)
-            _check_stated(run, stated)
-        except UNREADABLE as error:
-            raise reader.error(f"scores of {row['task']}: {first_line(error)}") from error
-        found.append(run)
-    return found
-
-
 def _check_scores(frame: pl.DataFrame, row: Mapping[str, Any]) -> None:
-    must = ("case", "cluster", "turn", "repeat", "metric")
-    if frame.select(must).null_count().sum_horizontal().item():
-        raise ValueError(f"a score without {', '.join(must)}")
-    if sorted(frame["metric"].unique().cast(pl.String()).to_list()) != sorted(row["metrics"]):
-        raise ValueError(f"the scores do not have the metrics of the run: {', '.join(row['metrics'])}")
-    if cast(int, frame["turn"].min()) < 0 or cast(int, frame["repeat"].min()) < 0:
-        raise ValueError("turns and repeats are counted from 0")
-    if not frame["value"].drop_nulls().is_finite().all() or not frame["std"].drop_nulls().is_finite().all():
-        raise ValueError("a value that is not finite")
-    rates = frame.filter(~pl.col("metric").cast(pl.String()).is_in(row["points"]))
-    outside = rates.filter(~pl.col("value").is_between(0, 1))["value"]
-    if len(outside):
-        raise ValueError(f"a rate of {outside[0]}, outside 0 to 1")
-    if (frame["std"].drop_nulls() < 0).any():
-        raise ValueError("a negative standard deviation")
-    places = frame.select("metric", "case", "turn", "repeat")
-    if places.is_duplicated().any():
-        raise ValueError("a turn has a metric twice")
-    counts = frame.group_by("metric").len()["len"]
-    if counts.n_unique() > 1:
-        raise ValueError("a metric has fewer turns than another")
-    _check_texts(frame)
-
-
-def _check_texts(frame: pl.DataFrame) -> None:
-    for name in frame["reason"].unique().drop_nulls().cast(pl.String()):
-        if not _REASON.fullmatch(name):
-            raise ValueError(f"reason {name[:40]!r} is not a word")
-    for text in frame["labels"].unique().drop_nulls().cast(pl.String()):
+    required = ("case", "cluster", "turn", "repeat", "metric")
+    rates = frame.filter(~pl.col("metric").cast(pl.String()).is_in(row["points"]))["value"]
+    outside = rates.filter((rates < 0) | (rates > 1))
+    odd = next((text for text in _texts(frame, "reason") if not _REASON.fullmatch(text)), None)
+    infinite = frame.select(pl.any_horizontal(~pl.col("value", "std").is_finite()).any()).item()
+    faults = {
+        f"a score without {', '.join(required)}": frame.select(required).null_count().sum_horizontal().item(),
+        f"the scores do not have the metrics of the run: {', '.join(row['metrics'])}": sorted(
+            _texts(frame, "metric")
+        )
+        != sorted(row["metrics"]),
+        "turns and repeats are counted from 0": ((frame["turn"] < 0) | (frame["repeat"] < 0)).any(),
+        "a value that is not finite": infinite,
+        f"a rate of {outside.first()}, outside 0 to 1": len(outside),
+        "a negative standard deviation": (frame["std"] < 0).any(),
+        "a turn has a metric twice": frame.select("metric", "case", "turn", "repeat").is_duplicated().any(),
+        "a metric has fewer turns than another": frame.group_by("metric").len()["len"].n_unique() > 1,
+        f"reason {str(odd)[:40]!r} is not a word": odd is not None,
+        # Pages and tables show every id.
+        f"a case's id is longer than {LONGEST} characters": any(
+            len(case) > LONGEST for case in _texts(frame, "case")
+        ),
+    }
+    for message, fails in faults.items():
+        if fails:
+            raise ValueError(message)
+    for text in _texts(frame, "labels"):
         if not isinstance(loads(text.encode("utf-8", "surrogatepass")), dict):
             raise TypeError("labels are not a JSON object")
-    # Pages and tables show every id.
-    longest = cast(int, frame["case"].unique().cast(pl.String()).str.len_chars().max())
-    if longest > LONGEST:
-        raise ValueError(f"a case's id is longer than {LONGEST} characters")
+
+
+def _texts(frame: pl.DataFrame, column: str) -> list[str]:
+    texts: list[str] = frame[column].unique().drop_nulls().cast(pl.String()).to_list()
+    return texts
 
 
 def stated_of(run: BundleRun) -> StatedRun:
@@ -488,14 +450,14 @@ def stated_of(run: BundleRun) -> StatedRun:
         mean=None if math.isnan(mean) else mean,
         n=int(numbers["n"]),
         n_scored=int(numbers["n_scored"]),
-        by_seed={seed: dict(own) for seed, own in run.by_seed.items()},
+        by_seed={seed: dict(values) for seed, values in run.by_seed.items()},
     )
 
 
 def _check_stated(run: BundleRun, stated: StatedRun) -> None:
-    now = stated_of(run)
+    computed = stated_of(run)
     for name in ("n", "n_scored", "mean"):
-        value, given = getattr(now, name), getattr(stated, name)
-        near = None not in (value, given) and math.isclose(value, given, rel_tol=_NEAR, abs_tol=_NEAR)
-        if given != value and not near:
-            raise ValueError(f"manifest.json has {name} {str(given)[:60]!r}, but the scores give {value!r}")
+        value, claimed = getattr(computed, name), getattr(stated, name)
+        near = None not in (value, claimed) and math.isclose(value, claimed, rel_tol=_NEAR, abs_tol=_NEAR)
+        if claimed != value and not near:
+            raise ValueError(f"manifest.json has {name} {str(claimed)[:60]!r}, but the scores give {value!r}")

@@ -1,9 +1,8 @@
 """Runs in bundles as runs of a host, so that pages of cases and lists of missing cells can use them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -11,11 +10,12 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
 from long_context_tasks.results import FoundRuns, Problem, bundles_below, find_runs
 from long_context_tasks.results.bundle.format import (
+    REMEDY,
     UNREADABLE,
-    BundleReader,
     BundleRun,
     first_line,
     read_bundle,
+    read_responses,
     stated_of,
 )
 from long_context_tasks.results.cells import cells_of
@@ -43,7 +43,7 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
         label=run.answers or row["run"],
         made=row["made"],
         files=(),
-        read=lambda _: _cases(path, row["run"]),
+        read=lambda _: _cases(path, run),
         numbers=numbers,
         headline=row["headline"],
         points=tuple(row["points"]),
@@ -53,38 +53,23 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
     return Evaluation(stored, run.label, numbers, by_seed=run.by_seed, description=described)
 
 
-# The pages of its runs are made one after the other. The bundle may be packed again, so size and time are part of the key.
-@lru_cache(maxsize=1)
-def _read_once(path: Path, size: int, time: int) -> list[BundleRun]:
-    return read_bundle(path)
-
-
-def _cases(path: Path, key: str) -> Iterator[StoredCase]:
-    try:
-        about = path.stat()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    [run] = [run for run in _read_once(path, about.st_size, about.st_mtime_ns) if run.row["run"] == key]
-    reader = BundleReader(path)
+def _cases(path: Path, run: BundleRun) -> Iterator[StoredCase]:
     answers: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
-    for row in reader.responses(run.answers) if run.answers else ():
+    for row in read_responses(path, run.answers) if run.answers else ():
         answers.setdefault((str(row["case"]), int(row["repeat"])), []).append(row)
-    for (case, repeat), part in run.scores.partition_by(
-        "case", "repeat", as_dict=True, maintain_order=True
-    ).items():
-        place = (str(case), cast(int, repeat))
+    parts = run.scores.partition_by("case", "repeat", as_dict=True, maintain_order=True)
+    for (case, repeat), part in parts.items():
         try:
-            yield _case(*place, part, answers.get(place, []))
+            yield _case(str(case), repeat, part, answers.get((str(case), repeat), []))
         except UNREADABLE as error:
-            raise reader.error(f"responses to case {str(case)!r}: {first_line(error)}") from error
+            raise InputError(
+                f"{path}: responses to case {str(case)!r}: {first_line(error)}; {REMEDY}"
+            ) from error
 
 
 def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> StoredCase:
     part = part.sort("turn", maintain_order=True)
-    by_metric = {
-        str(key[0]): frame
-        for key, frame in part.partition_by("metric", as_dict=True, maintain_order=True).items()
-    }
+    by_metric = part.partition_by("metric", as_dict=True, maintain_order=True)
     first = next(iter(by_metric.values()))
     rows = sorted(rows, key=lambda row: row["turn"])
     # Scores and responses come from different members, and a hostile bundle may pair them wrongly.
@@ -97,7 +82,7 @@ def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str
         id=case,
         responses=tuple(Response(row["text"], row["status"]) for row in rows)
         or (Response(None),) * len(first),
-        scores={name: tuple(frame["value"].to_list()) for name, frame in by_metric.items()},
+        scores={str(name): tuple(frame["value"].to_list()) for (name,), frame in by_metric.items()},
         reasons=tuple(first["reason"].cast(pl.String()).to_list()),
         log_likelihoods=None if likely is None else tuple(float(value) for value in likely),
         repeat=repeat,
@@ -135,11 +120,11 @@ def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
     seen: dict[str, Path] = {}
     for path in paths:
         try:
-            found = read_bundle(path)
+            runs = read_bundle(path)
         except InputError as error:
             problems.append(str(error))
             continue
-        for run in found:
+        for run in runs:
             key = run.row["run"]
             if key in seen:
                 problems.append(
