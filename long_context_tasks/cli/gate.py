@@ -1,7 +1,7 @@
 """`lct gate`: decide whether one stack is as good as another."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,12 +14,6 @@ from long_context_tasks.cli.options import (
     words,
 )
 from long_context_tasks.cli.output import give, say, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from long_context_tasks.gate.checks import Fault
-    from long_context_tasks.gate.run import AtLength
 
 app = typer.Typer(add_completion=False)
 # A pipeline that treats any code but 0 as failure must not release on UNDECIDED.
@@ -80,19 +74,13 @@ def gate(
         given = {f"lct_{name}": value for name, value in typed.items()}
         cells = planned_cells(words(tasks), words(length), {**given, "lct_n": n, "lct_data_dir": data_dir})
     settings = GateSettings(within / 100, error, batch, typed.get("tokenizer", ""), strict)
-    found = run_gate(stacks, cells, settings, _print_lengths, _print_faults)
+    found = run_gate(stacks, cells, settings, _progress)
     page = write_gate(found, stacks, cells, out, private=private)
     give(found.text(), **document_of(found), page=page)
     say(f"page: {page}")
     raise typer.Exit(EXIT[found.verdict])
 
 
-# Progress goes to standard error, because standard output holds the verdict or the document of --json.
-def _print_lengths(lengths: "Sequence[AtLength]") -> None:
-    for one in lengths:
-        warn(one.row())
-
-
-def _print_faults(faults: "Sequence[Fault]") -> None:
-    for fault in faults:
-        warn(f"{fault.side}: {fault.name}: {fault.text}")
+# To standard error, because standard output holds the verdict or the document of --json.
+def _progress(row: object) -> None:
+    warn(str(row))

@@ -36,6 +36,9 @@ class Fault:
     name: str  # the fault in a few words
     text: str  # the observation and the remedy
 
+    def __str__(self) -> str:
+        return f"{self.side}: {self.name}: {self.text}"
+
 
 def check_runs(cells: Sequence[GateCell]) -> list[Fault]:
     found: dict[tuple[str, str], Fault] = {}

@@ -33,8 +33,8 @@ def document_of(gate: Gate) -> dict[str, Any]:
         "line": gate.line(),
         "a": gate.a,
         "b": gate.b,
-        "margin": gate.margin,
-        "alpha": gate.alpha,
+        "margin": gate.settings.margin,
+        "alpha": gate.settings.alpha,
         "loss": gate.loss,
         "lengths": [
             {
@@ -45,7 +45,7 @@ def document_of(gate: Gate) -> dict[str, Any]:
                 "loss_high": one.look.high,
                 "documents": one.documents,
                 "documents_available": one.available,
-                "cases": one.cases,
+                "cases": len(one.pairs),
             }
             for one in gate.lengths
         ],

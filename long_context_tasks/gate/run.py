@@ -12,16 +12,19 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, TypeVar
 
-from long_context_tasks.gate.checks import Fault, check_endpoints, check_replies, check_runs
+from long_context_tasks.gate.checks import Answers, Fault, check_endpoints, check_replies, check_runs
 from long_context_tasks.gate.stacks import SIDES, Asking, Endpoint, GateCell, Stack, StackAnswer
 from long_context_tasks.judges.client import wait_for
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.sequential import Look, Verdict, look
+from long_context_tasks.stats.sequential import Verdict, look
 
 _T = TypeVar("_T")
 _FLIPPED = 0.5
 _ROOM = 2  # B must score this many margins
 _NO_ROOM = "no room to lose"  # a fault of the cases; all others are faults of a stack
+
+Document = tuple[str, list[tuple[GateCell, str]]]
+"""Name and cases of a document."""
 
 
 @dataclass(frozen=True)
@@ -53,25 +56,75 @@ class CellMeans:
     b: float
 
 
-@dataclass(frozen=True)
-class AtLength:
-    length: str  # length as task names spell it; empty for tasks without one
-    look: Look  # last look at the losses of its rounds; UNDECIDED in place of PASS without room to lose
-    documents: int  # number of documents asked
-    cases: int  # number of cases asked
-    available: int  # number of documents that could have been asked
+class LengthTest:
+    """The test of a length, with the scores so far.
+
+    Attributes:
+        length: length as task names spell it; empty for tasks without one.
+        cells: tasks of this length.
+        queue: all documents, in the order in which they are asked.
+        documents: number of documents asked.
+        pairs: answers of both stacks to each case asked.
+        look: last look at the losses of complete rounds; in the end UNDECIDED in place of PASS without room to lose.
+    """
+
+    def __init__(self, length: str, cells: Sequence[GateCell]) -> None:
+        self.length, self.cells = length, cells
+        self.queue = ordered_documents(cells)
+        self.documents = 0
+        self.pairs: list[Pair] = []
+        self.look = look([], 0.5)
+        self._losses: list[Mapping[str, float]] = []  # of each document with scores, by cell
+
+    @property
+    def available(self) -> int:
+        return len(self.queue)
+
+    @property
+    def open(self) -> bool:
+        return self.look.verdict == "UNDECIDED" and self.documents < self.available
+
+    @property
+    def mean_of_b(self) -> float | None:
+        """Mean of the cells' mean scores of B; None without scores."""
+        scores: dict[str, list[float]] = {}
+        for pair in self.pairs:
+            if pair.b is not None:
+                scores.setdefault(pair.cell, []).append(pair.b)
+        return fmean(map(fmean, scores.values())) if scores else None
+
+    def take(self, part: Sequence[Document], answers: Answers, settings: "GateSettings", tests: int) -> None:
+        """Add the scores of the next documents and look at all losses so far."""
+        self.documents += len(part)
+        for _, cases in part:
+            losses: dict[str, list[float]] = {}
+            for cell, case in cases:
+                pair = pair_of(cell.name, case, *(answers[side][cell.name, case] for side in SIDES))
+                self.pairs.append(pair)
+                if pair.a is not None:
+                    losses.setdefault(cell.name, []).append(pair.loss)
+            if losses:
+                self._losses.append({cell: fmean(of_cell) for cell, of_cell in losses.items()})
+        shared = any(len({cell.name for cell, _ in cases}) > 1 for _, cases in self.queue)
+        rounds = round_losses(self._losses, [cell.name for cell in self.cells], shared=shared)
+        self.look = look(rounds, settings.margin, settings.alpha, tests)
 
     def row(self) -> str:
-        """Return the outcome in one line.
-
-        >>> AtLength("8k", Look("PASS", 74, 0.0, -0.049, 0.049), 80, 80, 200).row()
-        '8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents'
-        """
-        found = self.look
-        bounds = f"between {100 * found.low:+.1f} and {100 * found.high:+.1f}"
-        loss = f"loss {100 * found.mean:+.1f} points, {bounds}" if found.n else "no scores"
+        """Return the outcome in one line, such as ``8k: PASS, loss +0.0 points, between -4.9 and +4.9; 80 of 200 documents``."""
+        bounds = f"between {100 * self.look.low:+.1f} and {100 * self.look.high:+.1f}"
+        loss = f"loss {100 * self.look.mean:+.1f} points, {bounds}" if self.look.n else "no scores"
         name = f"{self.length}: " if self.length else ""
-        return f"{name}{found.verdict}, {loss}; {self.documents} of {self.available} documents"
+        return f"{name}{self.look.verdict}, {loss}; {self.documents} of {self.available} documents"
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    margin: float  # accepted loss, as a share
+    alpha: float  # probability of a wrong verdict of either kind
+    batch: int  # number of documents between looks, rounded up so that every cell gets the same number
+    # Tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
+    tokenizer: str = ""
+    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
 
 
 @dataclass(frozen=True)
@@ -81,36 +134,35 @@ class Gate:
     # a, b: names of the stacks
     a: str
     b: str
-    lengths: tuple[AtLength, ...]  # outcome at each length
-    # margin, alpha: see GateSettings
-    margin: float
-    alpha: float
-    pairs: tuple[Pair, ...]  # answers of both stacks to each case, in the order asked
-    faults: tuple[Fault, ...]  # faults that the self-checks name
-    # Answers of each side, by cell and case.
-    answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]] = field(repr=False)
-    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
+    settings: GateSettings
+    lengths: Sequence[LengthTest]
+    faults: Sequence[Fault]  # faults that the self-checks name
+    answers: Answers = field(repr=False)
 
     @property
     def refused(self) -> bool:
-        return self.strict and any(fault.name != _NO_ROOM for fault in self.faults)
+        return self.settings.strict and any(fault.name != _NO_ROOM for fault in self.faults)
 
     @property
     def of_scores(self) -> Verdict:
-        found = {one.look.verdict for one in self.lengths}
-        return "FAIL" if "FAIL" in found else "UNDECIDED" if "UNDECIDED" in found else "PASS"
+        verdicts = {length.look.verdict for length in self.lengths}
+        return "FAIL" if "FAIL" in verdicts else "UNDECIDED" if "UNDECIDED" in verdicts else "PASS"
 
     @property
     def verdict(self) -> Verdict:
         return "FAIL" if self.refused else self.of_scores
 
     @property
+    def pairs(self) -> list[Pair]:
+        return [pair for length in self.lengths for pair in length.pairs]
+
+    @property
     def documents(self) -> int:
-        return sum(one.documents for one in self.lengths)
+        return sum(length.documents for length in self.lengths)
 
     @property
     def available(self) -> int:
-        return sum(one.available for one in self.lengths)
+        return sum(length.available for length in self.lengths)
 
     @property
     def loss(self) -> float:
@@ -130,24 +182,20 @@ class Gate:
 
     @property
     def means(self) -> list[CellMeans]:
-        rows = []
-        for name in dict.fromkeys(pair.cell for pair in self.pairs):
-            own = [
-                (pair.a, pair.b)
-                for pair in self.pairs
-                if pair.cell == name and pair.a is not None and pair.b is not None
-            ]
-            if own:
-                a, b = (sum(side) / len(own) for side in zip(*own, strict=True))
-                rows.append(CellMeans(name, len(own), a, b))
-        return rows
+        scores: dict[str, list[tuple[float, float]]] = {}
+        for pair in self.pairs:
+            if pair.a is not None and pair.b is not None:
+                scores.setdefault(pair.cell, []).append((pair.a, pair.b))
+        return [
+            CellMeans(cell, len(rows), *map(fmean, zip(*rows, strict=True))) for cell, rows in scores.items()
+        ]
 
     def line(self) -> str:
         of_scores = self.of_scores
-        names = [one.length for one in self.lengths if one.look.verdict == of_scores and one.length]
+        names = [test.length for test in self.lengths if test.look.verdict == of_scores and test.length]
         at = f" at {', '.join(names)}" if names else ""
         text = {
-            "PASS": f"A is not worse than B by {100 * self.margin:g} points",
+            "PASS": f"A is not worse than B by {100 * self.settings.margin:g} points",
             "FAIL": "A is worse than B",
             "UNDECIDED": "the cases do not show whether A is as good as B",
         }[of_scores]
@@ -157,50 +205,38 @@ class Gate:
         return f"{self.verdict}: {faults}{text}{at} (loss {100 * self.loss:+.1f} points; {cases}){named}"
 
     def text(self) -> str:
-        return "\n".join([*(one.row() for one in self.lengths), self.line()])
-
-
-@dataclass(frozen=True)
-class GateSettings:
-    margin: float  # accepted loss, as a share
-    alpha: float  # probability of a wrong verdict of either kind
-    batch: int  # number of documents between looks, rounded up so that every cell gets the same number
-    # Tokenizer of the models, a folder or hub id, for the self-checks; empty to skip the check that needs it.
-    tokenizer: str = ""
-    strict: bool = False  # a fault makes the verdict FAIL, whatever the scores
+        return "\n".join([*(length.row() for length in self.lengths), self.line()])
 
 
 def run_gate(
     stacks: tuple[Stack, Stack],
     cells: Sequence[GateCell],
     settings: GateSettings,
-    on_look: Callable[[Sequence[AtLength]], None] = lambda _: None,
-    on_faults: Callable[[Sequence[Fault]], None] = lambda _: None,
+    report: Callable[[object], None] = lambda _: None,
 ) -> Gate:
     """Ask both stacks, or read their stored answers, until there is a verdict or no document is left.
 
-    ``on_look`` gets the lengths that were asked after each look, ``on_faults`` the faults of the self-checks at the start and after the
+    ``report`` gets the row of each length that was asked after each look, and the faults of the self-checks at the start and after the
     first batch.
 
     Raises:
         InputError: an endpoint fails, or no case has scores of both stacks.
     """
-    return wait_for(_run(stacks, cells, settings, on_look, on_faults))
+    return wait_for(_run(stacks, cells, settings, report))
 
 
 async def _run(
     stacks: tuple[Stack, Stack],
     cells: Sequence[GateCell],
     settings: GateSettings,
-    on_look: Callable[[Sequence[AtLength]], None],
-    on_faults: Callable[[Sequence[Fault]], None],
+    report: Callable[[object], None],
 ) -> Gate:
     answers: dict[str, dict[tuple[str, str], StackAnswer]] = {side: {} for side in SIDES}
     by_name = {cell.name: cell for cell in cells}
     # Stored runs may share a task but none of its cases.
-    kept = [cell for cell in cells if any(cell.documents.values())]
-    names = dict.fromkeys(cell.length for cell in kept)
-    lengths = [_LengthTest(name, [cell for cell in kept if cell.length == name]) for name in names]
+    filled = [cell for cell in cells if any(cell.documents.values())]
+    names = dict.fromkeys(cell.length for cell in filled)
+    lengths = [LengthTest(name, [cell for cell in filled if cell.length == name]) for name in names]
     # Rounded up, so that every cell gets a document.
     each = -(-settings.batch // len(cells))
     bodies = {stack.side: stack.config.extra_body for stack in stacks if isinstance(stack, Endpoint)}
@@ -211,63 +247,40 @@ async def _run(
             if isinstance(stack, Endpoint):
                 asking[stack.side] = await open_stacks.enter_async_context(Asking(stack))
         faults = [*check_runs(cells), *await check_endpoints(asking, cells)]
-        on_faults(faults)
+        for fault in faults:
+            report(fault)
         first = True
-        while asked := [one for one in lengths if one.open]:
-            parts = [one.documents[one.asked :][: each * len(one.cells)] for one in asked]
-            await _ask(parts, asking, answers)
-            for one, part in zip(asked, parts, strict=True):
-                one.take(part, answers)
-                one.look = look(one.losses(), settings.margin, settings.alpha, len(lengths))
-            on_look([one.outcome for one in asked])
-            # Faults are reported early, because a gate may run for hours.
-            if first:
-                on_faults(check_replies(answers, by_name, settings.tokenizer, options))
-            first = False
-            # One length that fails decides the gate, and further calls would only cost money.
-            if any(one.look.verdict == "FAIL" for one in lengths):
+        # One length that fails decides the gate, and further calls would only cost money.
+        while not any(length.look.verdict == "FAIL" for length in lengths):
+            if not (asked := [length for length in lengths if length.open]):
                 break
-    if not any(one.look.n for one in lengths):
+            parts = [length.queue[length.documents :][: each * len(length.cells)] for length in asked]
+            await _ask(parts, asking, answers)
+            for length, part in zip(asked, parts, strict=True):
+                length.take(part, answers, settings, len(lengths))
+                report(length.row())
+            # Faults are reported early, because a gate may run for hours.
+            for fault in check_replies(answers, by_name, settings.tokenizer, options) if first else ():
+                report(fault)
+            first = False
+    if not any(length.look.n for length in lengths):
         raise InputError("no case has scores of both stacks; look at the responses in the folder of the gate")
     faults += check_replies(answers, by_name, settings.tokenizer, options)
     faults += _withhold_passes(lengths, settings.margin)
-    return Gate(
-        a=str(stacks[0]),
-        b=str(stacks[1]),
-        lengths=tuple(one.outcome for one in lengths),
-        margin=settings.margin,
-        alpha=settings.alpha,
-        pairs=tuple(pair for one in lengths for pair in one.pairs),
-        faults=tuple(faults),
-        answers=answers,
-        strict=settings.strict,
-    )
+    return Gate(str(stacks[0]), str(stacks[1]), settings, lengths, faults, answers)
 
 
 async def _ask(
-    parts: "Sequence[Sequence[Document]]",
+    parts: Sequence[Sequence[Document]],
     asking: Mapping[str, Asking],
     answers: Mapping[str, dict[tuple[str, str], StackAnswer]],
 ) -> None:
-    wanted = [
+    asked = [
         (side, cell, case) for part in parts for _, cases in part for cell, case in cases for side in SIDES
     ]
-    found = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in wanted)
-    for (side, cell, case), answer in zip(wanted, found, strict=True):
+    new = await _all(_answer(asking.get(side), side, cell, case) for side, cell, case in asked)
+    for (side, cell, case), answer in zip(asked, new, strict=True):
         answers[side][cell.name, case] = answer
-
-
-def _withhold_passes(lengths: "Sequence[_LengthTest]", margin: float) -> list[Fault]:
-    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each."""
-    faults = []
-    for one in lengths:
-        if one.scored and (of_b := one.mean_of_b) < _ROOM * margin:
-            at = f" at {one.name}" if one.name else ""
-            text = f"B scores only {100 * of_b:.1f}{at}, so a loss of {100 * margin:g} points could hardly show; use easier tasks or shorter cases"
-            faults.append(Fault("B", _NO_ROOM, text))
-            if one.look.verdict == "PASS":
-                one.look = replace(one.look, verdict="UNDECIDED")
-    return faults
 
 
 async def _answer(asking: Asking | None, side: str, cell: GateCell, case: str) -> StackAnswer:
@@ -288,53 +301,17 @@ async def _all(work: Iterator[Coroutine[Any, Any, _T]]) -> list[_T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Document = tuple[str, list[tuple[GateCell, str]]]
-"""Name and cases of a document."""
-
-
-class _LengthTest:
-    def __init__(self, name: str, cells: Sequence[GateCell]) -> None:
-        self.name, self.cells = name, cells
-        self.documents = ordered_documents(cells)
-        self.asked = 0
-        self.pairs: list[Pair] = []
-        self.scored: list[Mapping[str, float]] = []
-        self.look = look([], 0.5)
-
-    @property
-    def open(self) -> bool:
-        return self.look.verdict == "UNDECIDED" and self.asked < len(self.documents)
-
-    def take(
-        self, part: Sequence[Document], answers: Mapping[str, Mapping[tuple[str, str], StackAnswer]]
-    ) -> None:
-        self.asked += len(part)
-        for _, cases in part:
-            losses: dict[str, list[float]] = {}
-            for cell, case in cases:
-                pair = pair_of(cell.name, case, *(answers[side][cell.name, case] for side in SIDES))
-                self.pairs.append(pair)
-                if pair.a is not None:
-                    losses.setdefault(cell.name, []).append(pair.loss)
-            if losses:
-                self.scored.append({cell: fmean(own) for cell, own in losses.items()})
-
-    def losses(self) -> list[float]:
-        """Return the losses of the complete rounds so far."""
-        shared = any(len({cell.name for cell, _ in cases}) > 1 for _, cases in self.documents)
-        return round_losses(self.scored, [cell.name for cell in self.cells], shared=shared)
-
-    @property
-    def mean_of_b(self) -> float:
-        scores: dict[str, list[float]] = {}
-        for pair in self.pairs:
-            if pair.b is not None:
-                scores.setdefault(pair.cell, []).append(pair.b)
-        return fmean(map(fmean, scores.values()))
-
-    @property
-    def outcome(self) -> AtLength:
-        return AtLength(self.name, self.look, self.asked, len(self.pairs), len(self.documents))
+def _withhold_passes(lengths: Sequence[LengthTest], margin: float) -> list[Fault]:
+    """Turn PASS into UNDECIDED at lengths at which B scores too low for a loss to show, and return a fault for each."""
+    faults = []
+    for length in lengths:
+        if (of_b := length.mean_of_b) is not None and of_b < _ROOM * margin:
+            at = f" at {length.length}" if length.length else ""
+            text = f"B scores only {100 * of_b:.1f}{at}, so a loss of {100 * margin:g} points could hardly show; use easier tasks or shorter cases"
+            faults.append(Fault("B", _NO_ROOM, text))
+            if length.look.verdict == "PASS":
+                length.look = replace(length.look, verdict="UNDECIDED")
+    return faults
 
 
 def round_losses(
@@ -349,14 +326,14 @@ def round_losses(
     [0.5, 0.2]
     """
     losses: list[float] = []
-    now: dict[str, list[float]] = {cell: [] for cell in cells}
+    current: dict[str, list[float]] = {cell: [] for cell in cells}
     for document in documents:
         for cell, loss in document.items():
-            now[cell].append(loss)
-        if all(now.values()):
-            means = [fmean(own) for own in now.values()]
+            current[cell].append(loss)
+        if all(current.values()):
+            means = [fmean(of_cell) for of_cell in current.values()]
             losses += [fmean(means)] if shared else means
-            now = {cell: [] for cell in cells}
+            current = {cell: [] for cell in cells}
     return losses
 
 
@@ -366,16 +343,16 @@ def ordered_documents(cells: Sequence[GateCell]) -> list[Document]:
     Cells take turns in proportion to their documents, so that rounds use all of them. The order of stored runs may be meaningful, such as
     by the length of books, so they are ordered by a hash.
     """
-    found: dict[str, list[tuple[GateCell, str]]] = {}
+    documents: dict[str, list[tuple[GateCell, str]]] = {}
     places: dict[str, float] = {}
     for cell in cells:
         names = [name for name, cases in cell.documents.items() if cases]
         for rank, name in enumerate(sorted(names, key=_digest) if cell.stored else names):
             # In stored runs one book may belong to several tasks.
             key = name if cell.stored else f"{cell.name} {name}"
-            found.setdefault(key, []).extend((cell, case) for case in cell.documents[name])
+            documents.setdefault(key, []).extend((cell, case) for case in cell.documents[name])
             places.setdefault(key, (rank + 0.5) / len(names))
-    return sorted(found.items(), key=lambda document: places[document[0]])
+    return sorted(documents.items(), key=lambda document: places[document[0]])
 
 
 def _digest(text: str) -> str:

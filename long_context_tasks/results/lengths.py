@@ -17,7 +17,6 @@ from long_context_tasks.stats.effective_length import (
     EffectiveLength,
     LengthScores,
     effective_length,
-    fixed_bar,
     fraction_bar,
 )
 
@@ -113,7 +112,7 @@ def family_lengths(
             None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
         }
         if threshold is not None and shares:
-            bars[threshold] = fixed_bar(dict.fromkeys(lengths, threshold), f"{100 * threshold:g} %")
+            bars[threshold] = Bar(f"{100 * threshold:g} %", dict.fromkeys(lengths, threshold))
         lengths_found += [
             FamilyLength(
                 model,

@@ -114,17 +114,17 @@ def compare_paired(
         raise ValueError(f"margin {margin}: expected a number above 0")
     cases = list(zip(first[1], second[1], clusters, strict=True))
     common = [(x, y, cluster) for x, y, cluster in cases if x is not None and y is not None]
-    n, kept = len(common), [cluster for _, _, cluster in common]
-    k = len(set(kept))
-    x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
+    n, of_common = len(common), [cluster for _, _, cluster in common]
+    k = len(set(of_common))
+    x, y = (np.array([row[side] for row in common], float) for side in (0, 1))
     reason, p, p_same, method = None, math.nan, math.nan, None
     if k < MIN_TEST_CLUSTERS:
         reason = f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}" if n else "no case that both could take"
     else:
         hits = k == n and are_hits(x, y)
-        p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed, hits=hits)
-        if margin is not None and (found := moments_of_difference(x, y, kept)) is not None:
-            p_same = float(p_of_same(found, margin))
+        p, method = sign_flips(cluster_sums((x - y).tolist(), of_common)[0], seed, hits=hits)
+        if margin is not None and (estimate := moments_of_difference(x, y, of_common)) is not None:
+            p_same = float(p_of_same(estimate, margin))
     return PairedComparison(
         first[0],
         second[0],
@@ -136,7 +136,7 @@ def compare_paired(
         mean_first=math.fsum(x) / n if n else math.nan,
         mean_second=math.fsum(y) / n if n else math.nan,
         difference=math.fsum(x - y) / n if n else math.nan,
-        interval=interval_of_difference(x, y, kept),
+        interval=interval_of_difference(x, y, of_common),
         p=p,
         method=method,
         reason=reason,
@@ -158,8 +158,8 @@ def moments_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> M
     if not are_hits(x, y):
         return cluster_moments(differences, clusters, skewed=False)
     # Names in tuples, so that no cluster's name equals those of the two added cases.
-    own: list[Hashable] = [(cluster,) for cluster in clusters]
-    return cluster_moments([*differences, 1.0, -1.0], [*own, 0, 1], skewed=False)
+    names: list[Hashable] = [(cluster,) for cluster in clusters]
+    return cluster_moments([*differences, 1.0, -1.0], [*names, 0, 1], skewed=False)
 
 
 def are_hits(x: Array, y: Array) -> bool:
@@ -167,18 +167,18 @@ def are_hits(x: Array, y: Array) -> bool:
 
 
 def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> Interval:
-    found = moments_of_difference(x, y, clusters)
-    if found is None:
+    estimate = moments_of_difference(x, y, clusters)
+    if estimate is None:
         return Interval(math.nan, math.nan)
-    low, high = map(float, t_ends(found))
+    low, high = map(float, t_ends(estimate))
     return Interval(max(-1.0, low), min(1.0, high)) if are_hits(x, y) else Interval(low, high)
 
 
-def p_of_same(found: Moments, margin: float) -> Array:
+def p_of_same(estimate: Moments, margin: float) -> Array:
     """Return the larger p of two one-sided t tests: the difference is above minus the margin, and below the margin."""
     from scipy.special import stdtr
 
-    p: Array = stdtr(found.df, (np.abs(found.mean) - margin) / np.sqrt(found.variance))
+    p: Array = stdtr(estimate.df, (np.abs(estimate.mean) - margin) / np.sqrt(estimate.variance))
     return p
 
 
@@ -239,11 +239,11 @@ def holm(ps: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    adjusted, highest = [0.0] * len(ps), 0.0
-    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        highest = max(highest, min(1.0, (len(ps) - rank) * ps[place]))
-        adjusted[place] = highest
-    return adjusted
+    order = np.argsort(ps, kind="stable")
+    adjusted = np.empty(len(ps))
+    adjusted[order] = np.maximum.accumulate(np.asarray(ps, float)[order] * np.arange(len(ps), 0, -1))
+    capped: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return capped
 
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
@@ -253,16 +253,16 @@ def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
     """
     from scipy.stats import false_discovery_control
 
-    found = list(comparisons)
-    tested = [place for place, comparison in enumerate(found) if not math.isnan(comparison.p)]
-    ps = [found[place].p for place in tested]
+    adjusted = list(comparisons)
+    tested = [place for place, comparison in enumerate(adjusted) if not math.isnan(comparison.p)]
+    ps = [adjusted[place].p for place in tested]
     by_fdr = false_discovery_control(ps).tolist() if ps else []
     for place, by_holm, fdr in zip(tested, holm(ps), by_fdr, strict=True):
-        found[place] = replace(found[place], p_holm=by_holm, p_fdr=fdr, family=len(ps))
-    same = [place for place, comparison in enumerate(found) if not math.isnan(comparison.p_same)]
-    for place, by_holm in zip(same, holm([found[place].p_same for place in same]), strict=True):
-        found[place] = replace(found[place], p_same_holm=by_holm)
-    return found
+        adjusted[place] = replace(adjusted[place], p_holm=by_holm, p_fdr=fdr, family=len(ps))
+    same = [place for place, comparison in enumerate(adjusted) if not math.isnan(comparison.p_same)]
+    for place, by_holm in zip(same, holm([adjusted[place].p_same for place in same]), strict=True):
+        adjusted[place] = replace(adjusted[place], p_same_holm=by_holm)
+    return adjusted
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from long_context_tasks.stats.intervals import (
     cluster_share,
     cluster_sums,
     cluster_t,
+    exact_ends,
+    fourth_moment_df,
     moments,
     share_ends,
     t_ends,
@@ -42,6 +44,7 @@ _ADDED = 2 / 3
 # Bars outside these ranges are near an end of the scale, where few clusters are too skewed for an interval; see fixed_margin.
 _CENTRAL_FIXED = (0.4, 0.6)
 _CENTRAL_RELATIVE = (0.2, 0.8)
+_NOWHERE = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,6 @@ class Bar:
     heights: Mapping[int, float]  # height for each length; with fraction, the score of guessing
     # Fraction of the mean at the shortest length with scores; None for a fixed bar.
     fraction: float | None = None
-
-
-def fixed_bar(heights: Mapping[int, float], words: str) -> Bar:
-    return Bar(words, dict(heights))
 
 
 def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> Bar:
@@ -147,19 +146,18 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         low, high = relative_margin(clusters[length], of, fraction, offset, rates=rates, level=level)
         return offset + fraction * float(of.mean), Interval(float(low), float(high))
 
-    found = [
-        _outcome(length, scores[length], *margin(length), rates)
-        if length in clusters
-        else _untested(length, scores[length], rates)
+    lengths = [
+        _outcome(length, scores[length], rates, *(margin(length) if length in clusters else ()))
         for length in order
     ]
-    if base is not None and found[order.index(base)].outcome != "holds":
+    if base is not None and lengths[order.index(base)].outcome != "holds":
         # A fraction of a base below chance may itself be below chance.
         reason = "the score at the shortest length is not shown to be above chance"
-        found = [
-            replace(one, outcome="open", reason=reason) if one.outcome == "holds" else one for one in found
+        lengths = [
+            replace(length, outcome="open", reason=reason) if length.outcome == "holds" else length
+            for length in lengths
         ]
-    outcomes = [one for one in found if one.length in clusters]
+    outcomes = [length for length in lengths if length.length in clusters]
     strict = strict_level(len(family))
     held, first = claims(
         np.array([outcome.outcome == "holds" for outcome in outcomes]),
@@ -176,7 +174,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
     return EffectiveLength(
         at_least=at_least[-1] if at_least else None,
         below=tested[first] if first < len(tested) else None,
-        lengths=found,
+        lengths=lengths,
         definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
         "lengths. Below: shown to be lost by then. Each is false in at most 5 % of experiments. Open: the cases do not decide",
     )
@@ -200,27 +198,23 @@ def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp],
     return held, np.minimum(number - in_a_row, alone)
 
 
-_NOWHERE = Interval(math.nan, math.nan)
-
-
-def _outcome(length: int, scores: LengthScores, bar: float, margin: Interval, rates: bool) -> LengthOutcome:
-    n, k = len(scores.values), len(set(scores.clusters))
-    interval = (cluster_share if rates else cluster_t)(scores.values, scores.clusters)
-    unknown = math.isnan(margin.low) or math.isnan(margin.high)
-    outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
-    reason = "the spread between clusters is unknown, here or at the shortest length" if unknown else None
-    mean = math.fsum(scores.values) / n
-    return LengthOutcome(length, n, n, k, mean, interval, bar, margin, outcome, reason)
-
-
-def _untested(length: int, scores: LengthScores, rates: bool) -> LengthOutcome:
+def _outcome(
+    length: int, scores: LengthScores, rates: bool, bar: float = math.nan, margin: Interval = _NOWHERE
+) -> LengthOutcome:
+    """Return the outcome of a length; without a bar, it cannot support a claim and is open."""
     n, total = len(scores.values), len(scores.values) + scores.lacking
-    mean, interval, reason = math.nan, _NOWHERE, "no scores"
+    outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
+    reason = None
+    if not scores.complete:
+        reason = f"{n} of {total} cases have a score" if n else "no scores"
+    elif math.isnan(margin.low) or math.isnan(margin.high):
+        reason = "the spread between clusters is unknown, here or at the shortest length"
+    mean, interval = math.nan, _NOWHERE
     if n:
-        mean, reason = math.fsum(scores.values) / n, f"{n} of {total} cases have a score"
+        mean = math.fsum(scores.values) / n
         interval = (cluster_share if rates else cluster_t)(scores.values, scores.clusters)
     k = len(set(scores.clusters))
-    return LengthOutcome(length, n, total, k, mean, interval, math.nan, _NOWHERE, "open", reason)
+    return LengthOutcome(length, n, total, k, mean, interval, bar, margin, outcome, reason)
 
 
 @dataclass(frozen=True)
@@ -235,8 +229,8 @@ class Clusters:
 
     @property
     def mean(self) -> Array:
-        found: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
-        return found
+        mean: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
+        return mean
 
 
 def _clusters(scores: LengthScores) -> Clusters:
@@ -256,15 +250,10 @@ def fixed_margin(
     scores are skewed, most samples lack the few bad (or good) clusters. The tested end then includes half a cluster of misses (or hits),
     and a model needs about thirty clusters to hold the bar.
     """
-    from scipy.special import betaincinv
-
     if rates and own.hits and bool((own.sizes == 1).all()):
-        hits, n, rest = own.sums.sum(axis=-1), own.sizes.shape[-1], (1 - level) / 2
-        misses = n - hits
-        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, rest), 0.0)
-        high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1), 1 - rest), 1.0)
-        return low - bar, high - bar
-    low, high = _mean_ends(own, np.array(bar), _CENTRAL_FIXED, rates, level)
+        low, high = exact_ends(own.sums.sum(axis=-1), own.sizes.shape[-1], level)
+    else:
+        low, high = _mean_ends(own, np.array(bar), _CENTRAL_FIXED, rates, level)
     return low - bar, high - bar
 
 
@@ -314,13 +303,10 @@ def _half_of_differences(own: Clusters, base: Clusters, fraction: float, level: 
     """Return half the width of the t interval of the clusters' differences."""
     first, second = _residuals(own, base)
     with np.errstate(divide="ignore", invalid="ignore"):
-        differences = first - fraction * second
-        variance = (differences**2).sum(axis=-1)
-        fourth = (differences**4).sum(axis=-1) - variance**2 / differences.shape[-1]
-        by_fourth = np.where(fourth > 1e-12 * variance**2, 2 * variance**2 / fourth, np.inf)
+        squares: Array = np.square(first - fraction * second)
         by_size = (moments(clusters.sums, clusters.sizes, skewed=False).df for clusters in (own, base))
-        df = np.clip(np.minimum(by_fourth, np.minimum(*by_size)), 1, None)
-        half: Array = t_quantile(df, level) * np.sqrt(variance)
+        df = np.clip(np.minimum(fourth_moment_df(squares), np.minimum(*by_size)), 1, None)
+        half: Array = t_quantile(df, level) * np.sqrt(squares.sum(axis=-1))
     return half
 
 
@@ -348,27 +334,24 @@ def _cases_that_count_as_one(scores: Clusters, worst: Array, best: Array) -> Arr
     """Return n over the effective number of cases, from 1 to the mean size of a cluster; the mean size if the spread is unknown."""
     n, mean = scores.sizes.sum(axis=-1), scores.mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (
-            n * moments(scores.sums, scores.sizes, skewed=False).variance / ((mean - worst) * (best - mean))
-        )
+        variance = moments(scores.sums, scores.sizes, skewed=False).variance
+        cases = n * variance / ((mean - worst) * (best - mean))
     most = np.broadcast_to(scores.sizes.mean(axis=-1), mean.shape)
-    return np.clip(np.where(np.isfinite(found), found, most), 1, np.maximum(most, 1))
+    return np.clip(np.where(np.isfinite(cases), cases, most), 1, np.maximum(most, 1))
 
 
 def _residuals(*lengths: Clusters) -> list[Array]:
     """Return the contribution of each cluster to the error of each mean, scaled as in CR2; 0 for clusters that a length lacks."""
-    place = {
-        name: number
-        for number, name in enumerate(dict.fromkeys(n for clusters in lengths for n in clusters.names))
-    }
+    names = dict.fromkeys(name for clusters in lengths for name in clusters.names)
+    column = {name: number for number, name in enumerate(names)}
     parts = []
     for clusters in lengths:
         n = clusters.sizes.sum(axis=-1, keepdims=True)
         residuals = (clusters.sums - clusters.sizes * clusters.mean[..., None]) / n
         with np.errstate(divide="ignore", invalid="ignore"):
             residuals = residuals / np.sqrt(1 - clusters.sizes / n)
-        part = np.zeros((*residuals.shape[:-1], len(place)))
-        part[..., [place[name] for name in clusters.names]] = residuals
+        part = np.zeros((*residuals.shape[:-1], len(column)))
+        part[..., [column[name] for name in clusters.names]] = residuals
         parts.append(part)
     return parts
 
@@ -380,9 +363,9 @@ def _mean_ends(
     sums, sizes = scores.sums, scores.sizes
     if not rates:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = moments(sums, sizes)
-            low, high = t_ends(found, level)
-        unknown = ~(found.variance > 0)
+            estimate = moments(sums, sizes)
+            low, high = t_ends(estimate, level)
+        unknown = ~(estimate.variance > 0)
         return np.where(unknown, math.nan, low), np.where(unknown, math.nan, high)
     low, high = share_ends(sums, sizes, hits=scores.hits, level=level)
     if scores.hits and bool((sizes == 1).all()):

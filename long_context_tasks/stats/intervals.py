@@ -18,7 +18,6 @@ intervals of ratings cover the true value). Four corrections together reach the 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +32,28 @@ class Interval:
     high: float
 
 
-@lru_cache(maxsize=10_000)
-def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
-    """Return the exact interval of a proportion (Clopper and Pearson 1934; scipy's).
+def exact_ends(hits: Array, n: int, level: float = LEVEL) -> tuple[Array, Array]:
+    """Return the ends of the exact interval of each proportion of ``n`` (Clopper and Pearson 1934).
 
     Wilson's is shorter, but covers only 84 % near 0 and 1.
+    """
+    from scipy.special import betaincinv
+
+    misses, tail = n - hits, (1 - level) / 2
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, tail), 0.0)
+    high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def exact_interval(hits: int, n: int, level: float = LEVEL) -> Interval:
+    """Return the exact interval of a proportion.
 
     >>> interval = exact_interval(8, 200)
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0174, 0.0773)
-
-    Raises:
-        ValueError: ``n`` is 0, or ``hits`` is not in 0..n.
     """
-    from scipy.stats import binomtest
-
-    ends = binomtest(hits, n).proportion_ci(confidence_level=level, method="exact")
-    return Interval(float(ends.low), float(ends.high))
+    low, high = exact_ends(np.array(hits), n, level)
+    return Interval(float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class Moments:
     df: Array
 
 
+def cluster_numbers(clusters: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Number the clusters from 0, in order of first occurrence."""
+    index = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    return np.array([index[cluster] for cluster in clusters], dtype=np.intp)
+
+
 def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[Array, Array]:
     """Return the sum and the number of the values of each cluster, in order of first occurrence.
 
@@ -69,18 +79,17 @@ def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple
     """
     if not len(values) or len(values) != len(clusters):
         raise ValueError(f"{len(values)} values and {len(clusters)} clusters")
-    index = {cluster: position for position, cluster in enumerate(dict.fromkeys(clusters))}
-    position = np.array([index[cluster] for cluster in clusters])
-    sums: Array = np.bincount(position, weights=np.asarray(values, dtype=float)).astype(float)
-    sizes: Array = np.bincount(position).astype(float)
+    numbers = cluster_numbers(clusters)
+    sums: Array = np.bincount(numbers, weights=np.asarray(values, dtype=float)).astype(float)
+    sizes: Array = np.bincount(numbers).astype(float)
     return sums, sizes
 
 
 def t_quantile(df: Array, level: float) -> Array:
     from scipy.special import stdtrit
 
-    found: Array = stdtrit(df, (1 + level) / 2)
-    return found
+    quantile: Array = stdtrit(df, (1 + level) / 2)
+    return quantile
 
 
 def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
@@ -91,7 +100,6 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
         sizes: number of the values of each cluster, of the same shape.
         skewed: let fourth moments lower the degrees of freedom; False for differences, which are roughly symmetric.
     """
-    clusters = sizes.shape[-1]
     n = sizes.sum(axis=-1)
     mean = sums.sum(axis=-1) / n
     share = sizes / n[..., None]
@@ -102,11 +110,16 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
     by_size = 1 / ((share**2).sum(axis=-1) + weights.sum(axis=-1) ** 2 - (weights**2).sum(axis=-1))
     if not skewed:
         return Moments(mean, variance, np.clip(by_size, 1, None))
+    return Moments(mean, variance, np.clip(np.minimum(by_size, fourth_moment_df(squares)), 1, None))
+
+
+def fourth_moment_df(squares: Array) -> Array:
+    """Return the degrees of freedom of a sum of squared residuals, ``(..., k)``; infinite if all are equal."""
     total = squares.sum(axis=-1)
-    spread = (squares**2).sum(axis=-1) - total**2 / clusters
+    spread = (squares**2).sum(axis=-1) - total**2 / squares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_fourth = np.where(spread > 1e-12 * total**2, 2 * total**2 / spread, np.inf)
-    return Moments(mean, variance, np.clip(np.minimum(by_size, by_fourth), 1, None))
+        df: Array = np.where(spread > 1e-12 * total**2, 2 * total**2 / spread, np.inf)
+    return df
 
 
 def cluster_moments(
@@ -121,21 +134,18 @@ def cluster_moments(
     return None if len(sums) < 2 or _all_equal(sums / sizes) else moments(sums, sizes, skewed=skewed)
 
 
-def t_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
+def t_ends(estimate: Moments, level: float = LEVEL) -> tuple[Array, Array]:
     """Return the ends of the t interval of each mean."""
-    q = t_quantile(found.df, level) if quantile is None else quantile
-    half = q * np.sqrt(found.variance)
-    return found.mean - half, found.mean + half
+    half = t_quantile(estimate.df, level) * np.sqrt(estimate.variance)
+    return estimate.mean - half, estimate.mean + half
 
 
-def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
+def wilson_ends(estimate: Moments, level: float = LEVEL) -> tuple[Array, Array]:
     """Return the ends of Wilson's interval with the effective number of cases; nan if the variance is 0."""
-    mean = np.clip(found.mean, 0.0, 1.0)  # sums of fractions may overshoot in the last digit
+    mean = np.clip(estimate.mean, 0.0, 1.0)  # sums of fractions may overshoot in the last digit
     with np.errstate(divide="ignore", invalid="ignore"):
-        n = np.where(found.variance > 0, mean * (1 - mean) / found.variance, math.nan)
-    q = t_quantile(found.df, level) if quantile is None else quantile
-    middle, half = _wilson(mean, n, q)
-    return middle - half, middle + half
+        n = np.where(estimate.variance > 0, mean * (1 - mean) / estimate.variance, math.nan)
+    return _wilson(mean, n, t_quantile(estimate.df, level))
 
 
 def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array, Array]:
@@ -146,29 +156,29 @@ def graded_ends(sums: Array, sizes: Array, level: float = LEVEL) -> tuple[Array,
     right if the sample lacks no unusual cluster. Their geometric mean is n if every cluster has one case.
 
     The first interval is :func:`wilson_ends`. The second adds two clusters of ``n / draws / 2`` cases, one that scores 0 and one that
-    scores 1. It extends at most to ``mean * miss`` and ``1 - (1 - mean) * miss`` with ``miss = ((1 - level) / 2) ** (1 / draws)``, the
-    lower end of the exact interval if all draws are hits: the share of cases at an end of the scale that this many draws may miss.
+    scores 1, but reaches as far as cases at an end of the scale would move the mean that this many draws may miss. At least, their share
+    is ``1 - (1 - level) ** (1 / draws)``, which draws miss with a probability of ``1 - level`` (the rule of three: about ``3 / draws``).
+    At most, half of this probability counts, as in the exact interval if all draws are hits.
 
     Args:
         sums: sum of the values of each cluster, ``(..., k)`` with at least two clusters.
         sizes: number of the values of each cluster, of the same shape.
         level: confidence level.
     """
-    found = moments(sums, sizes)
-    mean, clusters, n = np.clip(found.mean, 0.0, 1.0), sizes.shape[-1], sizes.sum(axis=-1)
+    estimate = moments(sums, sizes)
+    mean, clusters, n = np.clip(estimate.mean, 0.0, 1.0), sizes.shape[-1], sizes.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.where(found.variance > 0, mean * (1 - mean) / found.variance, n)
+        effective = np.where(estimate.variance > 0, mean * (1 - mean) / estimate.variance, n)
     draws = np.sqrt(clusters * np.clip(effective, clusters, n))
     part = (n / draws / 2)[..., None]
     more = moments(
         np.concatenate([sums, np.zeros_like(part), part], axis=-1),
         np.concatenate([sizes, part, part], axis=-1),
     )
-    (low, high), (lower, higher) = wilson_ends(found, level), wilson_ends(more, level)
-    miss = ((1 - level) / 2) ** (1 / draws)
-    # If scores hardly differ, the added clusters can move both ends past the mean.
-    low = np.minimum(np.fmin(low, np.maximum(lower, mean * miss)), mean)
-    high = np.maximum(np.fmax(high, np.minimum(higher, 1 - (1 - mean) * miss)), mean)
+    (low, high), (lower, higher) = wilson_ends(estimate, level), wilson_ends(more, level)
+    far, near = (chance ** (1 / draws) for chance in ((1 - level) / 2, 1 - level))
+    low = np.fmin(low, np.clip(lower, mean * far, mean * near))
+    high = np.fmax(high, np.clip(higher, 1 - (1 - mean) * near, 1 - (1 - mean) * far))
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
@@ -184,8 +194,7 @@ def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -
     """
     clusters = sizes.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = moments(sums, sizes)
-        low, high = wilson_ends(found, level)
+        low, high = wilson_ends(moments(sums, sizes), level)
     unknown = _all_equal(sums / sizes)
     low, high = np.where(unknown, math.nan, low), np.where(unknown, math.nan, high)
     if not hits:
@@ -194,16 +203,16 @@ def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -
     same = (mean == 0) | (mean == 1)
     plain = same | (sizes == 1).all(axis=-1)
     if plain.any():
-        q = t_quantile(np.array(math.inf), level)
-        middle, half = _wilson(mean, np.array(float(clusters)), q)
-        low, high = np.where(plain, middle - half, low), np.where(plain, middle + half, high)
+        ends = _wilson(mean, np.array(float(clusters)), t_quantile(np.array(math.inf), level))
+        low, high = np.where(plain, ends[0], low), np.where(plain, ends[1], high)
     return low, high
 
 
 def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
     square = quantile**2
+    middle = (mean * n + square / 2) / (n + square)
     half = quantile * np.sqrt(mean * (1 - mean) * n + square / 4) / (n + square)
-    return (mean * n + square / 2) / (n + square), half
+    return middle - half, middle + half
 
 
 def cluster_t(
@@ -216,10 +225,10 @@ def cluster_t(
     Raises:
         ValueError: no values, or lengths that differ.
     """
-    found = cluster_moments(values, clusters, skewed=skewed)
-    if found is None:
+    estimate = cluster_moments(values, clusters, skewed=skewed)
+    if estimate is None:
         return Interval(math.nan, math.nan)
-    low, high = t_ends(found, level)
+    low, high = t_ends(estimate, level)
     return Interval(float(low), float(high))
 
 
@@ -259,8 +268,7 @@ def cluster_share(
     k, n = len(sums), len(shares)
     hits = bool(np.isin(shares, (0.0, 1.0)).all())
     if hits and (k == n or np.ptp(shares) == 0):
-        found = exact_interval(round(float(shares.sum())) * k // n, k, level)
-        low, high = found.low, found.high
+        low, high = map(float, exact_ends(np.array(round(shares.sum()) * k // n), k, level))
     elif k == 1:
         return Interval(math.nan, math.nan)
     else:

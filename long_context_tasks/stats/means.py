@@ -63,16 +63,16 @@ def mean_of_scores(
     (0.5, 2, 3, {'empty': 1, 'does_not_fit': 1})
     """
     reasons = dict(Counter(score.reason for score in scores if score.reason is not None))
-    there = [
+    rows = [
         (score.value, cluster, score.std)
         for score, cluster in zip(scores, clusters, strict=True)
         if score.value is not None
     ]
-    if not there:
+    if not rows:
         return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
-    values, kept, stds = zip(*there, strict=True)
-    ends = interval_of_mean(values, kept, scale=scale, stds=stds)
-    value, se = math.fsum(values) / len(values), standard_error(values, kept, stds)
+    values, of_values, stds = zip(*rows, strict=True)
+    ends = interval_of_mean(values, of_values, scale=scale, stds=stds)
+    value, se = math.fsum(values) / len(values), standard_error(values, of_values, stds)
     return Mean(value, ends.low, ends.high, len(values), len(scores), reasons, se)
 
 
@@ -86,10 +86,10 @@ def standard_error(
     >>> round(standard_error([1.0, 0.0, 1.0, 1.0], range(4)), 4)
     0.25
     """
-    found = cluster_moments(values, clusters)
-    if found is None:
+    estimate = cluster_moments(values, clusters)
+    if estimate is None:
         return math.nan
-    return math.sqrt(float(found.variance) + math.fsum(std**2 for std in stds) / len(values) ** 2)
+    return math.sqrt(float(estimate.variance) + math.fsum(std**2 for std in stds) / len(values) ** 2)
 
 
 def interval_of_mean(
@@ -146,17 +146,17 @@ def group_mean(
     values: Sequence[float | None], clusters: Sequence[Hashable], scale: Scale | None = None
 ) -> GroupMean:
     """Return the mean of one group; ``None`` marks an item without a score. For ``scale`` see :func:`interval_of_mean`."""
-    pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
-    if not pairs:
+    rows = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
+    if not rows:
         return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
-    scores, kept = zip(*pairs, strict=True)
+    scores, of_scores = zip(*rows, strict=True)
     return GroupMean(
         n=len(scores),
         total=len(values),
-        clusters=len(set(kept)),
+        clusters=len(set(of_scores)),
         mean=math.fsum(scores) / len(scores),
         sd=statistics.stdev(scores) if len(scores) > 1 else math.nan,
-        interval=interval_of_mean(scores, kept, scale=scale),
+        interval=interval_of_mean(scores, of_scores, scale=scale),
     )
 
 
@@ -169,13 +169,10 @@ def group_means(
     >>> groups["who"].mean, groups["what"].n, groups["what"].total
     (8.0, 1, 2)
     """
-    places: dict[Label, list[int]] = {}
-    for place, (label, _, _) in enumerate(zip(labels, values, clusters, strict=True)):
-        places.setdefault(label, []).append(place)
-    return {
-        label: group_mean([values[place] for place in group], [clusters[place] for place in group])
-        for label, group in places.items()
-    }
+    groups: dict[Label, list[tuple[float | None, Hashable]]] = {}
+    for label, value, cluster in zip(labels, values, clusters, strict=True):
+        groups.setdefault(label, []).append((value, cluster))
+    return {label: group_mean(*zip(*rows, strict=True)) for label, rows in groups.items()}
 
 
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:
@@ -307,14 +304,13 @@ def corrected_mean(
     """
     if not len(judged) == len(rated) == len(clusters):
         raise ValueError("judged, rated and clusters have different lengths")
-    chosen = np.array([value is not None for value in rated])
-    judge = np.asarray(judged, dtype=float)
-    person = np.array([math.nan if value is None else value for value in rated], dtype=float)
-    where = [cluster for cluster, is_chosen in zip(clusters, chosen, strict=True) if is_chosen]
-    n_rated = int(chosen.sum())
-    if n_rated < MIN_RATED or len(set(where)) < MIN_CLUSTERS:
+    judge, person = np.asarray(judged, dtype=float), np.array(rated, dtype=float)
+    chosen = ~np.isnan(person)
+    of_rated = [cluster for cluster, value in zip(clusters, rated, strict=True) if value is not None]
+    n_rated, n_clusters = len(of_rated), len(set(of_rated))
+    if n_rated < MIN_RATED or n_clusters < MIN_CLUSTERS:
         raise ValueError(
-            f"{n_rated} rated answers in {len(set(where))} clusters: a correction needs {MIN_RATED} in {MIN_CLUSTERS}"
+            f"{n_rated} rated answers in {n_clusters} clusters: a correction needs {MIN_RATED} in {MIN_CLUSTERS}"
         )
     seen, truth = judge[chosen], person[chosen]
     for what, each in (("ratings", truth), ("differences of judge and person", seen - truth)):
@@ -331,11 +327,11 @@ def corrected_mean(
     leverage = 1 / n_rated + ((seen - seen.mean()) ** 2 / (n_rated * spread) if spread > 0 else 0.0)
     apart = (rest - rest.mean()) / (1 - np.minimum(leverage, _MOST_LEVERAGE))
     shares = weight * judge + rest.mean()
-    shares[chosen] += len(judge) / n_rated * (apart - apart.mean()) * _few_clusters(where, clusters)
-    found = cluster_moments(shares.tolist(), clusters)
-    assert found is not None  # at least five clusters, and ratings differ
+    shares[chosen] += len(judge) / n_rated * (apart - apart.mean()) * _few_clusters(of_rated, clusters)
+    estimate = cluster_moments(shares.tolist(), clusters)
+    assert estimate is not None  # at least five clusters, and ratings differ
     # Most of the error comes from the rated clusters, so their number bounds the degrees of freedom.
-    low, high = t_ends(replace(found, df=np.minimum(found.df, len(set(where)) - 1)), level)
+    low, high = t_ends(replace(estimate, df=np.minimum(estimate.df, n_clusters - 1)), level)
     return CorrectedMean(
         n=len(judge),
         n_rated=n_rated,
@@ -343,9 +339,9 @@ def corrected_mean(
         corrected=float(shares.mean()),
         interval=Interval(float(low), float(high)),
         rated_only=float(truth.mean()),
-        rated_interval=cluster_t(truth.tolist(), where, level),
+        rated_interval=cluster_t(truth.tolist(), of_rated, level),
         bias=float((seen - truth).mean()),
-        bias_interval=cluster_t((seen - truth).tolist(), where, level),
+        bias_interval=cluster_t((seen - truth).tolist(), of_rated, level),
         weight=weight,
     )
 
@@ -356,5 +352,10 @@ def _few_clusters(rated: Sequence[Hashable], clusters: Sequence[Hashable]) -> Ar
     Deviations from a mean over few clusters are too small, by ``1 - share`` of the cluster (CR2), and the interval corrects this only
     for the number of all clusters.
     """
-    sizes, of_rated = Counter(clusters), Counter(rated)
-    return np.sqrt([(1 - sizes[one] / len(clusters)) / (1 - of_rated[one] / len(rated)) for one in rated])
+    all_sizes, rated_sizes = Counter(clusters), Counter(rated)
+    return np.sqrt(
+        [
+            (1 - all_sizes[cluster] / len(clusters)) / (1 - rated_sizes[cluster] / len(rated))
+            for cluster in rated
+        ]
+    )

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats.intervals import LEVEL, Array, Interval, moments, t_quantile
+from long_context_tasks.stats.intervals import LEVEL, Array, Interval, cluster_numbers, moments, t_quantile
 from long_context_tasks.stats.means import GroupMean, group_mean, group_means, round_half_up
 
 Method = Literal["pearson", "spearman", "kendall"]
@@ -33,17 +33,11 @@ MOST_GROUPS = 100
 _FLAT = 1e-12
 
 
-def cluster_numbers(clusters: Sequence[Hashable]) -> Rows:
-    """Number the clusters from 0, in order of first occurrence."""
-    index = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
-    return np.array([index[cluster] for cluster in clusters], dtype=np.intp)
-
-
 Jackknifed = tuple[Array, Array]
 """A statistic of all rows, of any shape, and its values without each cluster, along one more axis."""
 
 
-def fisher_ends(found: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]:
+def fisher_ends(values: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]:
     """Return the ends of the 95 % interval of a correlation: t on Fisher's z, its variance that of the jackknife (Tukey 1958).
 
     The influence of a cluster on a correlation is roughly a product of two normal effects, which has long tails, so a few influences
@@ -52,10 +46,10 @@ def fisher_ends(found: Jackknifed, share_df: float = 0.5) -> tuple[Array, Array]
     out a cluster leaves no correlation or a perfect one, and if no cluster changes the value.
 
     Args:
-        found: correlations from -1 to 1.
+        values: correlations from -1 to 1.
         share_df: share of the degrees of freedom (number of clusters less one) to use.
     """
-    value, without = found
+    value, without = values
     k = without.shape[-1]
     if k < 2:
         unknown = np.full(value.shape, math.nan)
@@ -130,9 +124,8 @@ def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Me
         return math.nan
     import scipy.stats
 
-    if (
-        method == "spearman"
-    ):  # scipy's spearmanr gives the same value, but computes p, which takes most of its time
+    # scipy's spearmanr gives the same value, but computes p, which takes most of its time.
+    if method == "spearman":
         return float(np.corrcoef(scipy.stats.rankdata([first, second], axis=1))[0, 1])
     function = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}[method]
     with warnings.catch_warnings():
@@ -149,11 +142,12 @@ def correlate_raters(
     """Return the correlation of two raters, each given as a name and scores in the order of ``clusters``; ``None`` marks a missing score."""
     rows = zip(first[1], second[1], clusters, strict=True)
     common = [(x, y, cluster) for x, y, cluster in rows if x is not None and y is not None]
-    x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
-    kept = [row[2] for row in common]
-    found = jackknife(lambda rows: correlate(x[rows], y[rows], method), kept)
-    interval = _interval(fisher_ends(found))
-    return Correlation(first[0], second[0], method, float(found[0]), interval, len(common), len(set(kept)))
+    x, y = (np.array([row[side] for row in common], float) for side in (0, 1))
+    of_common = [cluster for _, _, cluster in common]
+    values = jackknife(lambda rows: correlate(x[rows], y[rows], method), of_common)
+    interval = _interval(fisher_ends(values))
+    n_clusters = len(set(of_common))
+    return Correlation(first[0], second[0], method, float(values[0]), interval, len(common), n_clusters)
 
 
 def interval_of_rho_difference(
@@ -188,11 +182,6 @@ class Icc:
     # 95 %, from the F distribution, with targets as independent; ends are nan if raters agree so much less
     # than by chance that the formula gives no interval.
     interval: Interval
-    # f, df1, df2, p: F test against no agreement
-    f: float
-    df1: int
-    df2: int
-    p: float
     # targets, raters: size of the table
     targets: int
     raters: int
@@ -212,57 +201,40 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
     table = np.asarray(ratings, dtype=float)
     if np.isnan(table).any():
         raise ValueError("ICC needs a complete table; a rating is not a number")
-    from scipy.special import fdtrc
-
     n, k = table.shape
-    squares = _MeanSquares.of(table)
-    found = {}
+    mean, rows, columns = table.mean(), table.mean(axis=1), table.mean(axis=0)
+    # Mean squares of the analysis of variance: between targets, within targets, between raters, residual.
+    targets = k * ((rows - mean) ** 2).sum() / (n - 1)
+    within = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
+    raters = n * ((columns - mean) ** 2).sum() / (k - 1)
+    rest = ((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
+    forms = {}
     for kind in (1, 2, 3):
         # Raters in full agreement divide by 0, see Icc.value.
         with np.errstate(divide="ignore", invalid="ignore"):
-            error, df2 = (squares.within, n * (k - 1)) if kind == 1 else (squares.rest, (n - 1) * (k - 1))
-            level = k * (squares.raters - squares.rest) / n if kind == 2 else 0.0
-            f = squares.targets / error
-            value = (squares.targets - error) / (squares.targets + (k - 1) * error + level)
-            mean_value = (squares.targets - error) / (squares.targets + level / k)
-            ends = _two_way_ends(squares, value, n, k) if kind == 2 else _ends_of_f(f, n - 1, df2, k)
+            error, df = (within, n * (k - 1)) if kind == 1 else (rest, (n - 1) * (k - 1))
+            level = k * (raters - rest) / n if kind == 2 else 0.0
+            value = (targets - error) / (targets + (k - 1) * error + level)
+            mean_value = (targets - error) / (targets + level / k)
+            if kind == 2:
+                ends = _two_way_ends((targets, raters, rest), value, n, k)
+            else:
+                ends = _ends_of_f(targets / error, n - 1, df, k)
             # Reliability of the mean of k raters from that of one (Spearman and Brown).
             mean_ends = [k * end / (1 + (k - 1) * end) for end in ends]
-        p = float(fdtrc(n - 1, df2, f))
         for suffix, each, (low, high) in (("1", value, ends), ("k", mean_value, mean_ends)):
             # The formula has a pole if raters agree less than by chance; its ends then change places.
             interval = Interval(float(low), float(high)) if low <= high else Interval(math.nan, math.nan)
             form = f"ICC({kind},{suffix})"
-            found[form] = Icc(form, float(each), interval, float(f), n - 1, df2, p, n, k)
-    return found
-
-
-@dataclass(frozen=True)
-class _MeanSquares:
-    """Mean squares of the analysis of variance of a table: between targets, within targets, between raters, residual."""
-
-    targets: Float
-    within: Float
-    raters: Float
-    rest: Float
-
-    @classmethod
-    def of(cls, table: Array) -> "_MeanSquares":
-        n, k = table.shape
-        mean, rows, columns = table.mean(), table.mean(axis=1), table.mean(axis=0)
-        return cls(
-            targets=k * ((rows - mean) ** 2).sum() / (n - 1),
-            within=((table - rows[:, None]) ** 2).sum() / (n * (k - 1)),
-            raters=n * ((columns - mean) ** 2).sum() / (k - 1),
-            rest=((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1)),
-        )
+            forms[form] = Icc(form, float(each), interval, n, k)
+    return forms
 
 
 def _f_quantile(df1: float | Float, df2: float | Float) -> Float:
     from scipy.special import fdtri
 
-    found: Float = fdtri(df1, df2, (1 + LEVEL) / 2)
-    return found
+    quantile: Float = fdtri(df1, df2, (1 + LEVEL) / 2)
+    return quantile
 
 
 def _ends_of_f(f: Float, df1: int, df2: int, k: int) -> list[Float]:
@@ -270,16 +242,20 @@ def _ends_of_f(f: Float, df1: int, df2: int, k: int) -> list[Float]:
     return [(low - 1) / (low + k - 1), (high - 1) / (high + k - 1)]
 
 
-def _two_way_ends(squares: _MeanSquares, value: Float, n: int, k: int) -> list[Float]:
-    """Return the ends of ICC(2,1), whose error has two parts: Satterthwaite's degrees of freedom for their sum."""
-    of_raters = k * value / (n * (1 - value)) * squares.raters
-    of_rest = (1 + k * value * (n - 1) / (n * (1 - value))) * squares.rest
+def _two_way_ends(squares: tuple[Float, Float, Float], value: Float, n: int, k: int) -> list[Float]:
+    """Return the ends of ICC(2,1), whose error has two parts: Satterthwaite's degrees of freedom for their sum.
+
+    ``squares`` are the mean squares between targets, between raters, and residual.
+    """
+    targets, raters, rest = squares
+    of_raters = k * value / (n * (1 - value)) * raters
+    of_rest = (1 + k * value * (n - 1) / (n * (1 - value))) * rest
     df = (of_raters + of_rest) ** 2 / (of_raters**2 / (k - 1) + of_rest**2 / ((n - 1) * (k - 1)))
     upper, lower = _f_quantile(n - 1, df), _f_quantile(df, n - 1)
-    both = k * squares.raters + (k * n - k - n) * squares.rest
+    both = k * raters + (k * n - k - n) * rest
     return [
-        n * (squares.targets - upper * squares.rest) / (upper * both + n * squares.targets),
-        n * (lower * squares.targets - squares.rest) / (both + n * lower * squares.targets),
+        n * (targets - upper * rest) / (upper * both + n * targets),
+        n * (lower * targets - rest) / (both + n * lower * targets),
     ]
 
 
@@ -327,18 +303,18 @@ def study_raters(
     methods: Sequence[Method] = METHODS,
 ) -> RaterStudy:
     """Study raters of the same items; every interval is over clusters."""
-    split: dict[str, dict[str, GroupMean]] = {}
+    by_label: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
         for label, group in group_means(scores, labels or [], clusters).items() if labels else ():
-            split.setdefault(label, {})[name] = group
+            by_label.setdefault(label, {})[name] = group
     bins: dict[str, dict[int, GroupMean]] = {}
     if gold is not None:
-        known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
-        places, right = [place for place, _ in known], [score for _, score in known]
-        where = [clusters[place] for place in places]
-        for name in ratings:
+        places = [place for place, score in enumerate(ratings[gold]) if score is not None]
+        known = [score for score in ratings[gold] if score is not None]
+        for name, scores in ratings.items():
             if name != gold:
-                bins[name] = means_by_gold_bin([ratings[name][place] for place in places], right, where)
+                rated = [scores[place] for place in places]
+                bins[name] = means_by_gold_bin(rated, known, [clusters[place] for place in places])
     return RaterStudy(
         items=len(clusters),
         clusters=len(set(clusters)),
@@ -348,7 +324,7 @@ def study_raters(
             for method in methods
             for first, second in combinations(ratings, 2)
         ],
-        by_label=split,
+        by_label=by_label,
         bins=bins,
     )
 
@@ -359,18 +335,13 @@ def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:
     Raises:
         ValueError: fewer than two raters, or fewer than five items that all of them scored.
     """
-    table: list[list[float]] = []
-    kept: list[Hashable] = []
+    tables: dict[Hashable, list[list[float]]] = {}
     for cluster, row in zip(clusters, zip(*ratings.values(), strict=True), strict=True):
         complete = [score for score in row if score is not None]
         if len(complete) == len(row):
-            table.append(complete)
-            kept.append(cluster)
-    overall = icc(table)
-    rows: dict[Hashable, list[list[float]]] = {}
-    for cluster, scores in zip(kept, table, strict=True):
-        rows.setdefault(cluster, []).append(scores)
+            tables.setdefault(cluster, []).append(complete)
+    rows = [row for table in tables.values() for row in table]
     by_cluster = {
-        cluster: icc(scores)["ICC(2,k)"] for cluster, scores in rows.items() if len(scores) >= MIN_TARGETS
+        cluster: icc(table)["ICC(2,k)"] for cluster, table in tables.items() if len(table) >= MIN_TARGETS
     }
-    return Panel(tuple(ratings), len(table), len(clusters) - len(table), overall, by_cluster)
+    return Panel(tuple(ratings), len(rows), len(clusters) - len(rows), icc(rows), by_cluster)

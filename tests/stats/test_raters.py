@@ -22,14 +22,13 @@ def test_the_published_coefficients():
     }
 
 
-def test_the_published_interval_and_degrees_of_freedom():
+def test_the_published_intervals():
     # R's psych::ICC gives for these data: ICC(2,1) .019 to .761, ICC(3,k) .676 to .986
     found = icc(RATINGS)
     two, three = found["ICC(2,1)"], found["ICC(3,k)"]
     assert (round(two.interval.low, 3), round(two.interval.high, 3)) == (0.019, 0.761)
     assert (round(three.interval.low, 3), round(three.interval.high, 3)) == (0.676, 0.986)
-    assert (two.df1, two.df2, two.targets, two.raters) == (5, 15, 6, 4)
-    assert round(found["ICC(1,1)"].f, 2) == 1.79 and round(two.f, 2) == 11.03
+    assert (two.targets, two.raters) == (6, 4)
 
 
 def test_raters_that_agree_far_less_than_by_chance_have_no_interval():
