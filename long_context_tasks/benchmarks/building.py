@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, Generic, TextIO
+
+from typing_extensions import TypeVar
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.engines import Engine, InProcess
@@ -25,8 +27,7 @@ from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption
 
 T = TypeVar("T")
 R = TypeVar("R")
-S = TypeVar("S", bound=BuildSettings)
-Kind = TypeVar("Kind", bound=Options)
+Settings = TypeVar("Settings", bound=BuildSettings, default=Any)
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,20 @@ class MadeCases:
 
 @dataclass(frozen=True)
 class Work:
-    """How a builder works: where, on which part of the cases, and how it reports progress."""
+    """How a builder works: where, on which part of the cases, and whether it reports progress."""
 
     engine: Engine = field(default_factory=InProcess)  # runs the functions that make cases
     # The part of the cases that is made; None for all. Only sharded builders get one.
     shard: Shard | None = None
+    progress: bool = False  # show progress bars on a terminal
 
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-        """Yield the same items; a subclass reports progress while they are taken."""
-        return items
+        """Yield the same items with a progress bar on stderr, which appears after a second."""
+        if not self.progress:
+            return items
+        from tqdm import tqdm
+
+        return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
 
     def writer(self, folder: Path, options: Mapping[str, Any]) -> CaseWriter:
         return CaseWriter(folder, options, self.shard)
@@ -55,16 +61,14 @@ class Work:
     def _part(self, items: Sequence[T]) -> Sequence[T]:
         return items if self.shard is None else self.shard.part(items)
 
-    def _mapped(self, make: Callable[[T], R], items: Sequence[T], what: str) -> Iterable[R]:
-        return self.over(self.engine.mapped(make, items), what, "case", len(items))
-
     def cases(
         self, writer: CaseWriter, make: Callable[[T], MadeCases], items: Sequence[T], what: str
     ) -> Iterator[Case]:
         """Yield the cases of each item in order, and write their texts; ``what`` is the title of the progress bar."""
         # Parts let the shards of a build be merged in the order of an unsharded one.
         writer.begin_part()
-        for made in self._mapped(make, self._part(items), what):
+        part = self._part(items)
+        for made in self.over(self.engine.mapped(make, part), what, "case", len(part)):
             writer.add_documents(made.documents)
             yield from made.cases
 
@@ -83,15 +87,15 @@ class Work:
             numbers: number of cases or documents of each length.
             what: title of the progress bar.
         """
-        own = {length: self._part(range(number)) for length, number in numbers.items()}
-        every = sorted({number for part in own.values() for number in part})
-        wanted = [(number, [length for length, part in own.items() if number in part]) for number in every]
+        parts = {length: self._part(range(number)) for length, number in numbers.items()}
+        every = sorted({number for part in parts.values() for number in part})
+        wanted = [(number, [length for length, part in parts.items() if number in part]) for number in every]
         # The writer takes one length after the other, so finished cases wait in files.
-        kept = {length: writer.spool() for length in numbers}
-        for found in self._mapped(make, wanted, what):
-            for length, built in found.items():
-                writer.add_documents(built.documents)
-                kept[length].writelines(case.to_json() + "\n" for case in built.cases)
+        files = {length: writer.spool() for length in numbers}
+        for lengths in self.over(self.engine.mapped(make, wanted), what, "case", len(wanted)):
+            for length, made in lengths.items():
+                writer.add_documents(made.documents)
+                files[length].writelines(case.to_json() + "\n" for case in made.cases)
 
         def written(lines: TextIO) -> Iterator[Case]:
             writer.begin_part()
@@ -99,7 +103,7 @@ class Work:
                 lines.seek(0)
                 yield from map(Case.from_json, lines)
 
-        return {length: written(lines) for length, lines in kept.items()}
+        return {length: written(lines) for length, lines in files.items()}
 
 
 @dataclass(frozen=True)
@@ -121,10 +125,10 @@ class TaskReport:
     encodings: Mapping[str, str] = field(default_factory=dict)
 
 
-class Builder(ABC):
+class Builder(ABC, Generic[Settings]):
     """Base class of a builder, which writes cases of one task at any length."""
 
-    settings: type[BuildSettings]  # class of its settings, whose fields are options of ``lct build``
+    settings: type[Settings]  # class of its settings, whose fields are options of ``lct build``
     source: SourceOption | None = (
         None  # option that names the raw data; None if the cases are written from a seed
     )
@@ -141,12 +145,21 @@ class Builder(ABC):
 
     @abstractmethod
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: Settings, folder: Path, work: Work
     ) -> Sequence[TaskReport]:
         """Write the cases into a case folder, all or nothing; return a report for each length.
 
-        The names of the files in the folder begin with the builder's name. The settings are of the builder's class.
+        The names of the files in the folder begin with the builder's name.
         """
+
+    def existing(self, source: Path | None) -> Path:
+        """Return the path of the raw data, which this builder needs."""
+        assert self.source is not None
+        if source is None:
+            raise InputError(f"{self.name} is built from your own data: add --{self.source.name} PATH")
+        if not source.exists():
+            raise InputError(f"{source}: no such file or folder; correct --{self.source.name}")
+        return source
 
 
 def write_task(
@@ -210,23 +223,20 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
     """
-    known = sorted(map(parse_length, published))
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    lengths: set[int] = set()
+    # Word processors turn three dots into an ellipsis.
+    words = [word.strip() for word in text.replace("…", "...").split(",") if word.strip()]
+    lengths = {parse_length(word) for word in words if word != "..."}
     for place, word in enumerate(words):
-        # Word processors turn three dots into an ellipsis.
-        if word not in ("...", "…"):
-            lengths.add(parse_length(word))
-            continue
-        if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):
-            raise InputError(f"--length {text}: '...' goes between two lengths, as in 2k,...,128k")
-        low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
-        between = [length for length in known if low < length < high]
-        if not between:
-            raise InputError(
-                f"--length {text}: '...' stands for the task's lengths, and none is between its neighbours"
-            )
-        lengths.update(between)
+        if word == "...":
+            if place in (0, len(words) - 1) or "..." in (words[place - 1], words[place + 1]):
+                raise InputError(f"--length {text}: '...' goes between two lengths, as in 2k,...,128k")
+            low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
+            between = {length for length in map(parse_length, published) if low < length < high}
+            if not between:
+                raise InputError(
+                    f"--length {text}: '...' stands for the task's lengths, and none is between its neighbours"
+                )
+            lengths |= between
     return tuple(sorted(lengths))
 
 
@@ -238,8 +248,8 @@ class ReadyBuild:
     settings: BuildSettings  # settings of the builder
     source: Path | None  # folder or file of the raw data; None if the cases are written from a seed
 
-    def write(self, folder: Path, work: Work | None = None) -> Sequence[TaskReport]:
-        return self.builder.write(self.source, self.settings, folder, work or Work())
+    def write(self, folder: Path, work: Work) -> Sequence[TaskReport]:
+        return self.builder.write(self.source, self.settings, folder, work)
 
 
 def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
@@ -248,27 +258,17 @@ def ready_build(name: str, length: str, given: Mapping[str, Any]) -> ReadyBuild:
     ``given`` has settings and source by their names in `lct build`; text is read as the command reads it.
     """
     builder = catalogue.builder(name)
-    source = None if builder.source is None else given.get(builder.source.name)
     # The source is not a setting: cases do not depend on its path.
-    own = {
-        option: value
-        for option, value in given.items()
-        if builder.source is None or option != builder.source.name
-    }
+    path = None if builder.source is None else given.get(builder.source.name)
+    own = {key: value for key, value in given.items() if not (builder.source and key == builder.source.name)}
+    if unknown := [key for key in own if key not in described_fields(builder.settings)]:
+        raise InputError(f"{name} takes no {flag_of(unknown[0])}; see `lct build --help`")
     # Some tasks have the lengths of their documents, so their builders name lengths themselves.
     published = builder.lengths or catalogue.benchmark_of(name).card.tasks[builder.task].lengths
-    settings = _settings(name, builder.settings, own, parse_lengths(length, published))
-    return ReadyBuild(builder, settings, None if source is None else Path(source))
-
-
-def _settings(
-    name: str, kind: type[BuildSettings], given: Mapping[str, Any], lengths: tuple[int, ...]
-) -> BuildSettings:
-    if unknown := [option for option in given if option not in described_fields(kind)]:
-        raise InputError(f"{name} takes no {flag_of(unknown[0])}; see `lct build --help`")
     # Common settings are also options of a run, so LCT_SEED and the like count here too.
     common = described_fields(BuildSettings)
-    run: Options = resolve_options({f"lct_{option}": given.get(option) for option in common})
-    values = {option: getattr(run, option) for option in common if option in run.given}
-    values |= {option: value for option, value in given.items() if option not in common}
-    return settings_of(kind, {"lengths": lengths, **values}, name)
+    run: Options = resolve_options({f"lct_{key}": given.get(key) for key in common})
+    values = {key: getattr(run, key) for key in common if key in run.given}
+    values |= {key: value for key, value in own.items() if key not in common}
+    settings = settings_of(builder.settings, {"lengths": parse_lengths(length, published), **values}, name)
+    return ReadyBuild(builder, settings, None if path is None else Path(path))

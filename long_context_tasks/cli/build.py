@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -27,14 +27,8 @@ from long_context_tasks.schema.case_folder import Shard, read_manifest
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import (
-        Builder,
-        TaskReport,
-        Work,
-    )
-    from long_context_tasks.engines import Engine
+    from long_context_tasks.benchmarks.building import Builder, TaskReport
 
-T = TypeVar("T")
 # Takes the place of a builder's name to put shards together, which needs none of the builders' options.
 _MERGE = "merge"
 _PANEL = "All tasks"
@@ -134,7 +128,7 @@ def build(
     `lct build BUILDER --help` lists the options of one builder. A failed build keeps earlier cases and leaves no partial ones. The bytes do
     not depend on the number of processes, machines and shards. `lct build merge --out cases/` puts shards together.
     """
-    from long_context_tasks.benchmarks.building import ready_build
+    from long_context_tasks.benchmarks.building import Work, ready_build
     from long_context_tasks.engines import engine_of
 
     typed = typed_options(ctx)
@@ -154,25 +148,12 @@ def build(
         )
     folder = part.folder(out / builder) if part else out / builder
     with engine_of(jobs, engine) as running:
-        reports = ready.write(folder, _work(running, part))
+        reports = ready.write(folder, Work(running, part, progress=True))
     _show_reports(reports, ready.settings.measure.name, folder if part else out)
     give(None, folder=folder)
     # The build writes the agreement into the manifest, where hosts find it as well.
     if typed.get("check_labels") is not None:
         _show_label_quality(folder)
-
-
-def _work(engine: "Engine", shard: "Shard | None") -> "Work":
-    """Return work with progress bars on stderr, shown on a terminal after a second."""
-    from tqdm import tqdm
-
-    from long_context_tasks.benchmarks.building import Work
-
-    class Bars(Work):
-        def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-            return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
-
-    return Bars(engine, shard)
 
 
 def _merge(out: Path) -> None:

@@ -10,12 +10,13 @@ from pydantic import BeforeValidator, Field
 from long_context_tasks.benchmarks.building import (
     MIN_FILL,
     Builder,
+    Settings,
     TaskReport,
     Work,
     parse_lengths,
 )
 from long_context_tasks.recast.carriers import CARRIERS, NOVELS, carriers_of
-from long_context_tasks.schema import InputError, Options, format_length
+from long_context_tasks.schema import Options, format_length
 from long_context_tasks.schema.validated import Number, Whole
 from long_context_tasks.tokens.build_settings import (
     ALL_TASKS,
@@ -176,7 +177,7 @@ SYNTHETIC_CASES = 200
 """Number of synthetic and recast cases by default, as in the paper's subset for API models."""
 
 
-class AdaLevalBuilder(Builder):
+class AdaLevalBuilder(Builder[Settings]):
     def file_of(self, length: str) -> str:
         """Return the task whose cases of a length are in a file: ``ada_leval_tsort_2k_recast`` for ``ada_leval_tsort_recast``."""
         # The length comes before the edition, as in task names.
@@ -186,75 +187,63 @@ class AdaLevalBuilder(Builder):
     def tasks(self, settings: BuildSettings) -> Mapping[int, str]:
         return {length: self.file_of(format_length(length)) for length in settings.lengths}
 
-    def existing(self, source: Path | None) -> Path:
-        assert self.source is not None
-        if source is None:
-            raise InputError(f"{self.name} is built from your own data: add --{self.source.name} PATH")
-        if not source.exists():
-            raise InputError(f"{source}: no such file or folder; correct --{self.source.name}")
-        return source
 
-
-class TSortBuilder(AdaLevalBuilder):
+class TSortBuilder(AdaLevalBuilder[TSortSettings]):
     """TSort from the user's books."""
 
     settings = TSortSettings
     source = BOOKS
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: TSortSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
-        assert isinstance(settings, TSortSettings)
         return build_tsort(self.tasks(settings), self.existing(source), settings, folder, work)
 
 
-class RecastTSortBuilder(AdaLevalBuilder):
+class RecastTSortBuilder(AdaLevalBuilder[TSortSettings]):
     """TSort from public novels with other names; cases fill their length, whatever the paper's caps."""
 
     settings = TSortSettings
     source = CARRIERS
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: TSortSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 
-        assert isinstance(settings, TSortSettings)
         novels = carriers_of(Options(carriers=source), NOVELS, self.name)
         # Novels would otherwise give thousands of cases.
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
         return build_tsort(self.tasks(settings), novels, settings, folder, work, recast=True)
 
 
-class BestAnswerBuilder(AdaLevalBuilder):
+class BestAnswerBuilder(AdaLevalBuilder[BestAnswerSettings]):
     """BestAnswer from a forum's posts."""
 
     settings = BestAnswerSettings
     source = POSTS
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: BestAnswerSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 
-        assert isinstance(settings, BestAnswerSettings)
         return build_bestanswer(self.tasks(settings), self.existing(source), settings, folder, work)
 
 
-class ConstraintBuilder(AdaLevalBuilder):
+class ConstraintBuilder(AdaLevalBuilder[ConstraintSettings]):
     """BestAnswer from a seed: the accepted answer is the only one that meets all requirements."""
 
     settings = ConstraintSettings
     sharded = True
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: ConstraintSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints
 
-        assert isinstance(settings, ConstraintSettings)
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
         return build_constraints(self.tasks(settings), settings, folder, work)
 

@@ -1,25 +1,32 @@
 """The builders of cases, which `lct build --help` reads; the code that builds is imported when it is needed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
-from long_context_tasks.benchmarks.elitr_bench.settings import MeetingSettings
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 
-class MeetingBuilder(Builder):
+@dataclass(frozen=True)
+class MeetingSettings(BuildSettings):
+    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt without the model's earlier answers."""
+
+    SHORTEST = 1_000
+    INSTRUCTION = "some 100"
+
+
+class MeetingBuilder(Builder[MeetingSettings]):
     settings = MeetingSettings
     lengths = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
     sharded = True
 
     def write(
-        self, source: Path | None, settings: BuildSettings, folder: Path, work: Work
+        self, source: Path | None, settings: MeetingSettings, folder: Path, work: Work
     ) -> list[TaskReport]:
         from long_context_tasks.benchmarks.elitr_bench.synthetic import build
 
-        assert isinstance(settings, MeetingSettings)
-        return build(self.name, source, settings, folder, work)
+        return build(self.name, settings, folder, work)
 
 
 BUILDERS: Sequence[Builder] = (

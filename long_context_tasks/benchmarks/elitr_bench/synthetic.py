@@ -14,8 +14,8 @@ from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
+from long_context_tasks.benchmarks.elitr_bench.builders import MeetingSettings
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
-from long_context_tasks.benchmarks.elitr_bench.settings import MeetingSettings
 from long_context_tasks.benchmarks.elitr_bench.task import ElitrTask, noise_description, noisy
 from long_context_tasks.benchmarks.run_cases import (
     DEFAULT_LENGTH,
@@ -58,11 +58,8 @@ def file_of(family: str, length: int) -> str:
     return f"{family}_{format_length(length)}"
 
 
-def build(
-    family: str, source: Path | None, settings: MeetingSettings, folder: Path, work: Work | None = None
-) -> list[TaskReport]:
+def build(family: str, settings: MeetingSettings, folder: Path, work: Work) -> list[TaskReport]:
     """Write the cases of a family such as ``elitr_bench_qa_synthetic`` into a case folder, in place of an older one."""
-    work = work or Work()
     number = settings.n or default_cases(family)
     # The manifest records the number that was written, not that the default was meant.
     settings = replace(settings, n=number)
@@ -187,7 +184,7 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
             settings,
             options,
             card(NAME).version,
-            lambda folder: build(task.family, None, settings, folder),
+            lambda folder: build(task.family, settings, folder, Work()),
         )
     return _noisy(task, task.wer, cases, options) if task.wer else cases
 
