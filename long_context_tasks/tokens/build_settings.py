@@ -7,7 +7,7 @@ and checked; :func:`option` in the type makes the field an option. Only code set
     class TSortSettings(BuildSettings):
         segments: Annotated[Whole, option("Number of segments to put in order. Default: 4", PANEL, ge=2, le=26)] = 4
         items: Annotated[Listed[Whole], option("Numbers of options, with commas", PANEL)] = ()
-        per_book: int | None = None  # not an option
+        fill: bool = False  # not an option
 
 The field ``section_tokens`` is the option ``--section-tokens``. An option of several builders has the same help and panel in each.
 :func:`settings_of` checks the types of a user's values; ``__post_init__`` checks rules over several fields. A :class:`SourceOption`

@@ -78,9 +78,8 @@ class TSortSettings(BuildSettings):
             _BOOKS_PANEL,
         ),
     ] = ("novel",)
-    # Not options: only recast cases set these two.
-    fill: bool = False  # choose the text before and after so that the prompt fills its length (recast novels)
-    per_book: int | None = None  # most cases of each length from one book; None for all
+    # Not an option: only recast cases fill their length by the choice of the text before and after.
+    fill: bool = False
 
 
 @dataclass(frozen=True)

@@ -229,15 +229,6 @@ def test_single_builds_ask_the_same_questions(tmp_path):
     assert len(asked[0]) > 20 and all(questions == asked[0] for questions in asked)
 
 
-def test_other_questions_in_the_folder_are_warned_of(tmp_path):
-    source = write_posts(tmp_path, make_posts(5, 300, tags=4, words=40))
-    for seed, notes in ((1, 0), (1, 0), (2, 1)):
-        settings = BestAnswerSettings((1000,), seed=seed, n=20, same_as=(), min_own=0)
-        (report,) = build(FAMILY, source, settings, tmp_path / FAMILY)
-        assert len(report.notes) == notes
-    assert "other questions (20 in all)" in report.notes[0]
-
-
 def test_figures_say_how_far_shared_words_lead(tmp_path):
     posts = make_posts(5, 300, tags=4, words=40)
     by_id = {post["Id"]: post for post in posts}

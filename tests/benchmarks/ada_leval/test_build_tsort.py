@@ -284,10 +284,10 @@ def test_letters_are_left_out_and_named(tmp_path):
     assert both.clusters == 2
 
 
-def filled_cases(folder: Path, length: int, per_book: int | None, **options) -> CaseSet:
-    """Cases that fill their length, of three written books."""
+def filled_cases(folder: Path, length: int, per_book: int, **options) -> CaseSet:
+    """Cases that fill their length, of three written books in turn."""
     books = write_books(folder, {f"b{place}": paragraphs(1000, place) for place in range(3)})
-    chosen = TSortSettings((length,), fill=True, per_book=per_book, **options)
+    chosen = TSortSettings((length,), fill=True, n=3 * per_book, **options)
     build(FAMILY, books, chosen, folder / FAMILY)
     return CaseSet.read(folder / FAMILY, f"{FAMILY}_{format_length(length)}")
 

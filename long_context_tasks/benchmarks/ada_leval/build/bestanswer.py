@@ -47,9 +47,8 @@ from long_context_tasks.benchmarks.building import (
 )
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.stack_exchange import build_index, posts_encoding
-from long_context_tasks.schema import Case, CaseSet, InputError, Turn, format_length, parse_length
+from long_context_tasks.schema import Case, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 if TYPE_CHECKING:
@@ -73,61 +72,6 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
     for seed in seeds:
         key = _mixed(key ^ np.uint64(seed & _ALL))
     return np.argsort(_mixed(ids.astype(np.uint64) ^ key), kind="stable")
-
-
-class _Answers:
-    def __init__(self, pool: Pool, texts: PoolTexts, settings: "BestAnswerSettings") -> None:
-        self._pool, self._texts, self._settings = pool, texts, settings
-        self._tag_counts = np.diff(pool.tag_offsets)
-        owner = np.repeat(np.arange(len(pool.ids)), self._tag_counts)
-        order = np.argsort(pool.tag_ids, kind="stable")
-        self._by_tag = owner[order]
-        self._tag_starts = np.searchsorted(pool.tag_ids[order], np.arange(len(pool.tag_names) + 1))
-        # Of answers with equal text only the first may be shown with other questions.
-        first = np.unique(texts.answer_text, return_index=True)[1]
-        self._free = np.zeros(len(pool.answer_ids), dtype=bool)
-        self._free[first] = texts.usable[first]
-
-    def own(self, question: int) -> Ints:
-        """Return the accepted answer and the usable ones to the same question that are older, each text once."""
-        pool, texts = self._pool, self._texts
-        gold = int(pool.gold[question])
-        places = pool.answers(question)
-        places = places[texts.usable[places] & (pool.answer_created[places] < pool.answer_created[gold])]
-        places = places[texts.answer_text[places] != texts.answer_text[gold]]
-        once = places[np.sort(np.unique(texts.answer_text[places], return_index=True)[1])]
-        return np.concatenate([[gold], once])
-
-    def similar(self, question: int) -> tuple[Ints, Ints]:
-        """Return other questions with enough tags in common, and those with at least one."""
-        pool, texts = self._pool, self._texts
-        tags = pool.tags(question)
-        lists = [self._by_tag[self._tag_starts[tag] : self._tag_starts[tag + 1]] for tag in tags]
-        shared = np.bincount(np.concatenate(lists), minlength=len(pool.ids))
-        shared[question] = 0
-        others = np.flatnonzero(shared)
-        same_text = texts.question_text[others] == texts.question_text[question]
-        others = others[~(same_text & (texts.question_text[others] >= 0))]
-        if self._settings.shared_of == "union":
-            whole = self._tag_counts[others] + len(tags) - shared[others]
-        else:
-            whole = np.minimum(self._tag_counts[others], len(tags))
-        # Exact in whole numbers of thousandths: 0.4 x 5 must be 2, not a little more.
-        enough = 1000 * shared[others] >= round(1000 * self._settings.shared_tags) * whole
-        return others[enough], others[~enough]
-
-    def others(self, questions: Ints, question: int, own: Ints) -> Ints:
-        """Return the usable answers to similar questions, in the random order of the asking question."""
-        pool, texts = self._pool, self._texts
-        starts, ends = pool.answer_offsets[questions], pool.answer_offsets[questions + 1]
-        sizes = ends - starts
-        # Concatenated ranges of answers, without a loop over questions.
-        steps = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        places = np.repeat(starts, sizes) + steps
-        places = places[self._free[places]]
-        places = places[~np.isin(texts.answer_text[places], texts.answer_text[own])]
-        mixed: Ints = places[shuffled(pool.answer_ids[places], self._settings.seed, int(pool.ids[question]))]
-        return mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,19 +98,28 @@ class _Selection:
         self._pool, self._texts, self._counter = pool, texts, counter
         self._settings = settings
         self._measure, self._other = settings.measure, settings.other_tokenizer
-        self._answers = _Answers(pool, texts, settings)
+        self._tag_counts = np.diff(pool.tag_offsets)
+        owner = np.repeat(np.arange(len(pool.ids)), self._tag_counts)
+        order = np.argsort(pool.tag_ids, kind="stable")
+        self._by_tag = owner[order]
+        self._tag_starts = np.searchsorted(pool.tag_ids[order], np.arange(len(pool.tag_names) + 1))
+        # Of answers with equal text only the first may be shown with other questions.
+        first = np.unique(texts.answer_text, return_index=True)[1]
+        self._free = np.zeros(len(pool.answer_ids), dtype=bool)
+        self._free[first] = texts.usable[first]
         border = parse_length(task.build["relaxed_from"])
 
-        def bound(length: int) -> int:
-            return length if settings.bounds == "round" else bound_of(task, length)
-
-        # Most tokens of a prompt, by length to build.
-        self.bounds = {length: bound(length) for length in settings.lengths}
-        self._relaxed = frozenset(length for length in settings.lengths if length >= border)
-        # Lengths below 32k with their bounds, ascending; the questions must be the same at all of them.
+        # Lengths below 32k at which the questions must be the same.
         same_as = map(parse_length, task.lengths) if settings.same_as is None else settings.same_as
-        deciding = sorted({*settings.lengths, *same_as})
-        self._same = [(length, bound(length)) for length in deciding if length < border]
+        deciding = sorted(length for length in {*settings.lengths, *same_as} if length < border)
+        bounds = {
+            length: length if settings.bounds == "round" else bound_of(task, length)
+            for length in (*settings.lengths, *deciding)
+        }
+        self._same = [(length, bounds[length]) for length in deciding]
+        # Most tokens of a prompt, by length to build.
+        self.bounds = {length: bounds[length] for length in settings.lengths}
+        self._relaxed = frozenset(length for length in settings.lengths if length >= border)
         # Why questions gave no case, with counts.
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
         self.used: set[str] = set()  # keys of the posts that cases show
@@ -200,22 +153,62 @@ class _Selection:
             ("the question or its accepted answer has no text", empty),
         ):
             if count := int(hits.sum()):
-                for counter in self.dropped.values():
-                    counter[reason] += count
+                self._drop(reason, count)
         places = np.flatnonzero(~(without | image | empty))
         return places[shuffled(pool.ids[places], self._settings.seed)]
+
+    def _own(self, question: int) -> Ints:
+        """Return the accepted answer and the usable ones to the same question that are older, each text once."""
+        pool, texts = self._pool, self._texts
+        gold = int(pool.gold[question])
+        places = pool.answers(question)
+        places = places[texts.usable[places] & (pool.answer_created[places] < pool.answer_created[gold])]
+        places = places[texts.answer_text[places] != texts.answer_text[gold]]
+        once = places[np.sort(np.unique(texts.answer_text[places], return_index=True)[1])]
+        return np.concatenate([[gold], once])
+
+    def _similar(self, question: int) -> tuple[Ints, Ints]:
+        """Return other questions with enough tags in common, and those with at least one."""
+        pool, texts = self._pool, self._texts
+        tags = pool.tags(question)
+        lists = [self._by_tag[self._tag_starts[tag] : self._tag_starts[tag + 1]] for tag in tags]
+        shared = np.bincount(np.concatenate(lists), minlength=len(pool.ids))
+        shared[question] = 0
+        others = np.flatnonzero(shared)
+        same_text = texts.question_text[others] == texts.question_text[question]
+        others = others[~(same_text & (texts.question_text[others] >= 0))]
+        if self._settings.shared_of == "union":
+            whole = self._tag_counts[others] + len(tags) - shared[others]
+        else:
+            whole = np.minimum(self._tag_counts[others], len(tags))
+        # Exact in whole numbers of thousandths: 0.4 x 5 must be 2, not a little more.
+        enough = 1000 * shared[others] >= round(1000 * self._settings.shared_tags) * whole
+        return others[enough], others[~enough]
+
+    def _others_of(self, questions: Ints, question: int, own: Ints) -> Ints:
+        """Return the usable answers to similar questions, in the random order of the asking question."""
+        pool, texts = self._pool, self._texts
+        starts, ends = pool.answer_offsets[questions], pool.answer_offsets[questions + 1]
+        sizes = ends - starts
+        # Concatenated ranges of answers, without a loop over questions.
+        steps = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = np.repeat(starts, sizes) + steps
+        places = places[self._free[places]]
+        places = places[~np.isin(texts.answer_text[places], texts.answer_text[own])]
+        mixed: Ints = places[shuffled(pool.answer_ids[places], self._settings.seed, int(pool.ids[question]))]
+        return mixed
 
     def _consider(self, question: int, wanted: set[int]) -> _ChosenQuestion | None:
         """Return a question with its answers if it gives a case of a wanted length; otherwise count the reason."""
         texts = self._texts
-        own = self._answers.own(question)
+        own = self._own(question)
         # `own` includes the accepted answer.
         if len(own) <= self._settings.min_own:
             self._drop(f"fewer than {self._settings.min_own} older answers to the question itself")
             return None
-        near, far = self._answers.similar(question)
-        strong = self._answers.others(near, question, own)
-        weak = self._answers.others(far[: len(far) if self._relaxed else 0], question, own)
+        near, far = self._similar(question)
+        strong = self._others_of(near, question, own)
+        weak = self._others_of(far if self._relaxed else far[:0], question, own)
         frame = int(texts.question_tokens[question]) + self._counter.after_last(self._answer(own[0]))
         if len(own) == 1:
             # The first is one that fits the shortest length.
@@ -258,9 +251,9 @@ class _Selection:
             return None
         return _ChosenQuestion(question, sequence[: max(shown.values())].astype(np.int32), len(own), shown)
 
-    def _drop(self, reason: str) -> None:
+    def _drop(self, reason: str, count: int = 1) -> None:
         for counter in self.dropped.values():
-            counter[reason] += 1
+            counter[reason] += count
 
     def figures(self, case: Case) -> dict[str, float]:
         """Return whether another answer to the question is shown, and how often shared words give the gold, in per cent."""
@@ -277,22 +270,15 @@ class _Selection:
 
     def cases(self, questions: Iterable[_ChosenQuestion], length: int, task: str) -> Iterator[Case]:
         for chosen in questions:
-            case = self._case(chosen, length, task)
-            if case is None:
-                self.dropped[length]["the prompt does not fit the length"] += 1
+            # The sum of parts is an estimate in other tokenizers, so answers are removed until the prompt fits.
+            for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
+                case = self._with_answers(chosen, number, length, task)
+                if case.num_tokens[self._measure.name] <= self.bounds[length]:
+                    self.used.update(case.inputs["answers"], [case.inputs["question"]])
+                    yield case
+                    break
             else:
-                yield case
-
-    def _case(self, chosen: _ChosenQuestion, length: int, task: str) -> Case | None:
-        bound = self.bounds[length]
-        # The sum of parts is an estimate in other tokenizers, so answers are removed until the prompt fits.
-        for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
-            case = self._with_answers(chosen, number, length, task)
-            size = case.num_tokens[self._measure.name]
-            if size <= bound:
-                self.used.update(case.inputs["answers"], [case.inputs["question"]])
-                return case
-        return None
+                self.dropped[length]["the prompt does not fit the length"] += 1
 
     def _with_answers(self, chosen: _ChosenQuestion, number: int, length: int, task: str) -> Case:
         pool, store, seed = self._pool, self._texts.store, self._settings.seed
@@ -348,7 +334,6 @@ def build_bestanswer(
             chosen = selection.choose(work)
             if empty := [length for length, questions in chosen.items() if not questions]:
                 raise _no_case(source, pool, texts, empty, selection.dropped[empty[0]])
-            before = _questions_in(folder)
             reports = []
             for length, questions in chosen.items():
                 shown = work.over(questions, f"writing {tasks[length]}", "case", len(questions))
@@ -360,15 +345,7 @@ def build_bestanswer(
             writer.add_documents((key, texts.store[int(key)]) for key in sorted(selection.used))
         finally:
             texts.store.close()
-        notes = []
-        if index.dropped:
-            notes.append(f"{source}: {index.dropped:,} control characters were dropped")
-        now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
-        if others := len(before - now):
-            notes.append(
-                f"{folder} held {others} other questions ({len(before)} in all): scores on the cases before and on "
-                "these are not of the same questions"
-            )
+        notes = [f"{source}: {index.dropped:,} control characters were dropped"] if index.dropped else []
         encodings = {source.name: posts_encoding(source)}
         return [replace(reports[0], notes=notes, encodings=encodings), *reports[1:]]
 
@@ -383,14 +360,6 @@ def _no_case(
         "out those lengths, take more --tags or --questions-per-tag, or a larger dump; or add --same-as none: the same "
         "questions must do at every published length up to 16k, also where only some of them are built"
     )
-
-
-def _questions_in(folder: Path) -> set[str]:
-    if not (folder.is_dir() and any(folder.iterdir())):
-        return set()
-    return {
-        case.cluster for task in read_manifest(folder)["tasks"] for case in CaseSet.read(folder, task).cases
-    }
 
 
 def _words(text: str) -> frozenset[str]:

@@ -21,8 +21,8 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache, partial
 from math import factorial, fsum, log
 from pathlib import Path
@@ -284,7 +284,7 @@ class TSortDraft:
         alike, last = vectors @ vectors.T, len(parts) - 1
 
         def shared(order: Sequence[int]) -> float:
-            return fsum(alike[one, two] for one, two in itertools.pairwise((0, *order, last)))
+            return fsum(alike[pair] for pair in itertools.pairwise((0, *order, last)))
 
         right = shared(range(1, last))
         better = sum(shared(order) > right + 1e-12 for order in itertools.permutations(range(1, last)))
@@ -357,21 +357,13 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _BookCases:
-    """Cases of one book; ``drafts`` and ``dropped`` by length, ``document`` empty if it gives no case."""
+    """Cases of one book; ``cases`` and ``dropped`` by length, ``document`` empty if it gives no case."""
 
     id: str
     tokens: int
     document: str
-    drafts: Mapping[int, Sequence[TSortDraft | Case]]
+    cases: Mapping[int, Sequence[Case | None]]  # None keeps the turn of a prompt over the bound
     dropped: Mapping[int, Counter[str]]
-
-
-@dataclass
-class _Corpus:
-    """What was read: sizes of the books in tokens by id, and a row on each for the manifest."""
-
-    sizes: dict[str, int] = field(default_factory=dict)
-    sources: list[dict[str, Any]] = field(default_factory=list)
 
 
 def build_tsort(
@@ -388,49 +380,43 @@ def build_tsort(
     # Recorded before the recast settings, which follow from the builder's name.
     options = {**asdict(settings), "source": str(source), "card_version": benchmark.version}
     if recast:
-        settings = replace(settings, fill=True, per_book=settings.n)
+        settings = replace(settings, fill=True)
     plans = [
         _Plan(length, task, caps_for(benchmark.tasks["tsort"], length, settings))
         for length, task in tasks.items()
     ]
-    corpus = _Corpus()
+    sources: list[dict[str, Any]] = []
     with work.writer(folder, options) as writer:
-        books = _chosen_books(source, settings, corpus)
-        read = work.over(books, "reading and encoding books", "book")
-        found: list[_BookCases] = []
-        for made in work.engine.mapped(partial(_cases_of_book, plans, settings, recast), read):
-            corpus.sizes[made.id] = made.tokens
-            found.append(replace(made, document=""))  # texts of whole corpora do not fit into memory
-            if made.document:
-                writer.add_documents([(made.id, made.document)])
-        reports = [_write_length(plan, found, settings, writer, work, corpus.sizes) for plan in plans]
+        books = work.over(_chosen_books(source, settings, sources), "reading and encoding books", "book")
+        read: list[_BookCases] = []
+        for book in work.engine.mapped(partial(_cases_of_book, plans, settings, recast), books):
+            read.append(replace(book, document=""))  # texts of whole corpora do not fit into memory
+            if book.document:
+                writer.add_documents([(book.id, book.document)])
+        reports = [_write_length(plan, read, settings, writer, work) for plan in plans]
         if empty := [plan for plan, report in zip(plans, reports, strict=True) if not report.tokens]:
-            raise _no_case(source, empty, reports[plans.index(empty[0])].dropped, corpus.sizes)
-        writer.sources += corpus.sources
-        first = replace(
-            reports[0],
-            sources=corpus.sources,
-            notes=[*_doubts(corpus.sources), *reports[0].notes],
-            encodings=encodings_of(source),
-        )
+            raise _no_case(source, empty, reports[plans.index(empty[0])].dropped, read)
+        writer.sources += sources
+        notes = [*_doubts(sources), *reports[0].notes]
+        first = replace(reports[0], sources=sources, notes=notes, encodings=encodings_of(source))
         return [first, *reports[1:]]
 
 
 def _no_case(
-    source: Path, empty: Sequence[_Plan], dropped: Mapping[str, int], sizes: Mapping[str, int]
+    source: Path, empty: Sequence[_Plan], dropped: Mapping[str, int], books: Sequence[_BookCases]
 ) -> InputError:
-    longest = max(sizes, key=lambda book: sizes[book])
+    longest = max(books, key=lambda book: book.tokens)
     reasons = "; ".join(f"{count} x {reason}" for reason, count in dropped.items())
     return InputError(
         f"{source}: no case of {', '.join(format_length(plan.length) for plan in empty)} can be built. The longest of "
-        f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: "
+        f"{len(books)} books, {longest.id}, has {longest.tokens:,} tokens; at {format_length(empty[0].length)}: "
         f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
     )
 
 
-def _chosen_books(source: Path, settings: "TSortSettings", corpus: _Corpus) -> Iterator[Book]:
-    """Yield the books of the wanted forms; note all of them, with the words kept and removed."""
-    forms, rows = settings.forms, corpus.sources
+def _chosen_books(source: Path, settings: "TSortSettings", rows: list[dict[str, Any]]) -> Iterator[Book]:
+    """Yield the books of the wanted forms; add a row for every book, with the words kept and removed."""
+    forms = settings.forms
     for book in read_books(source):
         taken = book.form in forms
         row = {"book": book.id, "form": book.form, "chapters": len(book.chapters), "taken": taken}
@@ -473,57 +459,77 @@ def _cases_of_book(plans: Sequence[_Plan], settings: "TSortSettings", recast: bo
     counted = CountedBook.of(_renamed(book, settings.seed) if recast else book, settings.measure)
     # Leaks do not depend on the length, so they are searched once per book.
     leaks = find_leaks(counted.book)
-    choose = _filling_cases if settings.fill else _drafts
-    drafts: dict[int, Sequence[TSortDraft | Case]] = {}
+    counter = TSortCounter(settings)
+    choose: Callable[..., Iterator[TSortDraft | None]] = _filling_drafts if settings.fill else _drafts
+    cases: dict[int, list[Case | None]] = {}
     dropped: dict[int, Counter[str]] = {}
     for plan in plans:
         dropped[plan.length] = Counter()
-        drafts[plan.length] = choose(counted, plan, settings, leaks, dropped[plan.length])
-    document = counted.document if any(drafts.values()) else ""
-    return _BookCases(book.id, int(counted.cumulated[-1]), document, drafts, dropped)
+        drafts = choose(counted, plan, settings, counter, leaks, dropped[plan.length])
+        # Drafts keep the book in memory, cases do not.
+        made = (
+            None if draft is None else draft.to_case(plan.task, counter.count_all(draft), plan.length)
+            for draft in drafts
+        )
+        cases[plan.length] = list(_first(made, settings.n))
+    document = counted.document if any(map(any, cases.values())) else ""
+    return _BookCases(book.id, int(counted.cumulated[-1]), document, cases, dropped)
+
+
+def _first(cases: Iterable[Case | None], n: int | None) -> Iterator[Case | None]:
+    """Yield the cases up to the nth, as no book can need more."""
+    number = 0
+    for case in cases:
+        yield case
+        number += case is not None
+        if number == n:
+            return
 
 
 def _drafts(
     counted: CountedBook,
     plan: _Plan,
     settings: "TSortSettings",
+    counter: TSortCounter,
     leaks: Sequence[Leak],
     dropped: Counter[str],
-) -> Sequence[TSortDraft]:
-    """Return the cases of a book at a length, in random order."""
+) -> Iterator[TSortDraft | None]:
+    """Yield the cases of a book at a length, in random order; None for one over the bound."""
     passages = find_passages(counted, plan.caps, settings.segments, dropped)
-    return _shuffled(_without_leaks(passages, counted, plan, leaks, dropped), counted, plan, settings)
+    passages = _without_leaks(passages, counted, plan, leaks, dropped)
+    for draft in _shuffled(passages, counted, plan, settings):
+        fits = counter.count(draft) <= plan.caps.bound
+        if not fits:
+            dropped["the prompt is over the bound"] += 1
+        yield draft if fits else None
 
 
-def _filling_cases(
+def _filling_drafts(
     counted: CountedBook,
     plan: _Plan,
     settings: "TSortSettings",
+    counter: TSortCounter,
     leaks: Sequence[Leak],
     dropped: Counter[str],
-) -> Sequence[Case]:
-    """Return cases of a book that fill a length, those that share no paragraph first."""
-    counter, caps = TSortCounter(settings), plan.caps
+) -> Iterator[TSortDraft]:
+    """Yield the cases of a book that fill a length, those that share no paragraph first."""
+    caps = plan.caps
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
         # The paper's reserve is too small for the frame in tokenizers with short tokens.
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
         caps = replace(caps, segment=min(caps.segment, room))
-    places = list(filled_passages(counted, caps, settings.segments, counter.fixed))
-    places = _without_leaks(places, counted, plan, leaks, Counter())
-    places = _apart(places, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
-    least = least_tokens(caps.bound)
-    fitting = (
-        draft
-        for draft in _disjoint_first(_shuffled(places, counted, plan, settings))
+    passages = list(filled_passages(counted, caps, settings.segments, counter.fixed))
+    passages = _without_leaks(passages, counted, plan, leaks, Counter())
+    passages = _apart(passages, caps.stride, stable_seed(settings.seed, plan.task, counted.book.id, "first"))
+    least, empty = least_tokens(caps.bound), True
+    for draft in _disjoint_first(_shuffled(passages, counted, plan, settings)):
         # Words at the edges may have a token more or less than in the sums of the passages.
-        if least <= counter.count(draft) <= caps.bound and not draft.is_told_by_words()
-    )
-    drafts = list(itertools.islice(fitting, settings.per_book))
-    if not drafts:
+        if least <= counter.count(draft) <= caps.bound and not draft.is_told_by_words():
+            empty = False
+            yield draft
+    if empty:
         dropped["no paragraphs around the segments fill the length"] += 1
-    # A draft keeps its book in memory, and there may be any number of novels.
-    return [draft.to_case(plan.task, counter.count_all(draft), plan.length) for draft in drafts]
 
 
 def _without_leaks(
@@ -577,43 +583,23 @@ def _disjoint_first(drafts: Iterable[TSortDraft]) -> list[TSortDraft]:
 
 
 def _write_length(
-    plan: _Plan,
-    books: Sequence[_BookCases],
-    settings: "TSortSettings",
-    writer: CaseWriter,
-    work: Work,
-    sizes: Mapping[str, int],
+    plan: _Plan, books: Sequence[_BookCases], settings: "TSortSettings", writer: CaseWriter, work: Work
 ) -> TaskReport:
     """Write the cases of a length, in turns over the books; name books without a case."""
-    counter, covered = TSortCounter(settings), set[str]()
-    found = [book.drafts[plan.length] for book in books]
+    found = [book.cases[plan.length] for book in books]
     dropped = Counter[str]()
     for book in books:
         dropped.update(book.dropped[plan.length])
-
-    def cases() -> Iterator[Case]:
-        # One case of each book in turn, so that --n n does not take all from one book.
-        turns = itertools.chain.from_iterable(itertools.zip_longest(*found))
-        items = (item for item in turns if item is not None)
-        for item in work.over(items, f"writing {plan.task}", "case", sum(map(len, found))):
-            case = (
-                item
-                if isinstance(item, Case)
-                else item.to_case(plan.task, counter.count_all(item), plan.length)
-            )
-            if case.num_tokens[settings.measure.name] <= plan.caps.bound:
-                covered.add(case.cluster)
-                yield case
-            else:
-                dropped["the prompt is over the bound"] += 1
-
+    # One case of each book in turn, so that --n n does not take all from one book.
+    turns = (case for cases in itertools.zip_longest(*found) for case in cases if case is not None)
+    cases = work.over(turns, f"writing {plan.task}", "case", sum(map(len, found)))
     guess = 1 / factorial(settings.segments)
-    report = write_task(writer, plan.task, cases(), settings, lambda _: guess, dropped)
+    report = write_task(writer, plan.task, cases, settings, lambda _: guess, dropped)
     # With --n, books may be left over.
-    without = [book for book in sizes if book not in covered] if settings.n is None else []
+    without = [book for book in books if not any(book.cases[plan.length])] if settings.n is None else []
     if not (report.tokens and without):
         return report
-    listed = ", ".join(f"{book} ({sizes[book]:,} tokens)" for book in without[:5])
+    listed = ", ".join(f"{book.id} ({book.tokens:,} tokens)" for book in without[:5])
     more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
     note = f"{plan.task}: no case from {listed}{more}: too short, or their paragraphs are too long"
     return replace(report, notes=[note])
