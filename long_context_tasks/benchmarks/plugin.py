@@ -47,7 +47,6 @@ class Benchmark(ABC, Generic[TaskOptions]):
     # The base class stands for the default of the type variable, which mypy does not infer for an attribute.
     # Class of its options, Options or a subclass with additional fields.
     options: type[TaskOptions] = Options  # type: ignore[assignment]
-    variables: tuple[str, ...] = ()  # environment variables that it reads in addition to those of its options
     splits_context: bool = False  # whether sections takes a number of bins
 
     @property

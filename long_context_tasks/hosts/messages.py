@@ -30,11 +30,8 @@ _SIMILARITY = 0.8
 
 
 def known_variables() -> tuple[str, ...]:
-    of_benchmarks = (
-        name for each in catalogue.benchmark_names() for name in catalogue.benchmark(each).variables
-    )
     options = (f"LCT_{name.upper()}" for name in sorted(catalogue.option_names()))
-    return (*options, *of_benchmarks, *OTHER_VARIABLES)
+    return (*options, *OTHER_VARIABLES)
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
@@ -48,7 +45,7 @@ def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
         for name in sorted(environ)
         if name.startswith("LCT_") and name not in OTHER_VARIABLES and not name.startswith(_FAMILIES)
     ]
-    if not unknown:  # most runs: no benchmark is asked for its variables
+    if not unknown:  # most runs: no benchmark is loaded
         return {}
     known = known_variables()
     near = {

@@ -116,10 +116,10 @@ def test_another_version_on_a_machine_is_refused(monkeypatch: pytest.MonkeyPatch
 
 def test_workers_have_the_settings_but_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", "elsewhere")
-    monkeypatch.setenv("LCT_ELITR_PASSWORD", "open sesame")
+    monkeypatch.setenv("LCT_OTHER_PASSWORD", "open sesame")
     with engine_of(name="ray") as engine:
         assert set(engine.mapped(pieces.cache_dir, range(3))) == {"elsewhere"}
-    assert "LCT_ELITR_PASSWORD" not in engines._settings()
+    assert "LCT_OTHER_PASSWORD" not in engines._settings()
 
 
 def test_judging_and_rescoring_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ SECRET = [
     "auth_token", "use_auth_token", "api_tokens", "auth", "basic_auth", "AUTHORIZATION",
     "Authorization", "bearer", "proxy-authorization", "password", "db_passwd", "passphrase",
     "client_secret", "secrets", "aws_secret_access_key", "credentials", "signature", "cookie",
-    "headers", "extra_headers", "default-headers", "header", "private_key", "LCT_ELITR_PASSWORD",
+    "headers", "extra_headers", "default-headers", "header", "private_key", "LCT_OTHER_PASSWORD",
     "--api-key",
 ]  # fmt: skip
 PUBLIC = [

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 class ElitrBench(Benchmark[ElitrBenchOptions]):
     card = Card.load(__file__)
     options = ElitrBenchOptions
-    variables = ("LCT_ELITR_PASSWORD",)
 
     def load_task(self, name: str, options: ElitrBenchOptions) -> "LoadedTask":
         from long_context_tasks.benchmarks.elitr_bench.data import load_task

@@ -1,12 +1,10 @@
 """Read the published archives in memory, because they are encrypted to keep the data out of crawls.
 
 ``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the authors'
-responses with their scores. All are ZIP files with the published password. The content of an archive may also lie unpacked next to it
-(``data/elitr-bench-qa_dev.json``, ``ELITR-English-dev.tar``), and a ZIP file may have no password.
+responses with their scores. All are ZIP files with the published password.
 """
 
 import io
-import os
 import tarfile
 import zipfile
 import zlib
@@ -26,9 +24,8 @@ from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
-# The password in the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out.
-PASSWORD = "utter"
-PASSWORD_VARIABLE = "LCT_ELITR_PASSWORD"
+# In the README of utter-project/ELITR-Bench. It is public: it only keeps crawlers out.
+_PASSWORD = b"utter"
 
 QUESTIONS, CZECH, RESPONSES = "data.zip", "czech.zip", "generated-responses.zip"
 TRANSCRIPTS = {"dev": "ELITR-English-dev.tar.zip", "test": "ELITR-English-test.tar.zip"}
@@ -38,11 +35,7 @@ FILE_SPLITS = {"dev": "dev", "test": "test2"}
 _Type = Literal["who", "what", "when", "howmany"]
 _Position = Literal["B", "M", "E", "S"]
 TYPES, POSITIONS = get_args(_Type), get_args(_Position)
-# Maximum size of a member, ten times the largest published one; an archive with more is damaged or forged.
-_MOST_BYTES = 256 << 20
-_FETCH = (
-    f"fetch it again with `lct data fetch {NAME}`, or remove the copy that is unpacked next to its archive"
-)
+_FETCH = f"fetch it again with `lct data fetch {NAME}`"
 
 
 class _ResponseRow(BaseModel):
@@ -96,16 +89,15 @@ class Archives:
     """The folder with the published archives."""
 
     folder: Path  # the archives have their published names
-    password: str = PASSWORD
     task: str = ""  # task that reads them, for error messages; empty for the paper's tables
 
     @classmethod
     def of(cls, options: Options, task: str = "") -> "Archives":
-        return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD, task)
+        return cls(data_dir(options, NAME), task)
 
     def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[PublishedMeeting]:
         """Return the meetings of a split (dev, test) with their questions, ordered by meeting id."""
-        setting, file_split = "conv" if conv else "qa", _file_split(split)
+        setting, file_split = "conv" if conv else "qa", FILE_SPLITS[split]
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
         place, row = self._read(file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json")
         # A file of another split under this name would give wrong cases without an error.
@@ -115,42 +107,31 @@ class Archives:
 
     def responses(self, name: str) -> list[PublishedResponse]:
         """Return the published responses of a file such as ``qa_test2_st_all-eval``, in file order."""
-        # File names as in the authors' repository are accepted, too.
-        stem = name.removesuffix(".json").removeprefix("elitr-bench-")
-        place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
-        found = [
+        place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{name}.json")
+        responses = [
             PublishedResponse(meeting.id, question, response.model, response.text, _scores(response, place))
             for meeting in row.meetings
             for question in meeting.questions
             for response in question.responses
         ]
-        if not found:
+        if not responses:
             raise InputError(f"{place}: holds no responses; {_FETCH}")
-        return found
+        return responses
 
     def transcripts(self, split: str) -> dict[str, str]:
         """Return the transcripts by meeting id, sorted by id, as the official code prepares and reads them."""
-        _file_split(split)
         file = TRANSCRIPTS[split]
         place, data = self._bytes(file, file.removesuffix(".zip"))
         with _readable(place), tarfile.open(fileobj=io.BytesIO(data)) as tar:
-            # Links, devices, and members that are forged to look larger than any archive are ignored.
-            members = (member for member in tar if member.isreg() and member.size <= _MOST_BYTES)
-            found = ((member.name, tar.extractfile(member)) for member in members)
-            prepared = prepare_transcripts((name, file.read()) for name, file in found if file)
+            members = ((member.name, tar.extractfile(member)) for member in tar if member.isreg())
+            prepared = prepare_transcripts((name, file.read()) for name, file in members if file)
         if not prepared:
             raise InputError(f"{place}: holds no transcript_MAN* file; {_FETCH}")
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
 
     def paths(self, split: str, czech: bool = False) -> list[Path]:
-        """Return the files, packed or unpacked, from which questions and transcripts of a split are read."""
-        _file_split(split)
-        found = []
-        for file in (QUESTIONS, *([CZECH] if czech else []), TRANSCRIPTS[split]):
-            plain = self.folder / file.removesuffix(".zip")
-            candidates = [self.folder / file, plain, *sorted(plain.glob("*.json"))]
-            found += [path for path in candidates if path.is_file()] or [self._archive(file)]
-        return found
+        """Return the files from which questions and transcripts of a split are read."""
+        return [self._archive(file) for file in (QUESTIONS, *([CZECH] if czech else []), TRANSCRIPTS[split])]
 
     def _archive(self, file: str) -> Path:
         path = self.folder / file
@@ -160,19 +141,12 @@ class Archives:
 
     def _bytes(self, file: str, member: str) -> tuple[str, bytes]:
         """Return a member's place for error messages, and its bytes."""
-        plain = self.folder / member
-        if plain.is_file():
-            return str(plain), plain.read_bytes()
         path = self._archive(file)
-        place = f"{path}, {member}"
         with _readable(str(path)), zipfile.ZipFile(path) as archive:
             if member not in archive.namelist():
-                hidden = ("/", ".DS_Store")  # leftovers of macOS
-                has = ", ".join(name for name in archive.namelist() if not name.endswith(hidden)) or "nothing"
-                raise InputError(f"{path}: holds no {member} (it has: {has}); {_FETCH}")
-            if archive.getinfo(member).file_size > _MOST_BYTES:
-                raise InputError(f"{place}: larger than {_MOST_BYTES:,} bytes unpacked; {_FETCH}")
-            return place, archive.read(member, pwd=self.password.encode())
+                names = ", ".join(archive.namelist()) or "nothing"
+                raise InputError(f"{path}: holds no {member} (it has: {names}); {_FETCH}")
+            return f"{path}, {member}", archive.read(member, pwd=_PASSWORD)
 
     def _read(self, file: str, member: str) -> tuple[str, _QuestionFile]:
         """Return a member's place for error messages, and its content with unique ids."""
@@ -195,28 +169,14 @@ class Archives:
         return place, row
 
 
-def _file_split(split: str) -> str:
-    if split not in FILE_SPLITS:
-        raise InputError(f"split {split!r} is not one of {', '.join(FILE_SPLITS)}")
-    return FILE_SPLITS[split]
-
-
 @contextmanager
 def _readable(place: str) -> Iterator[None]:
     """Turn the errors of zipfile and tarfile into an InputError with a remedy."""
     try:
         yield
-    except NotImplementedError as error:
-        raise InputError(f"{place}: packed in another way than published ({error}); {_FETCH}") from error
-    except RuntimeError as error:  # zipfile raises it for a wrong password
-        raise InputError(
-            f"{place}: the password is wrong; leave {PASSWORD_VARIABLE} unset for the published one, or {_FETCH}"
-        ) from error
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
-        # One wrong password in 256 passes zipfile's check and fails only here.
-        raise InputError(
-            f"{place}: damaged or cut short ({error}), or {PASSWORD_VARIABLE} is set to a wrong password; {_FETCH}"
-        ) from error
+    # zipfile raises RuntimeError for a wrong password or another kind of packing.
+    except (RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        raise InputError(f"{place}: damaged or cut short ({error}); {_FETCH}") from error
 
 
 def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
@@ -228,13 +188,13 @@ def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
     >>> prepare_transcripts([("dev/m1/transcript_MAN_a.txt", b"x"), ("dev/m1/._transcript_MAN_a.txt", b"y")])
     {'m1': b'x'}
     """
-    found = {}
+    transcripts = {}
     for name, data in files:
         path = PurePosixPath(name)
         folder = str(path.parent)
         if path.name.startswith("transcript_MAN") and ("dev" in folder or "test2" in folder):
-            found[path.parent.name] = data
-    return found
+            transcripts[path.parent.name] = data
+    return transcripts
 
 
 def read_text(data: bytes, place: str) -> str:
@@ -246,9 +206,9 @@ def read_text(data: bytes, place: str) -> str:
 
 
 def _scores(response: _ResponseRow, place: str) -> dict[str, str]:
-    given = {
+    scores = {
         name.removesuffix("-eval_score"): score
         for name, score in (response.model_extra or {}).items()
         if name.endswith("-eval_score")
     }
-    return validated(dict[str, str], given, f"{place}: score of {response.model}", remedy=_FETCH)
+    return validated(dict[str, str], scores, f"{place}: score of {response.model}", remedy=_FETCH)

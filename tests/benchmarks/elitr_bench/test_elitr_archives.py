@@ -18,12 +18,11 @@ from invented_meetings import (
 )
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, prepare_transcripts, read_text
-from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema import InputError
 
 
-@pytest.mark.parametrize("password", ["utter", "another", None])
-def test_everything_is_read_and_nothing_written(tmp_path: Path, password: str | None) -> None:
-    archives = Archives(write_archives(tmp_path, password), password or "utter")
+def test_everything_is_read_and_nothing_written(tmp_path: Path) -> None:
+    archives = Archives(write_archives(tmp_path))
     before = sorted(tmp_path.rglob("*"))
     dev = archives.questions("dev")
     assert [meeting.id for meeting in dev] == ["meeting_en_dev_001", "meeting_en_dev_002"]
@@ -35,43 +34,11 @@ def test_everything_is_read_and_nothing_written(tmp_path: Path, password: str | 
         "meeting_en_dev_002": "(PERSON3) We have two kites and one {transcript}.\n(PERSON1) Good.\nBye.",
     }
     responses = archives.responses("qa_dev_st_all-eval")
-    assert len(responses) == 6 and responses == archives.responses("elitr-bench-qa_dev_st_all-eval.json")
+    assert len(responses) == 6
     one = responses[1]
     assert (one.meeting, one.question.id, one.model) == ("meeting_en_dev_001", "1", "Owl-13B")
     assert one.scores == {"gpt-4": "9", "silver-human": "9.5"}
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_unpacked_copies_are_read(folder: Path) -> None:
-    expected = Archives(folder).questions("dev"), Archives(folder).transcripts("dev")
-    for name, data in question_members().items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
-    (folder / "ELITR-English-dev.tar").write_bytes(transcript_tar("dev"))
-    (folder / "data.zip").unlink()
-    (folder / "ELITR-English-dev.tar.zip").unlink()
-    archives = Archives(folder)
-    assert (archives.questions("dev"), archives.transcripts("dev")) == expected
-    assert {path.name for path in archives.paths("dev")} == {
-        *(f"elitr-bench-{setting}_{split}.json" for setting in ("qa", "conv") for split in ("dev", "test2")),
-        "ELITR-English-dev.tar",
-    }
-
-
-def test_the_password_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_archives(tmp_path, "another")
-    options = Options(data_dir=tmp_path)
-    with pytest.raises(InputError, match=r"data\.zip.*password"):
-        Archives.of(options).questions("dev")
-    monkeypatch.setenv("LCT_ELITR_PASSWORD", "another")
-    assert Archives.of(options).questions("dev")
-
-
-def test_every_wrong_password_is_refused(folder: Path) -> None:
-    # One in 256 passes the check byte, and shows only in the data.
-    for number in range(1000):
-        with pytest.raises(InputError, match=r"data\.zip.*password"):
-            Archives(folder, f"wrong{number}").questions("dev")
 
 
 def test_missing_archives_are_named_with_remedies(folder: Path) -> None:
@@ -82,8 +49,6 @@ def test_missing_archives_are_named_with_remedies(folder: Path) -> None:
             InputError, match=r"czech\.zip is missing.*lct data fetch elitr_bench.*LCT_DATA_DIR"
         ):
             read("dev", czech=True)
-        with pytest.raises(InputError, match="split 'train' is not one of dev, test"):
-            read("train")
     assert archives.paths("dev")
     with pytest.raises(InputError, match=r"holds no .*conv_dev.* \(it has: .*qa_dev_st_all-eval\.json\)"):
         archives.responses("conv_dev_mt_gpt-4-eval")
@@ -103,6 +68,11 @@ def _empty_tar() -> bytes:
     buffer = io.BytesIO()
     tarfile.open(fileobj=buffer, mode="w").close()
     return buffer.getvalue()
+
+
+def test_another_password_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"data\.zip: .*assword.*fetch it again"):
+        Archives(write_archives(tmp_path, "another")).questions("dev")
 
 
 def _damaged(data: bytes) -> bytes:

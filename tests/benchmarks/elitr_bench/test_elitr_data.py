@@ -101,11 +101,10 @@ def test_changed_archives_give_new_cases(options: ElitrBenchOptions) -> None:
     assert load_task("elitr_bench_qa_test", options).cases.cases[0].turns[0].question == "What sails?"
 
 
-def test_a_wrong_password_leaves_no_folder(
-    options: ElitrBenchOptions, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("LCT_ELITR_PASSWORD", "wrong")
-    with pytest.raises(InputError, match="password"):
+def test_a_damaged_archive_leaves_no_folder(options: ElitrBenchOptions, tmp_path: Path) -> None:
+    assert options.data_dir is not None
+    (options.data_dir / "elitr_bench" / "data.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match="damaged"):
         load_task("elitr_bench_qa_dev", options)
     assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
 
