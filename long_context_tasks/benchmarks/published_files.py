@@ -62,36 +62,24 @@ def missing_data(what: str, name: str, benchmark: str, task: str = "", why: str 
 
 def without_data(benchmark: str, task: str = "") -> list[str]:
     """Return ways to work without the published files: the seeded task most similar to ``task``, and a builder of cases."""
-    seeded = [
-        spec
-        for spec in catalogue.task_specs()
-        if spec.benchmark == benchmark and spec.source == "seed" and spec.scoring == "generate"
-    ]
-    found = catalogue.benchmark(benchmark)
-    own = catalogue.parse_task(task) if task else None
-
-    # The tuple orders by importance: the same task first, then length and split.
-    def similarity(spec: catalogue.TaskSpec) -> tuple[bool, ...]:
-        return (
-            own is not None and spec.task.removesuffix("_synthetic") == own.task,
-            own is not None and spec.length == own.length,
-            own is not None and spec.split == own.split,
-            not spec.card.nano,
-        )
-
-    ways = []
-    if seeded:
-        ways.append(f"run {max(seeded, key=similarity).name}, which is written from a seed and needs no data")
+    seeded = [spec for spec in catalogue.synthetic_tasks() if spec.benchmark == benchmark]
     # Carriers are downloaded texts as well, so they do not replace missing data.
     builders = [
-        builder.name
-        for builder in found.builders()
-        if builder.source is not None
-        and builder.source.name != "carriers"
-        and (own is None or builder.task == own.task)
+        builder
+        for builder in catalogue.benchmark(benchmark).builders()
+        if builder.source is not None and builder.source.name != "carriers"
     ]
+    if task:
+        wanted = catalogue.parse_task(task)
+        seeded.sort(
+            key=lambda spec: (spec.task.removesuffix("_synthetic") != wanted.task, spec.split != wanted.split)
+        )
+        builders = [builder for builder in builders if builder.task == wanted.task]
+    ways = []
+    if seeded:
+        ways.append(f"run {seeded[0].name}, which is written from a seed and needs no data")
     if builders:
-        ways.append(f"build your own cases with `lct build {builders[0]}` and give lct_cases")
+        ways.append(f"build your own cases with `lct build {builders[0].name}` and give lct_cases")
     return ways
 
 
@@ -120,17 +108,10 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
                 rows = ((n, loads(line)) for n, line in enumerate(lines(file), start=1) if line.strip())
             for number, row in rows:
                 yield f"{path}, row {number}", row
-    except (
-        ijson.JSONError,
-        ValueError,
-        EOFError,
-        OSError,
-        zlib.error,
-        zipfile.BadZipFile,
-    ) as error:
-        said = " ".join(str(error).split())
+    except (ijson.JSONError, ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
         raise InputError(
-            f"{path}, after row {number}: damaged or cut short ({said}); {remedy(benchmark)}"
+            f"{path}, after row {number}: damaged or cut short ({reason}); {remedy(benchmark)}"
         ) from error
     if not number:
         raise InputError(f"{path}: holds no rows; {remedy(benchmark)}")

@@ -8,7 +8,6 @@ computed once and cached.
 """
 
 import json
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,15 +50,13 @@ from long_context_tasks.tokens import (
     tokenizer_identity,
 )
 
-logger = logging.getLogger(__name__)
-
 NAME = "ada_leval"
 POSITIONS = ("front", "mid", "rear")
 INTERVALS = ("strict_accuracy", "official_accuracy")
 # Tokens from which the paper runs 200 cases instead of 1,000.
 _ULTRA_LONG = 32_000
-# Ends of the names of builders, by source of the cases.
-_MADE = {"seed": ("synthetic",), "recast": ("recast",)}
+# Ends of the names of builders and of their files, by source of the cases.
+_EDITIONS = {"seed": "_synthetic", "recast": "_recast"}
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
@@ -68,16 +65,21 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     # Results record what was run: a task's own length takes precedence over lct_length.
     options = replace(options, length=spec.tokens or options.length)
     by_likelihood = spec.scoring == "likelihood"
+    edition = _EDITIONS.get(spec.source, "")
     if options.cases is not None:
-        built = built_file(options.cases, _builder(spec), _case_file(spec, "*"), options.length)
+        built = built_file(
+            options.cases, f"{spec.family}{edition}", f"{spec.family}_*{edition}", options.length
+        )
         options, cases = built.resolve(options), built.read()
     else:
         # Candidates are scored, not counted.
         if options.tokenizer is not None and not by_likelihood:
             tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
-        if spec.source != "published":
+        if spec.source == "published":
+            cases = _official(spec, options)
+        else:
             options = with_length(options)
-        cases = _official(spec, options) if spec.source == "published" else _made(spec, options)
+            cases = _made(spec, options)
     n_all = _number_of_all(spec, options, len(cases.cases))
     chosen = list(cases.cases[: options.n or options.subset or n_all])
     if by_likelihood:
@@ -89,7 +91,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     }
     chosen.sort(key=lambda case: order[case.document])
     if not by_likelihood:
-        for tokenizer in _countable_in(spec, chosen, cases, options):
+        for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
             what = f"counting {name} in {tokenizer}"
             chosen = count_cases(chosen, tokenizer, lambda case: _countable(case, cases.documents), what)
     return LoadedTask(
@@ -108,23 +110,6 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     )
 
 
-def _countable_in(
-    spec: TaskSpec, chosen: Sequence[Case], cases: CaseSet, options: Options
-) -> tuple[str, ...]:
-    other = options.tokenizer
-    if other is None or other == CL100K:
-        return (CL100K,)
-    recorded = cases.manifest["options"].get("tokenizer") if options.cases is not None else None
-    if other == recorded and not all(other in case.num_tokens for case in chosen):
-        try:
-            tokenizer_identity(other)
-        except InputError as error:
-            # The cases may have been built on another machine, which has the tokenizer.
-            logger.warning("%s: prompts are counted in cl100k only: %s", spec.name, error)
-            return (CL100K,)
-    return (CL100K, other)
-
-
 def _countable(case: Case, documents: Documents) -> Countable:
     """Return the key of a prompt's count in the cache, and the prompt."""
     # Cutting needs the tokenizer, so the key of a cut prompt is made from the whole one.
@@ -136,27 +121,17 @@ def _countable(case: Case, documents: Documents) -> Countable:
     return f"{prompts.prompt(whole, documents)}\0{how}", lambda: prompts.prompt(case, documents)
 
 
-def _number_of_all(spec: TaskSpec, options: Options, there: int) -> int:
+def _number_of_all(spec: TaskSpec, options: Options, available: int) -> int:
     """Return the number of cases that run without ``lct_n`` and ``lct_subset``: the official size for open models."""
     if options.cases is not None:
-        return there
+        return available
     if spec.source != "published":
         from long_context_tasks.benchmarks.ada_leval.builders import SYNTHETIC_CASES
 
         return SYNTHETIC_CASES
     sizes = card(NAME).subsets["open_models"]
     size = sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"]
-    return min(there, int(size))
-
-
-def _builder(spec: TaskSpec) -> str:
-    """Return the name of the builder and of its case folder: ``ada_leval_bestanswer`` or ``ada_leval_bestanswer_synthetic``."""
-    return "_".join((spec.family, *_MADE.get(spec.source, ())))
-
-
-def _case_file(spec: TaskSpec, length: str) -> str:
-    """Return the plain or synthetic task of a length, whose cases a variant changes."""
-    return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
+    return min(available, int(size))
 
 
 def _made(spec: TaskSpec, options: Options) -> CaseSet:
@@ -164,7 +139,7 @@ def _made(spec: TaskSpec, options: Options) -> CaseSet:
     from long_context_tasks.benchmarks.building import Work
     from long_context_tasks.recast.carriers import NOVELS, carriers_of
 
-    builder = BUILDERS[_builder(spec)]
+    builder = BUILDERS[spec.family + _EDITIONS[spec.source]]
     settings = run_settings(builder.settings, options, SYNTHETIC_CASES)
     carriers = carriers_of(options, NOVELS, spec.name) if spec.source == "recast" else None
     return cached_cases(
@@ -253,7 +228,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
         )
     path = find_file(file_name, options, NAME, spec.name)
-    task = _case_file(spec, name)
+    task = f"{spec.family}_{name}"
     made_from = {"file": path.name, "sha256": file_sha256(path)}
     folder = cached_folder(
         task,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from case_folders import build
-from forum_posts import make_posts, write_posts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
@@ -16,7 +15,6 @@ from published_files import load, record, tsort_record
 from long_context_tasks.benchmarks.ada_leval import data, prompts
 from long_context_tasks.benchmarks.ada_leval.builders import (
     SYNTHETIC_CASES,
-    BestAnswerSettings,
     ConstraintSettings,
 )
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
@@ -418,24 +416,3 @@ def test_built_cases_are_counted_in_another_tokenizer(tmp_path: Path, words: str
     task = _load_built(_build(tmp_path / "cases"), tokenizer=words)
     _counted(task, "cl100k", words)
     assert task.options.tokenizer == words and task.options.length_policy == "same_information"
-
-
-def _posts(folder: Path) -> Path:
-    return write_posts(folder, make_posts(5, 300, tags=4, words=40))
-
-
-def test_a_builders_tokenizer_that_is_gone_is_only_missed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    settings = BestAnswerSettings((1000,), n=3, tokenizer=words, same_as=(), min_own=0)
-    build("ada_leval_bestanswer", _posts(tmp_path), settings, tmp_path / "cases")
-    (Path(words) / "tokenizer.json").rename(tmp_path / "elsewhere.json")
-    Path(words).rmdir()
-    plain = _load_built(tmp_path / "cases", "ada_leval_bestanswer_any")
-    assert all(set(case.num_tokens) == {"cl100k", words} for case in plain.cases.cases)
-    assert not caplog.records
-    moved = _load_built(tmp_path / "cases", "ada_leval_bestanswer_any_front")
-    _counted(moved, "cl100k")
-    assert set(moved.cases.cases[0].num_tokens) == {"cl100k"}
-    assert "counted in cl100k only" in caplog.text
