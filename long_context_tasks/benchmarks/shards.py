@@ -1,7 +1,7 @@
 """Merge the shards of a build, which ran separately, into the case folder that one build would have written."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from long_context_tasks.schema.case_folder import (
     file_sha256,
     read_manifest,
 )
-from long_context_tasks.schema.files import InputError, loads
+from long_context_tasks.schema.files import InputError
 
 _PATTERN = ".shard-*-of-*"
 _AGAIN = "build this shard again"
@@ -32,45 +32,46 @@ def merge_shards(folder: Path) -> Mapping[str, int]:
     first = next(iter(shards.values()))
     with CaseWriter(folder, first["options"]) as writer:
         for path in shards:
-            writer.add_documents(_documents(path))
+            uri = f"{(path / DOCUMENTS).resolve().as_uri()}?mode=ro&immutable=1"
+            with closing(sqlite3.connect(uri, uri=True)) as table:
+                writer.add_documents(table.execute("SELECT key, text FROM documents"))
         return {task: writer.add_lines(task, _lines(shards, task)) for task in first["tasks"]}
 
 
 def _complete(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
     """Return the manifests of all shards in order, or raise if the set is not complete and equal."""
-    found: dict[int, tuple[Path, Mapping[str, Any]]] = {}
-    first: tuple[Path, Mapping[str, Any]] | None = None
+    shards: dict[int, tuple[Path, Mapping[str, Any]]] = {}
     for path in sorted(folder.parent.glob(f"{folder.name}{_PATTERN}")):
         manifest = read_manifest(path)
-        try:
-            shard = Shard(manifest["shard"]["number"], manifest["shard"]["of"])
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path}: holds no shard; remove it, or {_AGAIN} with --shard") from error
+        if "shard" not in manifest:
+            raise InputError(f"{path}: holds no shard; remove it, or {_AGAIN} with --shard")
+        shard = Shard(manifest["shard"]["number"], manifest["shard"]["of"])
         # Names in the right form cannot hold a shard twice.
         if path != shard.folder(folder):
             raise InputError(
                 f"{path}: holds shard {shard}; remove it or rename it to {shard.folder(folder).name}"
             )
-        first = first or (path, manifest)
-        _check_equal(*first, path, manifest)
+        shards[shard.number] = path, manifest
+        _check_equal(*next(iter(shards.values())), path, manifest)
         _check_content(path, manifest)
-        found[shard.number] = path, manifest
-    if first is None:
+    if not shards:
         raise InputError(f"{folder}: there are no shards of it; build them with --shard 1/2 and so on")
-    of = first[1]["shard"]["of"]
-    if missing := [number for number in range(1, of + 1) if number not in found]:
+    of = next(iter(shards.values()))[1]["shard"]["of"]
+    if missing := [number for number in range(1, of + 1) if number not in shards]:
         raise InputError(
             f"{folder}: {len(missing)} of {of} shards are missing; build them with --shard "
             + ", ".join(str(Shard(number, of)) for number in missing[:10])
         )
-    return dict(found[number] for number in sorted(found))
+    return dict(shards[number] for number in sorted(shards))
 
 
 def _check_equal(first: Path, manifest: Mapping[str, Any], path: Path, other: Mapping[str, Any]) -> None:
-    expected, found = _made_from(manifest), _made_from(other)
-    if names := sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name)):
+    expected, settings = _made_from(manifest), _made_from(other)
+    names = {*expected, *settings}
+    if differing := sorted(name for name in names if expected.get(name) != settings.get(name)):
+        name = differing[0]
         raise InputError(
-            f"{path}: another {', '.join(names)} than in {first} ({found.get(names[0])}, not {expected.get(names[0])}); build all "
+            f"{path}: another {', '.join(differing)} than in {first} ({settings.get(name)}, not {expected.get(name)}); build all "
             "shards with the same settings and version"
         )
 
@@ -95,29 +96,13 @@ def _check_content(path: Path, manifest: Mapping[str, Any]) -> None:
             raise InputError(f"{file}: was changed after it was built; {_AGAIN}")
 
 
-def _documents(path: Path) -> Iterator[tuple[str, str]]:
-    uri = f"{(path / DOCUMENTS).resolve().as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(uri, uri=True)) as table:
-        yield from table.execute("SELECT key, text FROM documents")
-
-
 def _lines(shards: Mapping[Path, Mapping[str, Any]], task: str) -> Iterator[str]:
     """Yield the lines of a task part by part, and within a part shard by shard: the order of a build without shards."""
     at = dict.fromkeys(shards, 0)
-    seen: set[str] = set()
-    parts: Sequence[Sequence[int]] = [manifest["tasks"][task]["parts"] for manifest in shards.values()]
-    for counts in zip(*parts, strict=True):
+    for counts in zip(*(manifest["tasks"][task]["parts"] for manifest in shards.values()), strict=True):
         for path, count in zip(shards, counts, strict=True):
+            # Opened again for each part: there may be more shards than a process may have open files.
             with (path / f"{task}.jsonl").open("rb") as file:
                 file.seek(at[path])
-                for line in islice(file, count):
-                    name = loads(line)["id"]
-                    if name in seen:
-                        raise InputError(f"{file.name}: case {name} is in another shard, too; {_AGAIN}")
-                    seen.add(name)
-                    yield line.decode()
+                yield from (line.decode() for line in islice(file, count))
                 at[path] = file.tell()
-    # Lines beyond the counted parts would be lost without a word.
-    for path, read in at.items():
-        if read != (path / f"{task}.jsonl").stat().st_size:
-            raise InputError(f"{path}: has more cases of {task} than its manifest says; {_AGAIN}")
