@@ -46,8 +46,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     if task.source == "seed":
         from long_context_tasks.benchmarks.elitr_bench import synthetic
 
-        options = synthetic.resolve(task, options)
-        cases = synthetic.cases_of(task, options)
+        options, cases = synthetic.cases_of(task, options)
         n, n_all = options.n or options.subset, len(cases)
         if options.cases is None:
             n_all = synthetic.default_cases(task.family)
@@ -153,7 +152,7 @@ def convert(
     _check_transcripts(archives, settings["qa"], transcripts)
     texts: dict[str, str] = {}
     # Cases without turns: QA and Conv add their own questions to the same transcripts.
-    found: dict[str, Case] = {}
+    bare: dict[str, Case] = {}
     for meeting in settings["qa"]:
         key, text = meeting.id, transcripts[meeting.id]
         labels: dict[str, Any] = {"split": task.split, "language": task.language}
@@ -164,14 +163,14 @@ def convert(
             labels |= {"wer": task.wer, "measured_wer": round(made.measured_wer, 6)}
         texts[key] = text
         inputs = {"transcript": key, "language": task.language}
-        found[meeting.id] = Case(meeting.id, "", inputs, (), meeting.id, {}, key, labels)
+        bare[meeting.id] = Case(meeting.id, "", inputs, (), meeting.id, {}, key, labels)
     with CaseWriter(folder, {"made_from": dict(made_from)}) as writer:
         writer.add_documents(texts.items())
         for kind, together in (("qa", False), ("qa", True), ("conv", True)):
             name = _stored_name(task, kind, multi_turn=together)
             whole = (
                 replace(
-                    found[meeting.id],
+                    bare[meeting.id],
                     task=name,
                     turns=tuple(
                         _turn(question, (meeting.id, question.id) in differing)
@@ -187,14 +186,10 @@ def convert(
 def _check_transcripts(
     archives: Archives, meetings: Sequence[PublishedMeeting], transcripts: Mapping[str, str]
 ) -> None:
-    if missing := [meeting.id for meeting in meetings if meeting.id not in transcripts]:
+    if missing := [meeting.id for meeting in meetings if not transcripts.get(meeting.id, "").strip()]:
         raise InputError(
-            f"{archives.folder}: no transcript of {', '.join(missing)} (there are: {', '.join(transcripts)}); questions and "
-            f"transcripts are of different editions or splits, fetch both with `lct data fetch {NAME}`"
-        )
-    if empty := [meeting.id for meeting in meetings if not transcripts[meeting.id].strip()]:
-        raise InputError(
-            f"{archives.folder}: the transcript of {', '.join(empty)} is empty; fetch it again with `lct data fetch {NAME}`"
+            f"{archives.folder}: no transcript of {', '.join(missing)}, or an empty one (there are: {', '.join(transcripts)}); "
+            f"questions and transcripts are of different editions or splits, fetch both with `lct data fetch {NAME}`"
         )
 
 
@@ -219,10 +214,8 @@ def differing_questions(
     # Questions of the two settings are paired by id, which the analysis of Fig. 3 relies on.
     if list(single) != list(talk):
         only = [
-            f"{meeting}, question {question}, only in {name}"
-            for name, own, other in (("QA", single, talk), ("Conv", talk, single))
-            for meeting, question in own
-            if (meeting, question) not in other
+            f"{meeting}, question {question}, only in {'QA' if (meeting, question) in single else 'Conv'}"
+            for meeting, question in sorted(single.keys() ^ talk.keys())
         ]
         raise InputError(
             f"the QA and Conv files do not have the same meetings and questions ({'; '.join(only[:3]) or 'their order'}); both "

@@ -19,7 +19,6 @@ from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.task import ElitrTask, noise_description, noisy
 from long_context_tasks.benchmarks.run_cases import (
     DEFAULT_LENGTH,
-    BuiltFile,
     built_file,
     cached_cases,
     refusal,
@@ -160,24 +159,15 @@ def _turn(number: int, question: MeetingQuestion, conv: bool) -> Turn:
     return Turn(gold=question.answer, question=_text(question, conv), labels=labels)
 
 
-def resolve(task: ElitrTask, options: ElitrBenchOptions) -> ElitrBenchOptions:
-    """Return the options with the length of the cases, and with the settings that built cases were built with."""
+def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> tuple[ElitrBenchOptions, CaseSet]:
+    """Return built cases, or cases that are written into the cache once, and the options with which they were made."""
     if options.cases is not None:
-        return _built(task, options.cases, options.length).resolve(options)
-    if options.tokenizer is not None:
-        tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is written
-    return with_length(options)
-
-
-def _built(task: ElitrTask, folder: Path, length: int | None) -> BuiltFile:
-    return built_file(folder, task.family, f"{task.family}_*", length)
-
-
-def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
-    """Return built cases, or cases that are written into the cache once, like noisy ones."""
-    if options.cases is not None:
-        cases = _built(task, options.cases, options.length).read()
+        built = built_file(options.cases, task.family, f"{task.family}_*", options.length)
+        options, cases = built.resolve(options), built.read()
     else:
+        if options.tokenizer is not None:
+            tokenizer_identity(options.tokenizer)  # reports an unknown name before anything is written
+        options = with_length(options)
         settings = run_settings(MeetingSettings, options, default_cases(task.family))
         cases = cached_cases(
             file_of(task.family, settings.lengths[0]),
@@ -186,18 +176,18 @@ def cases_of(task: ElitrTask, options: ElitrBenchOptions) -> CaseSet:
             card(NAME).version,
             lambda folder: build(task.family, settings, folder, Work()),
         )
-    return _noisy(task, task.wer, cases, options) if task.wer else cases
+    return options, _noisy(task, task.wer, cases, options) if task.wer else cases
 
 
 def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions) -> CaseSet:
     """Return the same cases with noisy transcripts; noise changes the length of a text, so some prompts exceed the length."""
     length = options.length or DEFAULT_LENGTH
     file = file_of(task.family, length)
-    wanted = cases.cases[: options.n or options.subset]
+    chosen = cases.cases[: options.n or options.subset]
     made_from = {
         "cases": cases.manifest["tasks"],
         "of": cases.manifest["options"],
-        "n": len(wanted),
+        "n": len(chosen),
         "wer": wer,
         "seed": options.seed,
         "card": card(NAME).version,
@@ -207,7 +197,7 @@ def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions
     def changed(writer: CaseWriter) -> Iterator[Case]:
         tokenizer = get_tokenizer(CL100K).fresh()
         document, text, rate = "", "", 0.0
-        for case in wanted:
+        for case in chosen:
             if document != f"{case.document}_wer{wer}":
                 made = noisy(cases.documents[str(case.document)], wer, case.cluster, options)
                 document, text, rate = f"{case.document}_wer{wer}", made.text, round(made.measured_wer, 6)
@@ -218,12 +208,11 @@ def _noisy(task: ElitrTask, wer: int, cases: CaseSet, options: ElitrBenchOptions
                 document=document,
                 labels={**case.labels, "wer": wer, "measured_wer": rate},
             )
-            [counted] = prompts.counted([other], {document: text}, [tokenizer], together=True)
-            yield counted
+            yield from prompts.counted([other], {document: text}, [tokenizer], together=True)
 
     def write(folder: Path) -> None:
         with CaseWriter(folder, {"made_from": made_from}) as writer:
             writer.add_cases(file, changed(writer))
 
-    refused = refusal(options, length, len(wanted))
+    refused = refusal(options, length, len(chosen))
     return CaseSet.read(cached_folder(f"{file}_wer{wer}", made_from, write, refused), file)
