@@ -7,8 +7,7 @@ scores, tags) are cached for the next build; the texts of the chosen posts go to
 import difflib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,6 @@ import numpy.typing as npt
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.building import Work
 from long_context_tasks.corpora.stack_exchange import PostIndex, html_to_text, is_text_only, read_bodies
-from long_context_tasks.engines import kept_ahead
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.tokenizers import text_hash
@@ -29,8 +27,6 @@ Ints = npt.NDArray[np.int64]
 _IN_MEMORY = 256 * 1024 * 1024
 # One call for many texts is cheaper than many calls.
 _BATCH = 256
-# Twice as many batches may wait for the one thread.
-_THREADS_WORTH = 2
 
 
 class TextStore:
@@ -241,10 +237,6 @@ class PoolTexts:
     has_image: npt.NDArray[np.bool_]  # bool (m,): the answer shows an image
 
 
-_Batch = tuple[bool, list[tuple[int, str]]]
-"""Whether the posts are questions, and their places and texts."""
-
-
 def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> PoolTexts:
     """Read the texts of a pool and count the tokens of every answer and question once."""
     n, m = len(pool.ids), len(pool.answer_ids)
@@ -257,50 +249,35 @@ def read_texts(source: Path, pool: Pool, counter: AnswerCounter, work: Work) -> 
         usable=np.zeros(m, dtype=bool),
         has_image=np.zeros(m, dtype=bool),
     )
-
-    def count(batch: _Batch) -> tuple[_Batch, Ints]:
-        are_questions, posts = batch
-        tokens = counter.questions if are_questions else counter.answers
-        return batch, tokens([text for _, text in posts])
-
-    # Encoding releases the interpreter's lock, so it runs while the next posts are parsed.
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        batches = _batches(source, pool, texts, work)
-        counted = kept_ahead(lambda each: thread.submit(count, each), Future.result, batches, _THREADS_WORTH)
-        for (are_questions, posts), counts in counted:
-            column = texts.question_tokens if are_questions else texts.answer_tokens
-            column[[place for place, _ in posts]] = counts
-    return texts
-
-
-def _batches(source: Path, pool: Pool, texts: PoolTexts, work: Work) -> Iterator[_Batch]:
-    """Note every post in ``texts``; yield those whose tokens are needed, questions and answers separately."""
-    places = {
-        **{post: (True, place) for place, post in enumerate(pool.ids.tolist())},
-        **{post: (False, place) for place, post in enumerate(pool.answer_ids.tolist())},
-    }
+    questions = {post: place for place, post in enumerate(pool.ids.tolist())}
+    answers = {post: place for place, post in enumerate(pool.answer_ids.tolist())}
     seen: dict[bytes, int] = {}
-    growing: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
-    posts = work.over(read_bodies(source, places), "reading and encoding posts", "post", len(places))
-    for post, body in posts:
+    posts = read_bodies(source, {**questions, **answers})
+    for post, body in work.over(posts, "reading posts", "post", n + m):
         text = html_to_text(body)
         if not (words := text.strip()):
             continue
         # Equal texts share a number, as no case may show a text twice.
-        same = seen.setdefault(text_hash(words), len(seen))
-        is_question, place = places[post]
-        if is_question:
-            texts.question_text[place] = same
-            needed = bool(pool.gold[place] >= 0)
+        number = seen.setdefault(text_hash(words), len(seen))
+        if post in questions:
+            texts.question_text[questions[post]] = number
+            needed = bool(pool.gold[questions[post]] >= 0)
         else:
-            texts.answer_text[place] = same
-            needed = is_text_only(body)
-            texts.has_image[place] = not needed
-            texts.usable[place] = needed
+            place, needed = answers[post], is_text_only(body)
+            texts.answer_text[place] = number
+            texts.has_image[place], texts.usable[place] = not needed, needed
         if needed:
             texts.store.add(post, text)
-            growing[is_question].append((place, text))
-            if len(growing[is_question]) == _BATCH:
-                yield is_question, growing[is_question]
-                growing[is_question] = []
-    yield from ((is_question, batch) for is_question, batch in growing.items() if batch)
+
+    def count(
+        ids: Ints, needed: npt.NDArray[np.bool_], tokens: Ints, of: Callable[..., Ints], what: str
+    ) -> None:
+        places = np.flatnonzero(needed)
+        batches = [places[at : at + _BATCH] for at in range(0, len(places), _BATCH)]
+        for batch in work.over(batches, f"encoding {what}", "batch", len(batches)):
+            tokens[batch] = of([texts.store[post] for post in ids[batch].tolist()])
+
+    with_text = (texts.question_text >= 0) & (pool.gold >= 0)
+    count(pool.ids, with_text, texts.question_tokens, counter.questions, "questions")
+    count(pool.answer_ids, texts.usable, texts.answer_tokens, counter.answers, "answers")
+    return texts
