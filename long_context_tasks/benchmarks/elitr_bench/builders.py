@@ -1,19 +1,10 @@
 """The builders of cases, which `lct build --help` reads; the code that builds is imported when it is needed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Builder, TaskReport, Work
-from long_context_tasks.tokens.build_settings import BuildSettings
-
-
-@dataclass(frozen=True)
-class MeetingSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt without the model's earlier answers."""
-
-    SHORTEST = 1_000
-    INSTRUCTION = "some 100"
+from long_context_tasks.benchmarks.elitr_bench.options import MeetingSettings
 
 
 class MeetingBuilder(Builder[MeetingSettings]):

@@ -1,9 +1,10 @@
-"""Options of ELITR-Bench's tasks."""
+"""Options of ELITR-Bench's tasks, and settings of its builders."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from long_context_tasks.schema.options import Options, Text, UserPath
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 
 @dataclass(frozen=True)
@@ -17,3 +18,11 @@ class ElitrBenchOptions(Options):
     # Tasks without noise record None.
     noise_mode: Literal["exact", "official"] | None = "exact"
     noise_rules: UserPath | None = None  # by default, those of the package
+
+
+@dataclass(frozen=True)
+class MeetingSettings(BuildSettings):
+    """Settings of synthetic cases; a length is the maximum number of tokens of a prompt without the model's earlier answers."""
+
+    SHORTEST = 1_000
+    INSTRUCTION = "some 100"

@@ -14,8 +14,7 @@ from long_context_tasks.benchmarks.building import MadeCases, TaskReport, Work, 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
-from long_context_tasks.benchmarks.elitr_bench.builders import MeetingSettings
-from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions, MeetingSettings
 from long_context_tasks.benchmarks.elitr_bench.task import ElitrTask, noise_description, noisy
 from long_context_tasks.benchmarks.run_cases import (
     DEFAULT_LENGTH,
